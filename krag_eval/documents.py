@@ -1,0 +1,365 @@
+"""Documents and queries: what may be passed in, checked once.
+
+This room knows LangChain ``Document`` objects, plain strings and dicts accepted as documents,
+``AnyOf`` alternatives, and the shape of the two lists an evaluation starts from. It must not know
+how documents are compared or what is computed from them.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+__all__ = [
+    "AnyOf",
+    "DocumentLike",
+    "KragEvalWarning",
+    "QuerySet",
+    "as_document",
+    "id_of",
+    "metadata_of",
+    "text_of",
+]
+
+DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
+Item: TypeAlias = "DocumentLike | AnyOf"
+
+# ``Document.model_dump()`` adds "type"; it carries nothing and is accepted so that dumps round-trip.
+_DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
+
+
+class KragEvalWarning(UserWarning):
+    """A result is valid, but something about the input deserves a second look."""
+
+
+class AnyOf:
+    """Interchangeable ground-truth documents: retrieving any one of them satisfies the item.
+
+    An ``AnyOf`` is **one** ground-truth item. It is credited once, at the first rank where one of
+    its alternatives is retrieved.
+
+    Args:
+        alternatives: One or more documents (LangChain ``Document``, ``str`` or dict).
+
+    Raises:
+        ValueError: If there is no alternative.
+        TypeError: If an alternative is not a document, or is itself an ``AnyOf``.
+
+    >>> AnyOf(["The fee is 5 euros.", "It costs five euros."])
+    AnyOf(['The fee is 5 euros.', 'It costs five euros.'])
+    """
+
+    __slots__ = ("alternatives",)
+
+    def __init__(self, alternatives: Iterable[DocumentLike]) -> None:
+        if isinstance(alternatives, (str, bytes, Mapping)) or _is_document(alternatives):
+            raise TypeError(
+                "AnyOf: alternatives must be a list of documents, got a single "
+                f"{type(alternatives).__name__}; write AnyOf([first, second])."
+            )
+        self.alternatives: tuple[DocumentLike, ...] = tuple(alternatives)
+        if not self.alternatives:
+            raise ValueError("AnyOf: needs at least one alternative, got none.")
+        for position, alternative in enumerate(self.alternatives):
+            _check_document(alternative, f"AnyOf alternative [{position}]")
+
+    def __repr__(self) -> str:
+        return f"AnyOf({list(self.alternatives)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyOf) and self.alternatives == other.alternatives
+
+    __hash__ = None  # type: ignore[assignment]  # LangChain documents are unhashable too
+
+
+def text_of(document: DocumentLike, where: str = "document") -> str:
+    """Return the text of one document; a plain string is its own text.
+
+    >>> text_of({"page_content": "Opening hours"})
+    'Opening hours'
+    """
+    if isinstance(document, str):
+        return document
+    if isinstance(document, Mapping):
+        text = document["page_content"]
+    else:
+        text = document.page_content
+    if not isinstance(text, str):
+        raise TypeError(
+            f"{where}: page_content must be a str, got {type(text).__name__}. "
+            "LangChain does not check assignments to a Document; set it to text."
+        )
+    return text
+
+
+def id_of(document: DocumentLike) -> str | None:
+    """Return the id of one document, or ``None``; a plain string stands for its own id.
+
+    >>> id_of({"page_content": "Opening hours", "id": 7})
+    '7'
+    """
+    if isinstance(document, str):
+        return document
+    value = document.get("id") if isinstance(document, Mapping) else document.id
+    # LangChain turns numeric ids into strings as well; a dict must not mean something else.
+    return None if value is None else str(value)
+
+
+def metadata_of(document: DocumentLike) -> Mapping[str, Any]:
+    """Return the metadata of one document; a plain string has none.
+
+    >>> metadata_of({"page_content": "Opening hours", "metadata": {"page": 3}})
+    {'page': 3}
+    """
+    if isinstance(document, str):
+        return {}
+    if isinstance(document, Mapping):
+        return document.get("metadata") or {}
+    return document.metadata
+
+
+def as_document(document: DocumentLike) -> Document:
+    """Return ``document`` as a LangChain ``Document``, making one for strings and dicts.
+
+    A ``Document`` comes back as the same object, never a copy.
+
+    >>> as_document("Opening hours").page_content
+    'Opening hours'
+    """
+    if not isinstance(document, (str, Mapping)):
+        return document
+    from langchain_core.documents import Document
+
+    if isinstance(document, str):
+        return Document(page_content=document)
+    return Document(
+        page_content=text_of(document),
+        metadata=dict(metadata_of(document)),
+        id=id_of(document),
+    )
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text is empty or white space only."""
+    return not text or text.isspace()
+
+
+def content_key(document: DocumentLike) -> tuple[str, str | None, str]:
+    """Return what makes a document itself: text, id and metadata, as a hashable value.
+
+    ``Document`` is unhashable, so identity is keyed on its parts. Metadata may hold unhashable
+    values; its sorted representation stands in for it.
+    """
+    metadata = metadata_of(document)
+    parts = sorted((repr(key), repr(value)) for key, value in metadata.items())
+    identity = None if isinstance(document, str) else id_of(document)
+    return unicodedata.normalize("NFC", text_of(document)), identity, repr(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySet:
+    """The ground truth and the predictions of all queries, checked.
+
+    Build it with :meth:`from_lists`. Containers are copied shallowly, so appending to the user's
+    lists later changes nothing here; the documents themselves are shared and never changed.
+
+    Attributes:
+        actual: Per query, its ground-truth items (a document or ``AnyOf``).
+        predicted: Per query, the ranked documents, best first.
+        labels: One label per query, for tables and explanations.
+    """
+
+    actual: list[list[Item]]
+    predicted: list[list[DocumentLike]]
+    labels: list[str | int]
+    has_alternatives: bool = field(repr=False)
+    strings_only: tuple[bool, bool] = field(repr=False)
+
+    @classmethod
+    def from_lists(cls, actual_docs: Any, predicted_docs: Any, queries: Any = None) -> QuerySet:
+        """Check the two lists of lists, and the labels, and keep them.
+
+        Raises:
+            TypeError: If something is not a list of lists of documents; the message names the
+                argument and the position.
+            ValueError: If there are no queries, or the lengths differ.
+        """
+        actual, actual_types = _lists_of(actual_docs, "actual_docs")
+        predicted, predicted_types = _lists_of(predicted_docs, "predicted_docs")
+        if len(actual) != len(predicted):
+            raise ValueError(
+                "actual_docs and predicted_docs must have one list per query each, got "
+                f"{len(actual)} in actual_docs and {len(predicted)} in predicted_docs."
+            )
+        if not actual:
+            raise ValueError(
+                "actual_docs and predicted_docs are empty (0 and 0 queries); "
+                "an evaluation needs at least one query."
+            )
+        _check_types(actual, actual_types, "actual_docs", allow_alternatives=True)
+        _check_types(predicted, predicted_types, "predicted_docs", allow_alternatives=False)
+        return cls(
+            actual,
+            predicted,
+            _labels(queries, len(actual)),
+            has_alternatives=AnyOf in actual_types,
+            strings_only=(actual_types <= {str}, predicted_types <= {str}),
+        )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.actual)
+
+    @cached_property
+    def n_items(self) -> NDArray[np.int64]:
+        """Ground-truth items per query, as listed; shape (queries,)."""
+        return _lengths(self.actual)
+
+    @cached_property
+    def n_predicted(self) -> NDArray[np.int64]:
+        """Predicted documents per query; shape (queries,)."""
+        return _lengths(self.predicted)
+
+    @cached_property
+    def item_query(self) -> NDArray[np.int64]:
+        """Query of each ground-truth item, items numbered through all queries; shape (items,)."""
+        return np.repeat(np.arange(self.n_queries), self.n_items)
+
+    def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
+        """Yield, per query, the alternatives of each of its items; one for a plain document."""
+        for items in self.actual:
+            yield [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
+
+
+def _lengths(lists: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, lists), np.int64, len(lists))
+
+
+def _document_class() -> type | None:
+    """Return LangChain's ``Document`` if somebody has loaded it.
+
+    If nobody has, no object can be an instance of it, and loading it here would make every run
+    with plain strings pay for the import.
+    """
+    module = sys.modules.get("langchain_core.documents.base")
+    return getattr(module, "Document", None)
+
+
+def _is_document(value: object) -> bool:
+    document_class = _document_class()
+    return document_class is not None and isinstance(value, document_class)
+
+
+def _lists_of(value: Any, name: str) -> tuple[list[list[Any]], set[type]]:
+    """Return ``value`` as a list of new lists, and the types of the documents in them."""
+    outer = _as_list(value, name, "a list with one list of documents per query")
+    lists = [
+        _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
+        for query, inner in enumerate(outer)
+    ]
+    return lists, set(map(type, chain.from_iterable(lists)))
+
+
+def _as_list(value: Any, name: str, wanted: str) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            raise TypeError(f"{name} must be {wanted}, got a numpy array without dimensions.")
+        return list(value) if value.ndim > 1 else value.tolist()
+    if _is_pandas_series(value):
+        return list(value)
+    came = "None" if value is None else f"a {type(value).__name__}"
+    raise TypeError(
+        f"{name} must be {wanted} (a list, a tuple or a numpy array), got {came}"
+        f"{_clipped(value) if isinstance(value, str) else ''}."
+    )
+
+
+def _is_pandas_series(value: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.Series)
+
+
+def _clipped(text: str) -> str:
+    return f" ({text[:40]!r}{'…' if len(text) > 40 else ''})"
+
+
+def _check_types(
+    lists: list[list[Any]], types: set[type], name: str, *, allow_alternatives: bool
+) -> None:
+    """Check every document, but walk through them only if some type needs a look."""
+    document_class = _document_class()
+    trusted: set[type] = {str} | ({AnyOf} if allow_alternatives else set())
+    trusted |= {t for t in types if document_class and issubclass(t, document_class)}
+    if types <= trusted:
+        return
+    for query, documents in enumerate(lists):
+        for position, document in enumerate(documents):
+            if not (allow_alternatives and isinstance(document, AnyOf)):
+                _check_document(document, f"{name}[{query}][{position}]")
+
+
+def _check_document(document: object, where: str) -> None:
+    if isinstance(document, str) or _is_document(document):
+        return
+    if isinstance(document, Mapping):
+        _check_mapping(document, where)
+        return
+    if isinstance(document, AnyOf):
+        raise TypeError(
+            f"{where} is an AnyOf; alternatives belong in the ground truth, one level deep."
+        )
+    came = "None" if document is None else f"a {type(document).__name__}"
+    raise TypeError(
+        f"{where} must be a LangChain Document, a str or a dict with 'page_content', got {came}."
+    )
+
+
+def _check_mapping(document: Mapping[Any, Any], where: str) -> None:
+    unknown = [key for key in document if key not in _DICT_KEYS]
+    if "page_content" not in document or unknown:
+        raise ValueError(
+            f"{where}: a document given as a dict needs the key 'page_content' and may have "
+            f"'metadata' and 'id', got the keys {list(document)!r}. "
+            "Put anything else into 'metadata'."
+        )
+    text_of(document, where)
+    metadata = document.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"{where}: 'metadata' must be a dict, got a {type(metadata).__name__}.")
+    identity = document.get("id")
+    if identity is not None and (isinstance(identity, bool) or not isinstance(identity, str | int)):
+        raise TypeError(f"{where}: 'id' must be a str or int, got a {type(identity).__name__}.")
+
+
+def _labels(queries: Any, n_queries: int) -> list[str | int]:
+    if queries is None:
+        return list(range(n_queries))
+    labels = _as_list(queries, "queries", "a list with one label per query")
+    if len(labels) != n_queries:
+        raise ValueError(
+            f"queries must have one label per query, got {len(labels)} labels "
+            f"for {n_queries} queries."
+        )
+    return [_label(label, position) for position, label in enumerate(labels)]
+
+
+def _label(label: Any, position: int) -> str | int:
+    if isinstance(label, np.integer):
+        return int(label)
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise TypeError(f"queries[{position}] must be a str or an int, got {label!r}.")
+    return label

@@ -1,0 +1,1 @@
+"""Matching: how similar each predicted document is to each ground-truth item."""

@@ -1,0 +1,216 @@
+"""The matcher hierarchy.
+
+A matcher looks at all queries at once and returns :class:`Matches`: how similar each ground-truth
+item is to each predicted document of its query, sparsely. This room must not know cutoffs or
+metrics; what counts as found is settled from ``Matches`` in ``relevance``.
+
+Two families differ by how they join. A :class:`KeyMatcher` compares keys for equality and joins by
+hash. Every other :class:`Matcher` scores the pairs within each query.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from krag_eval.documents import DocumentLike, QuerySet, is_blank, text_of
+from krag_eval.matching.joins import (
+    BlockScorer,
+    FloatArray,
+    IntArray,
+    KeyJoin,
+    Matches,
+    Units,
+    warn_of_blank_texts,
+)
+
+__all__ = ["BlockScorer", "KeyMatcher", "Matcher", "Matches", "TextMatcher", "check_threshold"]
+
+
+class Matcher(ABC):
+    """Decides how similar a predicted document is to a ground-truth document.
+
+    Subclass it and implement :meth:`similarity`; nothing else is needed. The instance goes into
+    ``OfflineRetrievalEvaluator(..., matcher=...)``.
+
+    ``similarity`` receives LangChain ``Document`` objects. If the subclass also defines
+    ``prepare(text)``, that runs once per distinct text (NFC-normalised, never blank), and
+    ``similarity`` receives what it returned instead. A batched ``similarities(actual, predicted)``
+    may replace the pair-by-pair loop.
+
+    Attributes:
+        name: Name in signatures; the class name unless set.
+        threshold: Similarity from which a pair is a match, in [0, 1]. A similarity of 0 is never
+            a match, whatever the threshold.
+
+    >>> class SameLength(Matcher):
+    ...     threshold = 1.0
+    ...     def similarity(self, actual, predicted):
+    ...         return float(len(actual.page_content) == len(predicted.page_content))
+    >>> SameLength().signature
+    'SameLength'
+    """
+
+    name: str = ""
+    threshold: float = 0.5
+    #: Key matchers decide by equality; a threshold given for them is a mistake worth reporting.
+    takes_threshold: ClassVar[bool] = True
+    #: What to try when nothing matched at all.
+    advice: ClassVar[str] = ""
+
+    @abstractmethod
+    def similarity(self, actual: Any, predicted: Any) -> float:
+        """Return the similarity of one pair, in [0, 1]."""
+
+    def similarities(self, actual: Sequence[Any], predicted: Sequence[Any]) -> FloatArray:
+        """Return the similarities of all pairs; shape (actual, predicted).
+
+        Override it when many pairs can be scored faster together than one by one.
+        """
+        scores = np.empty((len(actual), len(predicted)))
+        for row, truth in enumerate(actual):
+            for column, document in enumerate(predicted):
+                scores[row, column] = self.similarity(truth, document)
+        return scores
+
+    def settings(self) -> dict[str, object]:
+        """Return the settings that belong in the signature, in a fixed order."""
+        return {}
+
+    @property
+    def signature(self) -> str:
+        """Name and settings without spaces, such as ``rougeL(statistic=fmeasure)``."""
+        name = self.name or type(self).__name__
+        settings = ",".join(f"{key}={_spelled(value)}" for key, value in self.settings().items())
+        return f"{name}({settings})" if settings else name
+
+    def match(self, queries: QuerySet) -> Matches:
+        """Score the pairs within each query; the evaluator calls it once."""
+        prepare = getattr(self, "prepare", None)
+        if prepare is None:
+            units = Units.of_documents(queries)
+            prepared = units.values
+        else:
+            units = Units.of_texts(queries)
+            warn_of_blank_texts(queries)
+            prepared = [None if is_blank(text) else prepare(text) for text in units.values]
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            return self.similarities(
+                [prepared[unit] for unit in actual.tolist()],
+                [prepared[unit] for unit in predicted.tolist()],
+            )
+
+        return units.match(score, self.signature)
+
+
+class TextMatcher(Matcher):
+    """A matcher that reads nothing but texts; base of the built-in similarity matchers.
+
+    Subclasses implement :meth:`block_scorer`, which sees the distinct texts of all queries once
+    and returns a function that scores blocks of them.
+    """
+
+    #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
+    normalize: ClassVar[bool] = True
+
+    @abstractmethod
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Prepare each distinct text once; return the scorer of blocks of them.
+
+        The scorer gets positions in ``texts``, never of a blank one, and returns similarities of
+        shape (ground truth, predicted).
+        """
+
+    def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
+        """Return the similarity of one pair, in [0, 1]; a blank text has similarity 0.
+
+        Args:
+            actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
+            predicted: The predicted document, likewise.
+        """
+        texts = [text_of(actual, "actual"), text_of(predicted, "predicted")]
+        if any(map(is_blank, texts)):
+            return 0.0
+        if self.normalize:
+            texts = [unicodedata.normalize("NFC", text) for text in texts]
+        return float(self.block_scorer(texts)(np.array([0]), np.array([1]))[0, 0])
+
+    def match(self, queries: QuerySet) -> Matches:
+        """Score the pairs within each query; the evaluator calls it once."""
+        units = Units.of_texts(queries, normalize=self.normalize)
+        warn_of_blank_texts(queries)
+        return units.match(self.block_scorer(units.values), self.signature)
+
+
+class KeyMatcher(Matcher):
+    """A matcher that compares keys for equality; similarity is 1 or 0.
+
+    Subclasses implement :meth:`key`. Matching joins by hash, so its cost grows with the number of
+    documents, not of pairs. Two ground-truth documents of a query with the same key are one item.
+    """
+
+    threshold = 1.0
+    takes_threshold: ClassVar[bool] = False
+    #: Whether keys are made from texts, so that blank texts deserve a warning.
+    reads_text: ClassVar[bool] = False
+
+    @abstractmethod
+    def key(self, document: DocumentLike, where: str = "document") -> Hashable:
+        """Return the key of a document, or ``None`` if it can never match.
+
+        ``where`` names the document in error messages.
+        """
+
+    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
+        """Return the keys of several documents; override it to read them in bulk."""
+        return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
+
+    def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
+        """Return 1.0 if the keys are equal, else 0.0."""
+        key = self.key(actual, "actual")
+        return float(key is not None and key == self.key(predicted, "predicted"))
+
+    def match(self, queries: QuerySet) -> Matches:
+        """Join the keys of each query by hash; the evaluator calls it once."""
+        if self.reads_text:
+            warn_of_blank_texts(queries)
+        join = KeyJoin()
+        alternatives = queries.alternatives() if queries.has_alternatives else None
+        for query, (items, documents) in enumerate(
+            zip(queries.actual, queries.predicted, strict=True)
+        ):
+            predicted = self.keys(documents, f"predicted_docs[{query}]")
+            where = f"actual_docs[{query}]"
+            if alternatives is None:
+                join.add(self.keys(items, where), predicted)
+            else:
+                keys = [
+                    self.keys(item, f"{where}[{i}]") for i, item in enumerate(next(alternatives))
+                ]
+                join.add_alternatives(keys, predicted)
+        return join.matches()
+
+
+def check_threshold(threshold: object, name: str = "threshold") -> float:
+    """Return a threshold as a float.
+
+    Raises:
+        ValueError: If it is not a number from 0 to 1.
+
+    >>> check_threshold(0.5)
+    0.5
+    """
+    valid = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if not valid or not 0.0 <= float(threshold) <= 1.0:  # type: ignore[arg-type]
+        raise ValueError(f"{name} must be a number from 0 to 1, got {threshold!r}.")
+    return float(threshold)  # type: ignore[arg-type]
+
+
+def _spelled(value: object) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)

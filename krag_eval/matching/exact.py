@@ -1,0 +1,276 @@
+"""Matchers that answer yes or no: equal text, contained text, equal id, equal metadata."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from krag_eval.documents import DocumentLike, id_of, is_blank, metadata_of, text_of
+from krag_eval.matching.base import KeyMatcher, TextMatcher
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+
+__all__ = ["ContainsMatcher", "ExactTextMatcher", "IdMatcher", "MetadataMatcher"]
+
+# Scripts written without spaces between words; inside them every position is a boundary.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3134F),
+)
+
+
+class ExactTextMatcher(KeyMatcher):
+    """Texts match when they are equal after Unicode NFC normalisation.
+
+    Right for a corpus whose ground truth is made of the very chunks that are retrieved. A blank
+    text matches nothing. Use ``"contains"`` or ``"coverage"`` when the ground truth is a passage
+    and what comes back is a chunk cut elsewhere.
+
+    Args:
+        case_sensitive: If false, texts are compared without regard to case.
+        fold_whitespace: If true, every run of white space counts as one space, and white space
+            around the text as none.
+
+    >>> ExactTextMatcher().similarity("Opening hours", "opening  hours")
+    0.0
+    >>> ExactTextMatcher(case_sensitive=False, fold_whitespace=True).similarity(
+    ...     "Opening hours", "opening  hours")
+    1.0
+    """
+
+    name = "text"
+    reads_text: ClassVar[bool] = True
+    advice: ClassVar[str] = (
+        'If the ground truth is a passage and the retriever returns chunks, try matcher="contains"'
+        ' or matcher="coverage"; if both sides carry ids, try matcher="id".'
+    )
+
+    def __init__(self, *, case_sensitive: bool = True, fold_whitespace: bool = False) -> None:
+        self.case_sensitive = case_sensitive
+        self.fold_whitespace = fold_whitespace
+
+    def settings(self) -> dict[str, object]:
+        """Return the settings that differ from plain equality."""
+        return _changed_folding(self)
+
+    def key(self, document: DocumentLike, where: str = "document") -> Hashable:
+        """Return the folded text, or ``None`` for a blank one."""
+        text = text_of(document, where)
+        return None if is_blank(text) else self._fold(text)
+
+    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
+        """Return the folded texts of several documents."""
+        texts = [text_of(document, where) for document in documents]
+        if self.case_sensitive and not self.fold_whitespace and _plain(texts):
+            return texts
+        return [None if is_blank(text) else self._fold(text) for text in texts]
+
+    def _fold(self, text: str) -> str:
+        return _folded(text, self.case_sensitive, self.fold_whitespace)
+
+
+class ContainsMatcher(TextMatcher):
+    """A document matches when the ground-truth text occurs in it, word for word.
+
+    The occurrence must begin and end at word boundaries, so ``doc1`` is not found in ``doc10``.
+    Scripts written without spaces (Chinese, Japanese, Thai, …) have a boundary at every character;
+    Hangul is spaced, so ``서울`` is not found in ``서울은`` unless ``word_boundaries=False``.
+    White space around the ground-truth text does not count. Similarity is 1 or 0.
+
+    Args:
+        case_sensitive: If false, texts are compared without regard to case.
+        fold_whitespace: If true, every run of white space counts as one space; useful when
+            chunking has re-wrapped lines.
+        word_boundaries: If false, an occurrence anywhere counts.
+
+    >>> ContainsMatcher().similarity("the fee is 5 euros", "Note that the fee is 5 euros.")
+    1.0
+    >>> ContainsMatcher().similarity("doc1", "doc10")
+    0.0
+    """
+
+    name = "contains"
+    threshold = 1.0
+    takes_threshold: ClassVar[bool] = False
+    advice: ClassVar[str] = (
+        'If chunks may cut a ground-truth passage, try matcher="coverage"; if line breaks or case '
+        "differ, try ContainsMatcher(fold_whitespace=True, case_sensitive=False)."
+    )
+
+    def __init__(
+        self,
+        *,
+        case_sensitive: bool = True,
+        fold_whitespace: bool = False,
+        word_boundaries: bool = True,
+    ) -> None:
+        self.case_sensitive = case_sensitive
+        self.fold_whitespace = fold_whitespace
+        self.word_boundaries = word_boundaries
+
+    def settings(self) -> dict[str, object]:
+        """Return the settings that differ from the defaults."""
+        settings = _changed_folding(self)
+        if not self.word_boundaries:
+            settings["word_boundaries"] = False
+        return settings
+
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Fold each distinct text once."""
+        folded = [_folded(text, self.case_sensitive, self.fold_whitespace) for text in texts]
+        occurs: Callable[[str, str], bool] = _occurs if self.word_boundaries else str.__contains__
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            needles = [folded[unit].strip() for unit in actual.tolist()]
+            texts = [folded[unit] for unit in predicted.tolist()]
+            return np.array([[occurs(text, needle) for text in texts] for needle in needles], float)
+
+        return score
+
+
+class IdMatcher(KeyMatcher):
+    """Documents match when their ids (``Document.id``) are equal.
+
+    A plain string stands for its own id, so lists of ids can be evaluated as they are. A document
+    without an id is an error: it could only be counted as wrong by accident.
+
+    >>> IdMatcher().similarity({"page_content": "a", "id": "7"}, {"page_content": "b", "id": "7"})
+    1.0
+    """
+
+    name = "id"
+    advice: ClassVar[str] = (
+        "Compare one id of each side: a prefix, a number against text or an id given anew at every "
+        "indexing are the usual causes."
+    )
+
+    def key(self, document: DocumentLike, where: str = "document") -> Hashable:
+        """Return the id of a document."""
+        identity = id_of(document)
+        if identity is None:
+            raise ValueError(
+                f"{where} has no id, and the id matcher needs one on every document. "
+                'Set Document.id, or match on text (matcher="text") or on a metadata key '
+                "(MetadataMatcher)."
+            )
+        return identity
+
+    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
+        """Return the ids of several documents."""
+        if set(map(type, documents)) <= {str}:
+            return documents  # strings stand for their own ids
+        return super().keys(documents, where)
+
+
+class MetadataMatcher(KeyMatcher):
+    """Documents match when they agree in one or more metadata values.
+
+    Evaluates at the level of those values: with ``MetadataMatcher("source", "page")`` any chunk
+    of the right page counts, and two ground-truth documents of one page are one item.
+
+    Args:
+        *keys: The metadata keys to compare; a document missing one of them is an error.
+
+    Raises:
+        ValueError: If no key is given.
+
+    >>> matcher = MetadataMatcher("source", "page")
+    >>> matcher.similarity(
+    ...     {"page_content": "a", "metadata": {"source": "guide.pdf", "page": 3}},
+    ...     {"page_content": "b", "metadata": {"source": "guide.pdf", "page": 3}})
+    1.0
+    """
+
+    name = "metadata"
+
+    def __init__(self, *keys: str) -> None:
+        if not keys or not all(isinstance(key, str) for key in keys):
+            raise ValueError(
+                f"MetadataMatcher needs the names of one or more metadata keys, got {keys!r}; "
+                'for example MetadataMatcher("source", "page").'
+            )
+        self.metadata_keys = keys
+
+    def settings(self) -> dict[str, object]:
+        """Return the compared keys."""
+        return {"keys": "+".join(self.metadata_keys)}
+
+    def key(self, document: DocumentLike, where: str = "document") -> Hashable:
+        """Return the values of the compared keys."""
+        metadata = metadata_of(document)
+        missing = [key for key in self.metadata_keys if metadata.get(key) is None]
+        if missing:
+            raise ValueError(
+                f"{where} has no metadata {missing[0]!r}, which MetadataMatcher compares; "
+                f"its metadata keys are {sorted(map(str, metadata))}."
+            )
+        return tuple(_hashable(metadata[key], key, where) for key in self.metadata_keys)
+
+
+def _hashable(value: Any, key: str, where: str) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{where}: metadata {key!r} must be hashable to be compared (text, a number, a tuple), "
+            f"got a {type(value).__name__}."
+        ) from None
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _changed_folding(matcher: ExactTextMatcher | ContainsMatcher) -> dict[str, object]:
+    settings: dict[str, object] = {}
+    if not matcher.case_sensitive:
+        settings["case_sensitive"] = False
+    if matcher.fold_whitespace:
+        settings["fold_whitespace"] = True
+    return settings
+
+
+def _plain(texts: Sequence[str]) -> bool:
+    """Tell whether no text is blank or needs normalising; two passes in C for the usual case."""
+    return all(map(str.isascii, texts)) and all(map(str.strip, texts))
+
+
+def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:
+    if not case_sensitive:
+        text = text.casefold()
+    if fold_whitespace:
+        text = " ".join(text.split())
+    # Last, because folding case can leave combining marks apart.
+    return unicodedata.normalize("NFC", text)
+
+
+def _occurs(text: str, needle: str) -> bool:
+    """Tell whether ``needle`` occurs in ``text`` with a word boundary at both ends."""
+    start = text.find(needle)
+    while start >= 0:
+        end = start + len(needle)
+        if not (_joined(text[start - 1 : start], needle[0])) and not (
+            _joined(needle[-1], text[end : end + 1])
+        ):
+            return True
+        start = text.find(needle, start + 1)
+    return False
+
+
+def _joined(left: str, right: str) -> bool:
+    """Tell whether two neighbouring characters belong to one word; "" is the end of the text."""
+    return _in_word(left) and _in_word(right)
+
+
+def _in_word(character: str) -> bool:
+    if not character:
+        return False
+    if unicodedata.category(character)[0] not in "LMN" and character != "_":
+        return False
+    code = ord(character)
+    return not any(first <= code <= last for first, last in _UNSPACED)

@@ -1,0 +1,295 @@
+"""How pairs come together: joining equal keys by hash, scoring blocks of texts query by query.
+
+This room knows :class:`Matches`, the one thing every matcher returns, and the two ways to build
+it. It must not know any particular way of comparing two documents.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, compress
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.documents import (
+    KragEvalWarning,
+    QuerySet,
+    as_document,
+    content_key,
+    is_blank,
+    text_of,
+)
+
+__all__ = ["BlockScorer", "KeyJoin", "Matches", "Units", "warn_of_blank_texts"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+#: ``(positions of ground-truth units, positions of predicted units) -> similarities``
+BlockScorer: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Similarities of ground-truth items and predicted documents, over all queries.
+
+    Only pairs with a similarity above 0 are stored, sorted by item, then rank. Items are numbered
+    through all queries in the order they were given.
+
+    Attributes:
+        item: Item of each pair; shape (pairs,).
+        rank: Rank of the predicted document within its query, from 1; shape (pairs,).
+        similarity: Similarity of each pair in (0, 1]; shape (pairs,).
+        repeats: Whether an item says the same as an earlier item of its query; shape (items,).
+    """
+
+    item: IntArray
+    rank: IntArray
+    similarity: FloatArray
+    repeats: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @classmethod
+    def sorted(
+        cls, item: IntArray, rank: IntArray, similarity: FloatArray, repeats: BoolArray
+    ) -> Matches:
+        """Build matches from pairs in any order."""
+        order = np.lexsort((rank, item))
+        return cls(item[order], rank[order], similarity[order], repeats)
+
+
+class KeyJoin:
+    """Collects the pairs of equal keys, one query after the other."""
+
+    def __init__(self) -> None:
+        self._items: list[int] = []
+        self._ranks: list[int] = []
+        self._repeats: list[int] = []
+        self._n_items = 0
+
+    def add(self, keys: Sequence[Hashable], predicted: Sequence[Hashable]) -> None:
+        """Join one query whose items have one key each; ``None`` equals nothing."""
+        wanted = dict(zip(keys, range(self._n_items, self._n_items + len(keys)), strict=True))
+        if len(wanted) < len(keys) or None in wanted:
+            self.add_alternatives([(key,) for key in keys], predicted)
+            return
+        self._n_items += len(keys)
+        found = list(compress(range(len(predicted)), map(wanted.__contains__, predicted)))
+        self._items += [wanted[predicted[position]] for position in found]
+        self._ranks += found
+
+    def add_alternatives(
+        self, keys: Sequence[Sequence[Hashable]], predicted: Sequence[Hashable]
+    ) -> None:
+        """Join one query whose items have one or more keys each; ``None`` equals nothing."""
+        wanted: dict[Hashable, list[int]] = {}
+        seen: set[frozenset[Hashable]] = set()
+        for item, alternatives in enumerate(keys, self._n_items):
+            known = frozenset(key for key in alternatives if key is not None)
+            if known and known in seen:
+                self._repeats.append(item)
+                continue
+            seen.add(known)
+            for key in known:
+                wanted.setdefault(key, []).append(item)
+        self._n_items += len(keys)
+        for position, key in enumerate(predicted):
+            # ``None`` was never put into ``wanted``.
+            for item in wanted.get(key, ()):
+                self._items.append(item)
+                self._ranks.append(position)
+
+    def matches(self) -> Matches:
+        """Return the pairs of all queries added so far."""
+        repeats = np.zeros(self._n_items, np.bool_)
+        repeats[self._repeats] = True
+        return Matches.sorted(
+            np.array(self._items, np.int64),
+            np.array(self._ranks, np.int64) + 1,
+            np.ones(len(self._items)),
+            repeats,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What a similarity matcher compares: distinct texts, or documents, numbered.
+
+    Attributes:
+        values: The texts or documents.
+        blank: Whether a unit is a blank text, which never matches; shape (units,).
+        alternatives: Unit of each ground-truth alternative, through all queries.
+        item_sizes: Alternatives per item; shape (items,).
+        identity: A number per alternative, equal when two say the same to the matcher.
+        predicted: Unit of each predicted document, through all queries.
+    """
+
+    queries: QuerySet
+    values: list[Any]
+    blank: BoolArray
+    alternatives: IntArray
+    item_sizes: IntArray
+    identity: IntArray
+    predicted: IntArray
+
+    @classmethod
+    def of_texts(cls, queries: QuerySet, *, normalize: bool = True) -> Units:
+        """Number the distinct texts; NFC and NFD spellings are one text if ``normalize``."""
+        numbers: dict[str, int] = {}
+        alternatives, sizes = _flat_alternatives(queries)
+        positions = [
+            np.fromiter(
+                (numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
+            )
+            for texts in (
+                _texts(alternatives, "actual_docs", normalize),
+                _texts(list(chain.from_iterable(queries.predicted)), "predicted_docs", normalize),
+            )
+        ]
+        values = list(numbers)
+        blank = np.fromiter(map(is_blank, values), np.bool_, len(values))
+        return cls(queries, values, blank, positions[0], sizes, positions[0], positions[1])
+
+    @classmethod
+    def of_documents(cls, queries: QuerySet) -> Units:
+        """Number the documents themselves, as LangChain documents."""
+        alternatives, sizes = _flat_alternatives(queries)
+        predicted = list(chain.from_iterable(queries.predicted))
+        numbers: dict[Hashable, int] = {}
+        identity = [numbers.setdefault(content_key(d), len(numbers)) for d in alternatives]
+        values = [as_document(document) for document in chain(alternatives, predicted)]
+        return cls(
+            queries,
+            values,
+            np.zeros(len(values), np.bool_),
+            np.arange(len(alternatives)),
+            sizes,
+            np.array(identity, np.int64),
+            np.arange(len(alternatives), len(values)),
+        )
+
+    def match(self, score: BlockScorer, name: str) -> Matches:
+        """Score the pairs within each query and keep those above 0.
+
+        Args:
+            score: Returns the similarities of units, shape (ground truth, predicted).
+            name: The matcher's name, for error messages.
+        """
+        blocks = [
+            _positive(score_items, first_item)
+            for score_items, first_item in self._blocks(score, name)
+            if score_items.size
+        ]
+        item, rank, similarity = (
+            np.concatenate([block[part] for block in blocks]) if blocks else np.empty(0)
+            for part in range(3)
+        )
+        return Matches.sorted(
+            item.astype(np.int64), rank.astype(np.int64), similarity, self._repeats()
+        )
+
+    def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
+        """Yield, per query, the similarities (items, predicted) and its first item's number."""
+        first_item = first_alternative = first_predicted = 0
+        for query in range(self.queries.n_queries):
+            n_items = len(self.queries.actual[query])
+            sizes = self.item_sizes[first_item : first_item + n_items]
+            n_alternatives, n_predicted = int(sizes.sum()), len(self.queries.predicted[query])
+            actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
+            predicted = self.predicted[first_predicted : first_predicted + n_predicted]
+            block = self._score(score, actual, predicted, name, query)
+            if n_alternatives > n_items:
+                block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
+            yield block, first_item
+            first_item += n_items
+            first_alternative += n_alternatives
+            first_predicted += n_predicted
+
+    def _score(
+        self, score: BlockScorer, actual: IntArray, predicted: IntArray, name: str, query: int
+    ) -> FloatArray:
+        rows, columns = ~self.blank[actual], ~self.blank[predicted]
+        block = np.zeros((len(actual), len(predicted)))
+        if not (rows.any() and columns.any()):
+            return block
+        scores = np.asarray(score(actual[rows], predicted[columns]), dtype=np.float64)
+        wanted = (int(rows.sum()), int(columns.sum()))
+        if scores.shape != wanted:
+            raise ValueError(
+                f"matcher {name}: similarities of {wanted[0]} ground-truth and {wanted[1]} "
+                f"predicted documents must have the shape {wanted}, got {scores.shape}."
+            )
+        block[np.ix_(rows, columns)] = scores
+        _check_range(block, name, query)
+        return block
+
+    def _repeats(self) -> BoolArray:
+        """Mark the items that say the same as an earlier item of their query."""
+        repeats = np.zeros(len(self.item_sizes), np.bool_)
+        seen: set[tuple[int, frozenset[int]]] = set()
+        position = 0
+        for item, (size, query) in enumerate(
+            zip(self.item_sizes.tolist(), self.queries.item_query.tolist(), strict=True)
+        ):
+            units = self.identity[position : position + size]
+            position += size
+            known = (query, frozenset(units.tolist()))
+            repeats[item] = known in seen and not self.blank[self.alternatives[position - 1]]
+            seen.add(known)
+        return repeats
+
+
+def warn_of_blank_texts(queries: QuerySet) -> None:
+    """Warn, once and with counts, of documents without text: a text matcher never matches them."""
+    counts = []
+    actual = _flat_alternatives(queries)[0]
+    for documents in (actual, chain.from_iterable(queries.predicted)):
+        # One pass in C decides the usual case, that there is none.
+        texts = [text_of(document) for document in documents]
+        counts.append(0 if all(map(str.strip, texts)) else sum(map(is_blank, texts)))
+    if any(counts):
+        warnings.warn(
+            f"{counts[0]} ground-truth and {counts[1]} predicted documents have empty or blank "
+            "text; a text matcher never matches them.",
+            KragEvalWarning,
+            stacklevel=2,
+        )
+
+
+def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
+    """Return the alternatives of all items in one list, and how many each item has."""
+    if not queries.has_alternatives:
+        flat = list(chain.from_iterable(queries.actual))
+        return flat, np.ones(len(flat), np.int64)
+    items = list(chain.from_iterable(queries.alternatives()))
+    sizes = np.fromiter(map(len, items), np.int64, len(items))
+    return list(chain.from_iterable(items)), sizes
+
+
+def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
+    texts = [text_of(document, f"a document of {name}") for document in documents]
+    return [unicodedata.normalize("NFC", text) for text in texts] if normalize else texts
+
+
+def _positive(block: FloatArray, first_item: int) -> tuple[IntArray, IntArray, FloatArray]:
+    rows, columns = np.nonzero(block)
+    return rows + first_item, columns + 1, block[rows, columns]
+
+
+def _check_range(block: FloatArray, name: str, query: int) -> None:
+    # Written so that NaN fails it too.
+    wrong = ~((block >= 0.0) & (block <= 1.0))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"matcher {name}: a similarity must be a number from 0 to 1, got "
+            f"{block[row, column]} for ground-truth document {row} and predicted document "
+            f"{column} of query {query} (both counted from 0)."
+        )
