@@ -1,3 +1,80 @@
-"""Measure how good retrieval is in a RAG system, and trust the answer."""
+"""Measure how good retrieval is in a RAG system, and trust the answer.
+
+Names load on first use, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+    from krag_eval.documents import AnyOf
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
+    from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
+    from krag_eval.matching.exact import (
+        ContainsMatcher,
+        ExactTextMatcher,
+        IdMatcher,
+        MetadataMatcher,
+    )
+    from krag_eval.matching.rouge import RougeMatcher
+    from krag_eval.messages import KragEvalWarning
+    from krag_eval.metrics import METRICS, Metric
+    from krag_eval.results import EvaluationResult
+
+#: Public name -> the module it lives in.
+_HOMES = {
+    "AnyOf": "documents",
+    "AveragingMethod": "conventions",
+    "ContainsMatcher": "matching.exact",
+    "Conventions": "conventions",
+    "EvaluationResult": "results",
+    "ExactTextMatcher": "matching.exact",
+    "IdMatcher": "matching.exact",
+    "KeyMatcher": "matching.base",
+    "KragEvalWarning": "messages",
+    "METRICS": "metrics",
+    "Matcher": "matching.base",
+    "MatchingCriteria": "conventions",
+    "MetadataMatcher": "matching.exact",
+    "Metric": "metrics",
+    "OfflineRetrievalEvaluator": "evaluator",
+    "RougeMatcher": "matching.rouge",
+    "TextMatcher": "matching.base",
+}
+
+__all__ = [
+    "METRICS",
+    "AnyOf",
+    "AveragingMethod",
+    "ContainsMatcher",
+    "Conventions",
+    "EvaluationResult",
+    "ExactTextMatcher",
+    "IdMatcher",
+    "KeyMatcher",
+    "KragEvalWarning",
+    "Matcher",
+    "MatchingCriteria",
+    "MetadataMatcher",
+    "Metric",
+    "OfflineRetrievalEvaluator",
+    "RougeMatcher",
+    "TextMatcher",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'krag_eval' has no attribute {name!r}")
+    value = getattr(import_module(f"krag_eval.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyOf",
     "DocumentLike",
-    "KragEvalWarning",
     "QuerySet",
     "as_document",
     "id_of",
@@ -35,12 +34,8 @@ __all__ = [
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
 
-# ``Document.model_dump()`` adds "type"; it carries nothing and is accepted so that dumps round-trip.
+# ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
-
-
-class KragEvalWarning(UserWarning):
-    """A result is valid, but something about the input deserves a second look."""
 
 
 class AnyOf:
@@ -91,10 +86,7 @@ def text_of(document: DocumentLike, where: str = "document") -> str:
     """
     if isinstance(document, str):
         return document
-    if isinstance(document, Mapping):
-        text = document["page_content"]
-    else:
-        text = document.page_content
+    text = document["page_content"] if isinstance(document, Mapping) else document.page_content
     if not isinstance(text, str):
         raise TypeError(
             f"{where}: page_content must be a str, got {type(text).__name__}. "
@@ -236,6 +228,13 @@ class QuerySet:
     def item_query(self) -> NDArray[np.int64]:
         """Query of each ground-truth item, items numbered through all queries; shape (items,)."""
         return np.repeat(np.arange(self.n_queries), self.n_items)
+
+    @cached_property
+    def n_alternatives(self) -> NDArray[np.int64]:
+        """Interchangeable documents of each item, 1 for a plain one; shape (items,)."""
+        if not self.has_alternatives:
+            return np.ones(len(self.item_query), np.int64)
+        return _lengths(list(chain.from_iterable(self.alternatives())))
 
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.documents import (
-    KragEvalWarning,
     QuerySet,
     as_document,
     content_key,
     is_blank,
     text_of,
 )
+from krag_eval.messages import KragEvalWarning
 
 __all__ = ["BlockScorer", "KeyJoin", "Matches", "Units", "warn_of_blank_texts"]
 

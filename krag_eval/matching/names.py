@@ -6,12 +6,12 @@ naming one matcher does not load what another needs. Matchers' options are not k
 
 from __future__ import annotations
 
-import difflib
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from krag_eval.matching.base import Matcher
+from krag_eval.messages import unknown_name
 
 __all__ = ["MATCHER_NAMES", "resolve_matcher"]
 
@@ -57,14 +57,3 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
         f"subclass, got {matcher!r}{hint}"
     )
 
-
-def unknown_name(argument: str, name: str, allowed: tuple[str, ...]) -> str:
-    """Word the refusal of a name: what is allowed, and what was probably meant.
-
-    >>> unknown_name("matcher", "rougel", ("rouge1", "rougeL"))
-    "matcher must be one of 'rouge1', 'rougeL', got 'rougel'; did you mean 'rougeL'?"
-    """
-    folded = {other.lower(): other for other in allowed}
-    near = difflib.get_close_matches(name.lower(), folded, n=1)
-    meant = f"; did you mean {folded[near[0]]!r}?" if near else "."
-    return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {name!r}{meant}"

@@ -1,0 +1,186 @@
+"""The disputed points: what frameworks compute differently under one name, each with a name here.
+
+This room knows the eight points, the presets that reproduce other tools, and the choices a user
+makes about averaging and hits. It must not know arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
+
+from krag_eval.messages import unknown_name
+
+__all__ = ["AveragingMethod", "Conventions", "MatchingCriteria", "resolve_choice"]
+
+
+class AveragingMethod(StrEnum):
+    """Which averages over queries a ``calculate_*`` method returns."""
+
+    MICRO = "micro"
+    MACRO = "macro"
+    BOTH = "both"
+
+
+class MatchingCriteria(StrEnum):
+    """When a query counts as a hit: all of its ground-truth items covered, or any."""
+
+    ALL = "all"
+    PARTIAL = "partial"
+
+
+Choice = TypeVar("Choice", AveragingMethod, MatchingCriteria)
+
+
+def resolve_choice(enum: type[Choice], value: object, argument: str) -> Choice:
+    """Return the member of ``enum`` for a member or its string.
+
+    Raises:
+        ValueError: For anything else, listing what is allowed.
+
+    >>> resolve_choice(AveragingMethod, "both", "averaging_method")
+    <AveragingMethod.BOTH: 'both'>
+    """
+    if isinstance(value, str):
+        for member in enum:
+            if value == member:
+                return member
+        raise ValueError(unknown_name(argument, str(value), tuple(member.value for member in enum)))
+    allowed = ", ".join(repr(member.value) for member in enum)
+    raise ValueError(
+        f"{argument} must be one of {allowed} or a member of {enum.__name__}, got {value!r}."
+    )
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """The eight points on which frameworks disagree; the defaults are krag_eval's own.
+
+    Every score stays in [0, 1] unless ``credit="every"``.
+
+    Attributes:
+        precision_at: Precision divides by the documents retrieved within the cutoff, min(k, m)
+            (``"retrieved"``), or always by k (``"k"``: trec_eval, ranx).
+        macro_f1: Harmonic mean of macro precision and macro recall (``"of_means"``), or mean of
+            the queries' F1 (``"mean_of_f1"``: trec_eval, AutoRAG).
+        gain: Gain of grade r in DCG: 2**r - 1 (``"exponential"``) or r (``"linear"``: trec_eval).
+        graded_by: A credited document gains by the grade of its items (``"grade"``) or by its
+            best similarity to them (``"similarity"``: krag with ROUGE).
+        ideal: The best possible list holds all ground truth (``"ground_truth"``), only what was
+            retrieved, sorted (``"retrieved"``: early krag), or every alternative of every item
+            (``"alternatives"``: AutoRAG).
+        credit: An item is credited at its first rank (``"once"``), or every matching document
+            counts and scores can pass 1 (``"every"``: krag).
+        reciprocal_rank: 1 / first relevant rank (``"first"``), or the mean over items of 1 / first
+            rank (``"per_item"``: AutoRAG).
+        average_precision: Precision at the first rank of each item, over the number of items
+            (``"ground_truth"``), or the mean over items of the mean precision at that item's own
+            hits (``"per_item"``: AutoRAG).
+
+    Raises:
+        ValueError: For a value that is not allowed, listing those that are.
+
+    >>> Conventions(gain="linear")
+    Conventions('gain=linear')
+    >>> Conventions.parse("gain=linear") == Conventions(gain="linear")
+    True
+    >>> print(Conventions())
+    default
+    """
+
+    precision_at: Literal["retrieved", "k"] = "retrieved"
+    macro_f1: Literal["of_means", "mean_of_f1"] = "of_means"
+    gain: Literal["exponential", "linear"] = "exponential"
+    graded_by: Literal["grade", "similarity"] = "grade"
+    ideal: Literal["ground_truth", "retrieved", "alternatives"] = "ground_truth"
+    credit: Literal["once", "every"] = "once"
+    reciprocal_rank: Literal["first", "per_item"] = "first"
+    average_precision: Literal["ground_truth", "per_item"] = "ground_truth"
+
+    def __post_init__(self) -> None:
+        for name, allowed in self.allowed().items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(unknown_name(f"conventions: {name}", getattr(self, name), allowed))
+
+    @classmethod
+    def allowed(cls) -> dict[str, tuple[str, ...]]:
+        """Return the allowed values of every field, the default first."""
+        hints = get_type_hints(cls)
+        return {field.name: get_args(hints[field.name]) for field in fields(cls)}
+
+    @classmethod
+    def trec(cls) -> Conventions:
+        """Return the conventions of trec_eval (precision over k, linear gain, mean of F1)."""
+        return cls(precision_at="k", macro_f1="mean_of_f1", gain="linear")
+
+    @classmethod
+    def krag(cls) -> Conventions:
+        """Return krag's nDCG as documented, with credit given once so that nothing passes 1.
+
+        Add ``credit="every"`` to reproduce krag to the letter.
+        """
+        return cls(ideal="retrieved")
+
+    @classmethod
+    def autorag(cls) -> Conventions:
+        """Return the conventions of AutoRAG's retrieval metrics."""
+        return cls(
+            macro_f1="mean_of_f1",
+            ideal="alternatives",
+            credit="every",
+            reciprocal_rank="per_item",
+            average_precision="per_item",
+        )
+
+    @classmethod
+    def presets(cls) -> dict[str, Conventions]:
+        """Return all presets by name."""
+        return {
+            "default": cls(),
+            "trec": cls.trec(),
+            "krag": cls.krag(),
+            "autorag": cls.autorag(),
+        }
+
+    @classmethod
+    def parse(cls, text: str) -> Conventions:
+        """Read conventions back from their printed form, or from the name of a preset.
+
+        Raises:
+            ValueError: If the text is neither; the message says what was expected.
+
+        >>> Conventions.parse("trec").gain
+        'linear'
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"conventions must be text to be parsed, got {text!r}.")
+        preset = cls.presets().get(text)
+        if preset is not None:
+            return preset
+        values: dict[str, Any] = {}
+        for part in text.split(","):
+            name, equals, value = part.strip().partition("=")
+            if not equals:
+                raise ValueError(
+                    f"conventions: expected 'field=value' parts separated by commas, or one of "
+                    f"{', '.join(map(repr, cls.presets()))}, got {text!r}."
+                )
+            if name not in cls.allowed():
+                raise ValueError(unknown_name("conventions: a field", name, tuple(cls.allowed())))
+            if name in values:
+                raise ValueError(f"conventions: the field {name!r} is given twice in {text!r}.")
+            values[name] = value
+        return cls(**values)
+
+    def __str__(self) -> str:
+        """Return what differs from the default, in field order; ``default`` if nothing does."""
+        changed = [
+            f"{name}={getattr(self, name)}"
+            for name, allowed in self.allowed().items()
+            if getattr(self, name) != allowed[0]
+        ]
+        return ",".join(changed) or "default"
+
+    def __repr__(self) -> str:
+        return f"Conventions({'' if str(self) == 'default' else repr(str(self))})"

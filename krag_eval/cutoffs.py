@@ -1,0 +1,68 @@
+"""Cutoffs: what k may be, and the one spelling of a metric at a cutoff, such as ``ndcg@10``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+__all__ = ["check_cutoff", "check_cutoffs", "spelled", "unspelled"]
+
+
+def check_cutoff(k: object) -> int | None:
+    """Return a cutoff: a whole number of at least 1, or ``None`` for all retrieved documents.
+
+    Raises:
+        ValueError: For 0, a negative number, a float, a bool or anything else.
+
+    >>> check_cutoff(5)
+    5
+    """
+    if k is None or k == "all":
+        return None
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ValueError(
+            f"k must be a whole number of at least 1, or None for all retrieved documents, "
+            f"got {k!r}."
+        )
+    return int(k)
+
+
+def check_cutoffs(k: Any) -> tuple[int | None, ...]:
+    """Return one or several cutoffs as a tuple, in the order given.
+
+    Raises:
+        ValueError: If one is not a cutoff, there is none, or one is given twice.
+
+    >>> check_cutoffs([1, 5, None])
+    (1, 5, None)
+    """
+    several = isinstance(k, Iterable) and not isinstance(k, str)
+    cutoffs = tuple(check_cutoff(one) for one in (k if several else (k,)))
+    if not cutoffs:
+        raise ValueError("k must name at least one cutoff, got an empty list.")
+    if len(set(cutoffs)) < len(cutoffs):
+        raise ValueError(f"k must not name a cutoff twice, got {list(k)!r}.")
+    return cutoffs
+
+
+def spelled(k: int | None) -> str:
+    """Return the cutoff as it stands after the @ sign.
+
+    >>> spelled(10), spelled(None)
+    ('10', 'all')
+    """
+    return "all" if k is None else str(k)
+
+
+def unspelled(text: str) -> int | None:
+    """Read a cutoff back from its spelling.
+
+    >>> unspelled("10"), unspelled("all")
+    (10, None)
+    """
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.")
+    return check_cutoff(int(text))

@@ -1,0 +1,348 @@
+"""The evaluator: holds the inputs, matches them once, and answers from that record.
+
+This room wires the others together. It must not know formulas or drawing.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from krag_eval import __version__
+from krag_eval.averages import average
+from krag_eval.conventions import (
+    AveragingMethod,
+    Conventions,
+    MatchingCriteria,
+    resolve_choice,
+)
+from krag_eval.cutoffs import check_cutoff, check_cutoffs, spelled
+from krag_eval.documents import QuerySet
+from krag_eval.matching.base import Matcher, check_threshold
+from krag_eval.matching.joins import Matches
+from krag_eval.matching.names import resolve_matcher
+from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.metrics import COUNTS, Metric, metrics_for, precision_base
+from krag_eval.relevance import Relevance
+from krag_eval.results import EvaluationResult, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["OfflineRetrievalEvaluator"]
+
+Cutoffs = int | None | Iterable["int | None"]
+_NO_GROUND_TRUTH = ("error", "skip", "zero")
+
+
+class OfflineRetrievalEvaluator:
+    """Measures retrieval from the documents that should come back and the ranked ones that did.
+
+    Documents are LangChain ``Document`` objects, plain strings, or dicts with ``"page_content"``
+    and optionally ``"metadata"`` and ``"id"``, mixed freely. Matching happens once, at the first
+    question asked; every metric, cutoff and average is then read from the same record.
+
+    Args:
+        actual_docs: Per query, its ground truth: a list of documents or ``AnyOf``.
+        predicted_docs: Per query, the retrieved documents, best first.
+        matcher: What makes a predicted document a match: a name (``"text"``: equal text) or a
+            :class:`~krag_eval.Matcher` instance.
+        threshold: Similarity from which a pair is a match, in [0, 1]; the matcher's own if not
+            given. Not for matchers that decide by equality.
+        averaging_method: ``"micro"``, ``"macro"`` or ``"both"``.
+        matching_criteria: A query is a hit when ``"all"`` of its ground truth is found, or when
+            any is (``"partial"``).
+        conventions: How the disputed points are settled; see :class:`~krag_eval.Conventions`.
+        no_ground_truth: For queries without ground truth: ``"error"``, ``"skip"`` (left out of
+            every average) or ``"zero"`` (counted as 0).
+        queries: One label per query, such as the question; 0, 1, … if not given.
+
+    Raises:
+        TypeError: If the lists are not lists of lists of documents.
+        ValueError: If there are no queries, lengths differ, a query has no ground truth, or an
+            option is not among those allowed.
+
+    >>> evaluator = OfflineRetrievalEvaluator(
+    ...     actual_docs=[["doc1", "doc2", "doc5"], ["doc3", "doc4"]],
+    ...     predicted_docs=[["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]],
+    ... )
+    >>> evaluator.calculate_recall(k=5)
+    {'micro_recall': 0.8, 'macro_recall': 0.75}
+    """
+
+    def __init__(
+        self,
+        actual_docs: Any,
+        predicted_docs: Any,
+        matcher: str | Matcher = "text",
+        *,
+        threshold: float | None = None,
+        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+        conventions: Conventions | None = None,
+        no_ground_truth: Literal["error", "skip", "zero"] = "error",
+        queries: Any = None,
+    ) -> None:
+        self.averaging_method = resolve_choice(
+            AveragingMethod, averaging_method, "averaging_method"
+        )
+        self.matching_criteria = resolve_choice(
+            MatchingCriteria, matching_criteria, "matching_criteria"
+        )
+        if no_ground_truth not in _NO_GROUND_TRUTH:
+            raise ValueError(unknown_name("no_ground_truth", no_ground_truth, _NO_GROUND_TRUTH))
+        self.no_ground_truth = no_ground_truth
+        self.conventions = _checked_conventions(conventions)
+        self.matcher = resolve_matcher(matcher)
+        self.threshold = _checked_threshold(threshold, self.matcher)
+        query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
+        _check_ground_truth(query_set, no_ground_truth)
+        self._matching = _Matching(query_set, self.matcher)
+
+    @property
+    def queries(self) -> list[str | int]:
+        """The queries' labels."""
+        return list(self._matching.queries.labels)
+
+    def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
+        """Return an evaluator with another threshold that shares the matches already made."""
+        other = copy.copy(self)
+        other.threshold = _checked_threshold(threshold, self.matcher)
+        other.__dict__.pop("_relevance", None)
+        return other
+
+    def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
+        """Return an evaluator with other conventions that shares the matches already made."""
+        other = copy.copy(self)
+        other.conventions = _checked_conventions(conventions)
+        return other
+
+    def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"hit_rate"}``: the share of queries whose ground truth was found, in [0, 1].
+
+        All of a query's ground truth must be within the first ``k`` documents, or any of it with
+        ``matching_criteria="partial"``. ``k=None`` looks at all retrieved documents.
+        """
+        return self._average("hit_rate", k)
+
+    def calculate_precision(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_precision", "macro_precision"}``, in [0, 1].
+
+        The share of the first ``k`` documents that are relevant; a list shorter than ``k`` is
+        divided by its own length.
+        """
+        return self._average("precision", k)
+
+    def calculate_recall(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_recall", "macro_recall"}``, in [0, 1].
+
+        The share of the ground-truth items found within the first ``k`` documents.
+        """
+        return self._average("recall", k)
+
+    def calculate_f1_score(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_f1", "macro_f1"}``: harmonic means of precision and recall, in [0, 1].
+
+        Macro F1 is the harmonic mean of macro precision and macro recall.
+        """
+        return self._average("f1", k)
+
+    def calculate_mrr(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"mrr"}``: the mean of 1 / rank of the first relevant document, in [0, 1].
+
+        A query without a relevant document in its first ``k`` counts as 0.
+        """
+        return self._average("reciprocal_rank", k)
+
+    def calculate_map(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"map"}``: the mean of the queries' average precision, in [0, 1]."""
+        return self._average("average_precision", k)
+
+    def calculate_ndcg(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"ndcg"}``: the mean normalised discounted cumulative gain, in [0, 1]."""
+        return self._average("ndcg", k)
+
+    def calculate_mean_rank(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"mean_rank", "found_rate"}``.
+
+        The mean rank of the first relevant document over the queries that have one (NaN if none
+        has), and the share of queries that do. Lower ranks are better; 1 is the best.
+        """
+        return self._average("rank", k)
+
+    def evaluate(
+        self, k: Cutoffs = (1, 3, 5, 10), *, metrics: Iterable[str | Metric] | None = None
+    ) -> EvaluationResult:
+        """Return all metrics at all cutoffs; the pairs are matched once.
+
+        Args:
+            k: A cutoff or several; ``None`` stands for all retrieved documents.
+            metrics: Metrics to compute, by column name or as :class:`~krag_eval.Metric` of your
+                own; all built-in ones if not given.
+        """
+        cutoffs = check_cutoffs(k)
+        chosen = self._chosen_metrics(metrics)
+        return EvaluationResult(
+            settings=self._settings(cutoffs),
+            labels=self.queries,
+            tables={cutoff: self._table(cutoff, chosen) for cutoff in cutoffs},
+            keys={name: metric.key for name, metric in chosen.items()},
+            counted=self._counted,
+            averaging_method=self.averaging_method,
+            conventions=self.conventions,
+        )
+
+    def visualize_results(self, k: int | None = None, ax: Axes | None = None) -> Axes:
+        """Draw every metric at ``k`` as a labelled bar, micro and macro side by side.
+
+        Args:
+            k: The cutoff; ``None`` for all retrieved documents.
+            ax: Where to draw; a new figure if not given.
+
+        Returns:
+            The matplotlib Axes; nothing is shown or saved.
+        """
+        from krag_eval.plotting import metric_bars
+
+        return metric_bars(self.evaluate(k=k), ax=ax)
+
+    @cached_property
+    def _relevance(self) -> Relevance:
+        queries, matches = self._matching.queries, self._matching.matches
+        relevance = Relevance.from_matches(
+            matches,
+            item_query=queries.item_query,
+            n_retrieved=queries.n_predicted,
+            threshold=self.threshold,
+            n_alternatives=queries.n_alternatives,
+        )
+        relevance.warn_of_repeats()
+        _warn_if_nothing_matched(relevance, self.matcher)
+        return relevance
+
+    @property
+    def _counted(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if self.no_ground_truth == "skip":
+            return np.asarray(self._relevance.n_items > 0)
+        return np.ones(self._relevance.n_queries, np.bool_)
+
+    def _chosen_metrics(self, metrics: Iterable[str | Metric] | None) -> dict[str, Metric]:
+        known = metrics_for(self.matching_criteria)
+        if metrics is None:
+            return known
+        chosen: dict[str, Metric] = {}
+        for metric in metrics:
+            if isinstance(metric, str) and metric not in known:
+                raise ValueError(unknown_name("metrics: a metric", metric, tuple(known)))
+            one = known[metric] if isinstance(metric, str) else metric
+            chosen[one.name] = one
+        return chosen
+
+    def _table(self, k: int | None, metrics: Mapping[str, Metric]) -> Table:
+        """Return the per-query columns at one cutoff."""
+        relevance = self._relevance
+        table: Table = {name: count(relevance, k) for name, count in COUNTS.items()}
+        table["precision_base"] = precision_base(relevance, k, self.conventions)
+        for name, metric in metrics.items():
+            table[name] = metric.compute(relevance, k, self.conventions)
+        return table
+
+    def _average(self, name: str, k: int | None) -> dict[str, float]:
+        needed = ("precision", "recall", "f1") if name == "f1" else (name,)
+        known = metrics_for(self.matching_criteria)
+        table = self._table(check_cutoff(k), {column: known[column] for column in needed})
+        return average(
+            name,
+            {column: values[self._counted] for column, values in table.items()},
+            key=known[name].key,
+            averaging_method=self.averaging_method,
+            conventions=self.conventions,
+        )
+
+    def _settings(self, cutoffs: tuple[int | None, ...]) -> dict[str, str]:
+        skipped = int((~self._counted).sum())
+        return {
+            "matcher": self.matcher.signature,
+            "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
+            "k": ",".join(map(spelled, cutoffs)),
+            "criteria": self.matching_criteria.value,
+            "averaging": self.averaging_method.value,
+            "conventions": str(self.conventions),
+            "no_ground_truth": self.no_ground_truth + (f"({skipped})" if skipped else ""),
+            "queries": str(self._matching.queries.n_queries),
+            "krag_eval": __version__,
+        }
+
+
+class _Matching:
+    """The inputs and, once asked for, their matches; shared between evaluators."""
+
+    def __init__(self, queries: QuerySet, matcher: Matcher) -> None:
+        self.queries = queries
+        self.matcher = matcher
+
+    @cached_property
+    def matches(self) -> Matches:
+        return self.matcher.match(self.queries)
+
+
+def _checked_conventions(conventions: object) -> Conventions:
+    if conventions is None:
+        return Conventions()
+    if isinstance(conventions, str):
+        return Conventions.parse(conventions)
+    if isinstance(conventions, Conventions):
+        return conventions
+    raise TypeError(
+        "conventions must be a Conventions object or its printed form, such as "
+        f"Conventions.trec() or 'trec', got {conventions!r}."
+    )
+
+
+def _checked_threshold(threshold: object, matcher: Matcher) -> float:
+    if threshold is None:
+        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
+    if not matcher.takes_threshold:
+        raise ValueError(
+            f"threshold must be left out for the matcher {matcher.signature}, which decides "
+            f"without one, got {threshold!r}."
+        )
+    return check_threshold(threshold)
+
+
+def _check_ground_truth(queries: QuerySet, no_ground_truth: str) -> None:
+    without = [
+        label for label, n_items in zip(queries.labels, queries.n_items, strict=True) if not n_items
+    ]
+    if len(without) == queries.n_queries and no_ground_truth == "skip":
+        raise ValueError("actual_docs: no query has any ground truth, so nothing can be measured.")
+    if without and no_ground_truth == "error":
+        named = ", ".join(map(repr, without[:5]))
+        more = f" and {len(without) - 5} more" if len(without) > 5 else ""
+        raise ValueError(
+            f"actual_docs: {len(without)} queries have no ground truth ({named}{more}). "
+            'Pass no_ground_truth="skip" to leave them out of every average, or "zero" to count '
+            "them as 0."
+        )
+
+
+def _warn_if_nothing_matched(relevance: Relevance, matcher: Matcher) -> None:
+    if len(relevance.hit_item) or not relevance.n_retrieved.any():
+        return
+    best = relevance.pair_similarity.max(initial=0.0)
+    reason = (
+        f"the highest similarity is {best:.3g}, below the threshold of {relevance.threshold:g}"
+        if best
+        else "no predicted document has anything in common with the ground truth"
+    )
+    warnings.warn(
+        f"The matcher {matcher.signature} matched nothing at all in {relevance.n_queries} "
+        f"queries: {reason}. {matcher.advice}".rstrip(),
+        KragEvalWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,273 @@
+"""The metrics: pure functions from what was found to one value per query, and their registry.
+
+Every function takes ``(relevance, k, conventions)`` and returns an array of shape (queries,).
+``k`` is the cutoff, ``None`` for all retrieved documents; only the first k documents of a query
+can influence its value. A query without ground truth gets 0; leaving it out is for whoever
+averages. This room must not know documents, matchers or averages over queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.conventions import Conventions, MatchingCriteria
+from krag_eval.relevance import Relevance
+
+__all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+MetricFunction: TypeAlias = Callable[[Relevance, "int | None", Conventions], FloatArray]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by name: how it is computed per query, and what its mean over queries is called.
+
+    Attributes:
+        name: Column of the per-query table.
+        compute: ``(relevance, k, conventions) -> values``, shape (queries,), NaN = undefined.
+        key: Name of the mean over queries.
+
+    >>> METRICS["reciprocal_rank"].key
+    'mrr'
+    """
+
+    name: str
+    compute: MetricFunction
+    key: str
+
+
+def hit_all(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """1 if every ground-truth item is covered within the cutoff, else 0."""
+    covered = relevance.covered_within(k)
+    return np.asarray((covered == relevance.n_items) & (covered > 0), np.float64)
+
+
+def hit_any(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """1 if any ground-truth item is covered within the cutoff, else 0."""
+    return (relevance.covered_within(k) > 0).astype(np.float64)
+
+
+def precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the documents within the cutoff that are relevant, in [0, 1]."""
+    return _ratio(relevance.relevant_within(k), precision_base(relevance, k, conventions))
+
+
+def precision_base(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
+    """Return what precision divides by: min(k, m), or k under ``precision_at="k"``."""
+    if conventions.precision_at == "k" and k is not None:
+        return np.full(relevance.n_queries, k)
+    return relevance.retrieved_within(k)
+
+
+def recall(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the ground-truth items that are covered within the cutoff, in [0, 1]."""
+    return _ratio(relevance.covered_within(k), relevance.n_items)
+
+
+def f1(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Harmonic mean of the query's precision and recall, in [0, 1]; 0 if both are."""
+    p, r = precision(relevance, k, conventions), recall(relevance, k, conventions)
+    return _ratio(2 * p * r, p + r)
+
+
+def rank(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Rank of the first relevant document, from 1; NaN if none is within the cutoff."""
+    ranks = np.full(relevance.n_queries, np.nan)
+    first = relevance.relevant_number == 1
+    if k is not None:
+        first &= relevance.relevant.rank <= k
+    ranks[relevance.relevant.query[first]] = relevance.relevant.rank[first]
+    return ranks
+
+
+def reciprocal_rank(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """1 / rank of the first relevant document, in [0, 1]; 0 if none is within the cutoff.
+
+    Under ``reciprocal_rank="per_item"``, the mean over items of 1 / first rank.
+    """
+    if conventions.reciprocal_rank == "per_item":
+        within = _within(relevance.first_rank, k)
+        inverse = 1.0 / relevance.first_rank[within]
+        return _ratio(
+            _total(relevance, relevance.covered_query[within], inverse), relevance.n_items
+        )
+    return np.nan_to_num(1.0 / rank(relevance, k, conventions), nan=0.0)
+
+
+def average_precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Sum of the precision at each covered item's first rank, over the items; in [0, 1].
+
+    Uninterpolated average precision as in trec_eval. Under ``credit="every"`` every relevant
+    document counts and the value can pass 1; under ``average_precision="per_item"`` it is the mean
+    over items of the mean precision at the item's own hits.
+    """
+    if conventions.average_precision == "per_item":
+        return _average_precision_per_item(relevance, k)
+    if conventions.credit == "every":
+        found = relevance.relevant
+        within = _within(found.rank, k)
+        query, precisions = found.query, relevance.relevant_number / found.rank
+    else:
+        within = _within(relevance.first_rank, k)
+        query = relevance.covered_query
+        precisions = relevance.relevant_until_first / relevance.first_rank
+    return _ratio(_total(relevance, query[within], precisions[within]), relevance.n_items)
+
+
+def _average_precision_per_item(relevance: Relevance, k: int | None) -> FloatArray:
+    within = _within(relevance.hit_rank, k)
+    item = relevance.hit_item[within]
+    n_items = len(relevance.item_query)
+    precisions = relevance.hit_number[within] / relevance.hit_rank[within]
+    per_item = _ratio(
+        np.bincount(item, precisions, minlength=n_items), np.bincount(item, minlength=n_items)
+    )
+    return _ratio(_total(relevance, relevance.item_query, per_item), relevance.n_items)
+
+
+def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Discounted cumulative gain over that of the best list possible, in [0, 1].
+
+    The discount is 1 / log2(rank + 1) (Järvelin and Kekäläinen 2002, with the base-2 discount at
+    every rank); the gain is 2**grade - 1 (Burges et al. 2005) or the grade. Items first covered by
+    the same document gain together, in the ideal list too. 0 if nothing can be gained.
+    """
+    gained = _gained(relevance, k, conventions)
+    value = _ratio(
+        _total(relevance, gained.query, gained.gain / np.log2(gained.rank + 1)),
+        _ideal_dcg(relevance, k, conventions, gained),
+    )
+    # With credit given once, only rounding can lift the sum above the ideal one.
+    return value if conventions.credit == "every" else np.minimum(value, 1.0)
+
+
+class _Gained(NamedTuple):
+    """What each gaining document within the cutoff gains, by query, then rank."""
+
+    query: IntArray
+    rank: IntArray
+    gain: FloatArray
+
+
+def _gained(relevance: Relevance, k: int | None, conventions: Conventions) -> _Gained:
+    by_grade = conventions.graded_by == "grade"
+    if conventions.credit == "once":
+        found = relevance.credited
+        if by_grade:
+            gain = found.sum(_gain(relevance.grade[relevance.covered], conventions))
+        else:
+            gain = _gain(found.max(relevance.first_similarity), conventions)
+    elif by_grade:
+        found = relevance.relevant
+        gain = _gain(found.max(relevance.grade[relevance.hit_item]), conventions)
+    else:
+        found = relevance.scored
+        gain = _gain(found.max(relevance.pair_similarity), conventions)
+    within = _within(found.rank, k)
+    return _Gained(found.query[within], found.rank[within], gain[within])
+
+
+def _ideal_dcg(
+    relevance: Relevance, k: int | None, conventions: Conventions, gained: _Gained
+) -> FloatArray:
+    """Return the DCG of the best list that could have been retrieved."""
+    depth = None if k is None else np.full(relevance.n_queries, k)
+    if conventions.ideal == "retrieved":
+        return _best_dcg(relevance, gained.query, gained.gain, depth)
+    if conventions.graded_by == "grade":
+        item_gain = _gain(relevance.grade, conventions)
+    else:
+        item_gain = _gain(np.ones(len(relevance.grade)), conventions)
+    copies = np.ones(len(item_gain), np.int64)
+    if conventions.ideal == "alternatives":
+        depth = relevance.retrieved_within(k)
+        copies = relevance.n_alternatives.copy()
+    query, gain = np.empty(0, np.int64), np.empty(0)
+    if conventions.credit == "once":
+        # A covered item already stands in the entry of the document it was credited to.
+        copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
+        query, gain = gained.query, gained.gain
+    return _best_dcg(
+        relevance,
+        np.concatenate([query, np.repeat(relevance.item_query, copies)]),
+        np.concatenate([gain, np.repeat(item_gain, copies)]),
+        depth,
+    )
+
+
+def _best_dcg(
+    relevance: Relevance, query: IntArray, gain: FloatArray, depth: IntArray | None
+) -> FloatArray:
+    """Return each query's DCG with its gains sorted, best first, down to its depth."""
+    n_entries = np.bincount(query, minlength=relevance.n_queries)
+    kept = n_entries if depth is None else np.minimum(n_entries, depth)
+    if len(gain) == 0 or gain.min() == gain.max():
+        # All gains alike, the usual case: the sum depends on their number alone.
+        terms = gain[:1] / np.log2(np.arange(2, int(kept.max(initial=0)) + 2))
+        return np.concatenate([[0.0], np.cumsum(terms)])[kept]
+    order = np.lexsort((-gain, query))
+    query, gain = query[order], gain[order]
+    position = np.arange(len(query)) - (np.cumsum(n_entries) - n_entries)[query]
+    within = position < kept[query]
+    return _total(relevance, query[within], gain[within] / np.log2(position[within] + 2))
+
+
+def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
+    return np.exp2(grade) - 1.0 if conventions.gain == "exponential" else grade
+
+
+def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:
+    return np.ones(len(ranks), np.bool_) if k is None else ranks <= k
+
+
+def _total(relevance: Relevance, query: IntArray, values: FloatArray) -> FloatArray:
+    """Sum values by query, in the order given."""
+    return np.asarray(np.bincount(query, values, minlength=relevance.n_queries), np.float64)
+
+
+def _ratio(numerator: NDArray[np.generic], denominator: NDArray[np.generic]) -> FloatArray:
+    """Divide; nothing over nothing is 0."""
+    top, bottom = numerator.astype(np.float64), denominator.astype(np.float64)
+    return np.divide(top, bottom, out=np.zeros(len(bottom)), where=bottom > 0)
+
+
+#: Counts per query within the cutoff: what micro averages and intervals are made of.
+COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxyType(
+    {
+        "ground_truth": lambda relevance, k: relevance.n_items,
+        "retrieved": Relevance.retrieved_within,
+        "relevant": Relevance.relevant_within,
+        "covered": Relevance.covered_within,
+    }
+)
+
+#: Every built-in metric, by its column in the per-query table.
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("hit_rate", hit_all, "hit_rate"),
+            Metric("precision", precision, "macro_precision"),
+            Metric("recall", recall, "macro_recall"),
+            Metric("f1", f1, "macro_f1"),
+            Metric("reciprocal_rank", reciprocal_rank, "mrr"),
+            Metric("average_precision", average_precision, "map"),
+            Metric("ndcg", ndcg, "ndcg"),
+            Metric("rank", rank, "mean_rank"),
+        )
+    }
+)
+
+
+def metrics_for(criteria: MatchingCriteria) -> dict[str, Metric]:
+    """Return the built-in metrics with the hit rate that ``criteria`` asks for."""
+    hit = hit_all if criteria is MatchingCriteria.ALL else hit_any
+    return {**METRICS, "hit_rate": Metric("hit_rate", hit, "hit_rate")}

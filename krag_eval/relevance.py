@@ -1,0 +1,249 @@
+"""The hinge: similarities and a threshold become what was found, at which rank, to whose credit.
+
+Duplicates and credit are settled here and nowhere else. This room knows flat arrays over all
+queries; it must not know texts, or what metrics make of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.matching.joins import Matches
+from krag_eval.messages import KragEvalWarning
+
+__all__ = ["Documents", "Relevance"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Distinct retrieved documents and the pairs each is part of, sorted by query, then rank.
+
+    Attributes:
+        query: Query of each document; shape (documents,).
+        rank: Its rank, from 1; shape (documents,).
+        order: Positions of the pairs, grouped by document; shape (pairs,).
+        start: Where each document's group begins in ``order``; shape (documents,).
+    """
+
+    query: IntArray
+    rank: IntArray
+    order: IntArray
+    start: IntArray
+
+    @classmethod
+    def of_pairs(cls, query: IntArray, rank: IntArray) -> Documents:
+        """Group pairs by the document they speak of."""
+        order = np.lexsort((rank, query))
+        query, rank = query[order], rank[order]
+        start = np.flatnonzero((np.diff(query, prepend=-1) != 0) | (np.diff(rank, prepend=0) != 0))
+        return cls(query[start], rank[start], order, start)
+
+    def sum(self, values: FloatArray) -> FloatArray:
+        """Return the sum over each document's pairs."""
+        return np.add.reduceat(values[self.order], self.start) if len(self.start) else values[:0]
+
+    def max(self, values: FloatArray) -> FloatArray:
+        """Return the greatest value among each document's pairs."""
+        return (
+            np.maximum.reduceat(values[self.order], self.start) if len(self.start) else values[:0]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """What was found, for all queries at once, as flat arrays.
+
+    Items are ground-truth items after duplicates were dropped, numbered through all queries.
+
+    Attributes:
+        n_retrieved: Retrieved documents per query; shape (queries,).
+        item_query: Query of each item; shape (items,).
+        grade: Grade of each item; shape (items,).
+        n_alternatives: Interchangeable documents of each item; shape (items,).
+        pair_item, pair_rank, pair_similarity: Every pair with a similarity above 0, sorted by
+            item, then rank; shape (pairs,).
+        threshold: Similarity from which a pair is a match.
+        n_repeats: Ground-truth documents dropped because they repeat another of their query.
+    """
+
+    n_retrieved: IntArray
+    item_query: IntArray
+    grade: FloatArray
+    n_alternatives: IntArray
+    pair_item: IntArray
+    pair_rank: IntArray
+    pair_similarity: FloatArray
+    threshold: float
+    n_repeats: int = field(default=0, repr=False)
+    _counts: dict[tuple[str, int | None], IntArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_matches(
+        cls,
+        matches: Matches,
+        *,
+        item_query: IntArray,
+        n_retrieved: IntArray,
+        threshold: float,
+        grade: FloatArray | None = None,
+        n_alternatives: IntArray | None = None,
+    ) -> Relevance:
+        """Settle what was found.
+
+        Args:
+            matches: The similarities.
+            item_query: Query of each item as given; shape (items,).
+            n_retrieved: Retrieved documents per query; shape (queries,).
+            threshold: Similarity from which a pair is a match.
+            grade: Grade of each item, 1 if not given; shape (items,).
+            n_alternatives: Documents of each item, 1 if not given; shape (items,).
+        """
+        n_items = len(item_query)
+        grade = np.ones(n_items) if grade is None else grade
+        if n_alternatives is None:
+            n_alternatives = np.ones(n_items, np.int64)
+        item, rank, similarity = matches.item, matches.rank, matches.similarity
+        n_repeats = int(matches.repeats.sum())
+        if n_repeats:
+            kept = ~matches.repeats
+            number = np.cumsum(kept) - 1
+            pair_kept = kept[item]
+            item = number[item[pair_kept]]
+            rank, similarity = rank[pair_kept], similarity[pair_kept]
+            item_query, grade = item_query[kept], grade[kept]
+            n_alternatives = n_alternatives[kept]
+        return cls(
+            n_retrieved, item_query, grade, n_alternatives,
+            item, rank, similarity, threshold, n_repeats,
+        )  # fmt: skip
+
+    def warn_of_repeats(self) -> None:
+        """Warn, once, if ground-truth documents were listed twice."""
+        if self.n_repeats:
+            warnings.warn(
+                f"{self.n_repeats} ground-truth documents repeat another document of the same "
+                "query (as the matcher sees them); each is counted as one item.",
+                KragEvalWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.n_retrieved)
+
+    def retrieved_within(self, k: int | None) -> IntArray:
+        """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
+        return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)
+
+    def relevant_within(self, k: int | None) -> IntArray:
+        """Return the relevant documents within the cutoff; shape (queries,)."""
+        return self._count("relevant", k, self.relevant.query, self.relevant.rank)
+
+    def covered_within(self, k: int | None) -> IntArray:
+        """Return the items covered within the cutoff; shape (queries,)."""
+        return self._count("covered", k, self.covered_query, self.first_rank)
+
+    def _count(self, name: str, k: int | None, query: IntArray, rank: IntArray) -> IntArray:
+        # Several metrics start from the same counts at the same cutoff.
+        counts = self._counts.get((name, k))
+        if counts is None:
+            within = query if k is None else query[rank <= k]
+            counts = np.bincount(within, minlength=self.n_queries)
+            self._counts[name, k] = counts
+        return counts
+
+    @cached_property
+    def n_items(self) -> IntArray:
+        """Ground-truth items per query; shape (queries,)."""
+        return np.bincount(self.item_query, minlength=self.n_queries)
+
+    @cached_property
+    def _matched(self) -> NDArray[np.bool_]:
+        return self.pair_similarity >= self.threshold
+
+    @cached_property
+    def hit_item(self) -> IntArray:
+        """Item of each matching pair, sorted; shape (hits,)."""
+        return self.pair_item[self._matched]
+
+    @cached_property
+    def hit_rank(self) -> IntArray:
+        """Rank of each matching pair, ascending within its item; shape (hits,)."""
+        return self.pair_rank[self._matched]
+
+    @cached_property
+    def hit_similarity(self) -> FloatArray:
+        """Similarity of each matching pair; shape (hits,)."""
+        return self.pair_similarity[self._matched]
+
+    @cached_property
+    def hit_number(self) -> IntArray:
+        """Number of each hit within its item, from 1; shape (hits,)."""
+        first = np.searchsorted(self.hit_item, self.hit_item)
+        return np.arange(len(self.hit_item)) - first + 1
+
+    @cached_property
+    def covered(self) -> IntArray:
+        """The items that some retrieved document matches, ascending; shape (covered,)."""
+        return self._first(self.hit_item)
+
+    @cached_property
+    def first_rank(self) -> IntArray:
+        """First rank of each covered item; shape (covered,)."""
+        return self._first(self.hit_rank)
+
+    @cached_property
+    def first_similarity(self) -> FloatArray:
+        """Similarity of each covered item to the document at its first rank; shape (covered,)."""
+        return self._first(self.hit_similarity)
+
+    def _first(self, of_hits: NDArray[Number]) -> NDArray[Number]:
+        """Keep each item's first hit: the one credit is given for."""
+        first: NDArray[Number] = of_hits[self.hit_number == 1]
+        return first
+
+    @cached_property
+    def covered_query(self) -> IntArray:
+        """Query of each covered item; shape (covered,)."""
+        return self.item_query[self.covered]
+
+    @cached_property
+    def relevant(self) -> Documents:
+        """The retrieved documents that match an item, over the matching pairs."""
+        return Documents.of_pairs(self.item_query[self.hit_item], self.hit_rank)
+
+    @cached_property
+    def credited(self) -> Documents:
+        """The documents at the first rank of some item, over the covered items."""
+        return Documents.of_pairs(self.covered_query, self.first_rank)
+
+    @cached_property
+    def scored(self) -> Documents:
+        """The documents with any similarity above 0, over all pairs."""
+        return Documents.of_pairs(self.item_query[self.pair_item], self.pair_rank)
+
+    @cached_property
+    def relevant_number(self) -> IntArray:
+        """Number of each relevant document within its query, from 1; shape (relevant,)."""
+        query = self.relevant.query
+        return np.arange(len(query)) - np.searchsorted(query, query) + 1
+
+    @cached_property
+    def relevant_until_first(self) -> IntArray:
+        """Relevant documents up to and including each covered item's first rank; (covered,)."""
+        # A document is found in the sorted list of relevant ones by a single number.
+        width = int(self.n_retrieved.max(initial=0)) + 1
+        places = self.relevant.query * width + self.relevant.rank
+        found = np.searchsorted(places, self.covered_query * width + self.first_rank)
+        return self.relevant_number[found]
