@@ -171,6 +171,10 @@ class KeyMatcher(Matcher):
         """Return the keys of several documents; override it to read them in bulk."""
         return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
 
+    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
+        """Tell whether these plain, non-blank strings are their own keys, unread."""
+        return False
+
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
         """Return 1.0 if the keys are equal, else 0.0."""
         key = self.key(actual, "actual")
@@ -178,21 +182,24 @@ class KeyMatcher(Matcher):
 
     def match(self, queries: QuerySet) -> Matches:
         """Join the keys of each query by hash; the evaluator calls it once."""
-        if self.reads_text:
-            warn_of_blank_texts(queries)
+        blanks = warn_of_blank_texts(queries) if self.reads_text else (0, 0)
+        sides: tuple[Sequence[Sequence[Any]], ...] = (queries.actual, queries.predicted)
+        own_actual, own_predicted = (
+            strings and not blank and self.own_keys(lists)
+            for strings, blank, lists in zip(queries.strings_only, blanks, sides, strict=True)
+        )
         join = KeyJoin()
         alternatives = queries.alternatives() if queries.has_alternatives else None
-        for query, (items, documents) in enumerate(
-            zip(queries.actual, queries.predicted, strict=True)
-        ):
-            predicted = self.keys(documents, f"predicted_docs[{query}]")
+        for query, (items, documents) in enumerate(zip(*sides, strict=True)):
+            predicted = (
+                documents if own_predicted else self.keys(documents, f"predicted_docs[{query}]")
+            )
             where = f"actual_docs[{query}]"
             if alternatives is None:
-                join.add(self.keys(items, where), predicted)
+                join.add(items if own_actual else self.keys(items, where), predicted)
             else:
-                keys = [
-                    self.keys(item, f"{where}[{i}]") for i, item in enumerate(next(alternatives))
-                ]
+                each = enumerate(next(alternatives))
+                keys = [self.keys(item, f"{where}[{i}]") for i, item in each]
                 join.add_alternatives(keys, predicted)
         return join.matches()
 

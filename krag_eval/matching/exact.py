@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,17 +65,14 @@ class ExactTextMatcher(KeyMatcher):
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the folded text, or ``None`` for a blank one."""
         text = text_of(document, where)
-        return None if is_blank(text) else self._fold(text)
-
-    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
-        """Return the folded texts of several documents."""
-        texts = [text_of(document, where) for document in documents]
-        if self.case_sensitive and not self.fold_whitespace and _plain(texts):
-            return texts
-        return [None if is_blank(text) else self._fold(text) for text in texts]
-
-    def _fold(self, text: str) -> str:
+        if is_blank(text):
+            return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
+
+    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
+        """Tell whether nothing is to be folded and no text needs normalising."""
+        plain = self.case_sensitive and not self.fold_whitespace
+        return plain and all(map(str.isascii, chain.from_iterable(lists)))
 
 
 class ContainsMatcher(TextMatcher):
@@ -163,11 +161,9 @@ class IdMatcher(KeyMatcher):
             )
         return identity
 
-    def keys(self, documents: Sequence[Any], where: str) -> Sequence[Hashable]:
-        """Return the ids of several documents."""
-        if set(map(type, documents)) <= {str}:
-            return documents  # strings stand for their own ids
-        return super().keys(documents, where)
+    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
+        """Tell that plain strings stand for their own ids."""
+        return True
 
 
 class MetadataMatcher(KeyMatcher):
@@ -233,11 +229,6 @@ def _changed_folding(matcher: ExactTextMatcher | ContainsMatcher) -> dict[str, o
     if matcher.fold_whitespace:
         settings["fold_whitespace"] = True
     return settings
-
-
-def _plain(texts: Sequence[str]) -> bool:
-    """Tell whether no text is blank or needs normalising; two passes in C for the usual case."""
-    return all(map(str.isascii, texts)) and all(map(str.strip, texts))
 
 
 def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:

@@ -246,21 +246,31 @@ class Units:
         return repeats
 
 
-def warn_of_blank_texts(queries: QuerySet) -> None:
-    """Warn, once and with counts, of documents without text: a text matcher never matches them."""
-    counts = []
-    actual = _flat_alternatives(queries)[0]
-    for documents in (actual, chain.from_iterable(queries.predicted)):
-        # One pass in C decides the usual case, that there is none.
-        texts = [text_of(document) for document in documents]
-        counts.append(0 if all(map(str.strip, texts)) else sum(map(is_blank, texts)))
-    if any(counts):
+def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
+    """Count documents without text, which a text matcher never matches, and warn if there are any.
+
+    Returns:
+        The numbers among the ground truth and among the predicted documents.
+    """
+    blanks = (
+        _count_blank([_flat_alternatives(queries)[0]], queries.strings_only[0]),
+        _count_blank(queries.predicted, queries.strings_only[1]),
+    )
+    if any(blanks):
         warnings.warn(
-            f"{counts[0]} ground-truth and {counts[1]} predicted documents have empty or blank "
+            f"{blanks[0]} ground-truth and {blanks[1]} predicted documents have empty or blank "
             "text; a text matcher never matches them.",
             KragEvalWarning,
             stacklevel=2,
         )
+    return blanks
+
+
+def _count_blank(lists: Iterable[Sequence[Any]], strings: bool) -> int:
+    # Stripping leaves nothing of a blank text; for strings that is one pass in C.
+    if strings and all(map(str.strip, chain.from_iterable(lists))):
+        return 0
+    return sum(is_blank(text_of(document)) for document in chain.from_iterable(lists))
 
 
 def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
