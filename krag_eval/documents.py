@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from krag_eval.messages import KragEvalWarning
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -236,6 +240,31 @@ class QuerySet:
             return np.ones(len(self.item_query), np.int64)
         return _lengths(list(chain.from_iterable(self.alternatives())))
 
+    def grades(self, key: str) -> NDArray[np.float64]:
+        """Return the grade of each item, from its documents' metadata; shape (items,).
+
+        A document without the key has grade 1; 0 says that it is not ground truth.
+
+        Raises:
+            ValueError: For a grade that is negative, not finite or not a number, and for an
+                ``AnyOf`` whose alternatives have different grades.
+        """
+        if not isinstance(key, str):
+            raise TypeError(f"grade_key must be the name of a metadata key, got {key!r}.")
+        grades = [
+            _grade_of(item, key, f"actual_docs[{query}][{position}]")
+            for query, items in enumerate(self.actual)
+            for position, item in enumerate(items)
+        ]
+        if all(grade is None for grade in grades):
+            warnings.warn(
+                f"grade_key={key!r}: no ground-truth document has this key in its metadata, so "
+                "every grade is 1.",
+                KragEvalWarning,
+                stacklevel=3,
+            )
+        return np.array([1.0 if grade is None else grade for grade in grades])
+
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""
         for items in self.actual:
@@ -342,6 +371,30 @@ def _check_mapping(document: Mapping[Any, Any], where: str) -> None:
     identity = document.get("id")
     if identity is not None and (isinstance(identity, bool) or not isinstance(identity, str | int)):
         raise TypeError(f"{where}: 'id' must be a str or int, got a {type(identity).__name__}.")
+
+
+def _grade_of(item: Item, key: str, where: str) -> float | None:
+    """Return the grade of an item, ``None`` if it has none."""
+    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
+    grades = {_checked_grade(metadata_of(document).get(key), where) for document in alternatives}
+    if len(grades) > 1:
+        raise ValueError(
+            f"{where}: the alternatives of one AnyOf must have one grade, got "
+            f"{sorted(1.0 if grade is None else grade for grade in grades)}."
+        )
+    return grades.pop()
+
+
+def _checked_grade(value: Any, where: str) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not 0 <= value < np.inf:
+        raise ValueError(
+            f"{where}: a grade must be a finite number of at least 0, got {value!r}; "
+            "0 says that the document is not ground truth."
+        )
+    return float(value)
 
 
 def _labels(queries: Any, n_queries: int) -> list[str | int]:

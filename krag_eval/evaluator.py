@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from krag_eval import __version__
 from krag_eval.averages import average
@@ -32,6 +33,7 @@ from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult, Table
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["OfflineRetrievalEvaluator"]
@@ -61,6 +63,9 @@ class OfflineRetrievalEvaluator:
         no_ground_truth: For queries without ground truth: ``"error"``, ``"skip"`` (left out of
             every average) or ``"zero"`` (counted as 0).
         queries: One label per query, such as the question; 0, 1, … if not given.
+        grade_key: Key in the metadata of ground-truth documents that holds their grade; a document
+            without it has grade 1, grade 0 says that it is not ground truth. All grades are 1 if
+            not given.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -87,6 +92,7 @@ class OfflineRetrievalEvaluator:
         conventions: Conventions | None = None,
         no_ground_truth: Literal["error", "skip", "zero"] = "error",
         queries: Any = None,
+        grade_key: str | None = None,
     ) -> None:
         self.averaging_method = resolve_choice(
             AveragingMethod, averaging_method, "averaging_method"
@@ -101,8 +107,10 @@ class OfflineRetrievalEvaluator:
         self.matcher = resolve_matcher(matcher)
         self.threshold = _checked_threshold(threshold, self.matcher)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
-        _check_ground_truth(query_set, no_ground_truth)
-        self._matching = _Matching(query_set, self.matcher)
+        grades = None if grade_key is None else query_set.grades(grade_key)
+        _check_ground_truth(query_set, grades, no_ground_truth)
+        self._grade_key = grade_key
+        self._matching = _Matching(query_set, grades, self.matcher)
 
     @property
     def queries(self) -> list[str | int]:
@@ -197,6 +205,21 @@ class OfflineRetrievalEvaluator:
             conventions=self.conventions,
         )
 
+    def explain_conventions(self, k: int | None = None) -> pd.DataFrame:
+        """Return every metric under every preset, and the fields behind each difference.
+
+        One row per metric key; columns ``default``, ``trec``, ``krag``, ``autorag`` (and
+        ``yours``, if this evaluator's conventions are none of them), then ``"trec differs by"``
+        and so on, naming the responsible fields. Nothing is matched again.
+        """
+        from krag_eval.disputes import conventions_table
+
+        cutoff = check_cutoff(k)
+        return conventions_table(
+            lambda conventions: self.with_conventions(conventions).evaluate(cutoff).averages(),
+            self.conventions,
+        )
+
     def visualize_results(self, k: int | None = None, ax: Axes | None = None) -> Axes:
         """Draw every metric at ``k`` as a labelled bar, micro and macro side by side.
 
@@ -219,6 +242,7 @@ class OfflineRetrievalEvaluator:
             item_query=queries.item_query,
             n_retrieved=queries.n_predicted,
             threshold=self.threshold,
+            grade=self._matching.grades,
             n_alternatives=queries.n_alternatives,
         )
         relevance.warn_of_repeats()
@@ -226,7 +250,7 @@ class OfflineRetrievalEvaluator:
         return relevance
 
     @property
-    def _counted(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _counted(self) -> NDArray[np.bool_]:
         if self.no_ground_truth == "skip":
             return np.asarray(self._relevance.n_items > 0)
         return np.ones(self._relevance.n_queries, np.bool_)
@@ -273,6 +297,7 @@ class OfflineRetrievalEvaluator:
             "criteria": self.matching_criteria.value,
             "averaging": self.averaging_method.value,
             "conventions": str(self.conventions),
+            "grades": self._grade_key or "-",
             "no_ground_truth": self.no_ground_truth + (f"({skipped})" if skipped else ""),
             "queries": str(self._matching.queries.n_queries),
             "krag_eval": __version__,
@@ -282,8 +307,11 @@ class OfflineRetrievalEvaluator:
 class _Matching:
     """The inputs and, once asked for, their matches; shared between evaluators."""
 
-    def __init__(self, queries: QuerySet, matcher: Matcher) -> None:
+    def __init__(
+        self, queries: QuerySet, grades: NDArray[np.float64] | None, matcher: Matcher
+    ) -> None:
         self.queries = queries
+        self.grades = grades
         self.matcher = matcher
 
     @cached_property
@@ -315,10 +343,12 @@ def _checked_threshold(threshold: object, matcher: Matcher) -> float:
     return check_threshold(threshold)
 
 
-def _check_ground_truth(queries: QuerySet, no_ground_truth: str) -> None:
-    without = [
-        label for label, n_items in zip(queries.labels, queries.n_items, strict=True) if not n_items
-    ]
+def _check_ground_truth(
+    queries: QuerySet, grades: NDArray[np.float64] | None, no_ground_truth: str
+) -> None:
+    # An item of grade 0 is listed, but is not ground truth.
+    n_items = np.bincount(queries.item_query, grades, minlength=queries.n_queries)
+    without = [label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n]
     if len(without) == queries.n_queries and no_ground_truth == "skip":
         raise ValueError("actual_docs: no query has any ground truth, so nothing can be measured.")
     if without and no_ground_truth == "error":

@@ -23,6 +23,8 @@ __all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+# Gains beyond 2**1000 leave no room to be added up in float64.
+_LARGEST_EXPONENTIAL_GRADE = 1000
 MetricFunction: TypeAlias = Callable[[Relevance, "int | None", Conventions], FloatArray]
 
 
@@ -221,7 +223,14 @@ def _best_dcg(
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
-    return np.exp2(grade) - 1.0 if conventions.gain == "exponential" else grade
+    if conventions.gain == "linear":
+        return grade
+    if grade.max(initial=0.0) > _LARGEST_EXPONENTIAL_GRADE:
+        raise ValueError(
+            f"grades go up to {grade.max():g}, and the exponential gain 2**grade - 1 needs them "
+            f"to be at most {_LARGEST_EXPONENTIAL_GRADE}; use Conventions(gain='linear')."
+        )
+    return np.exp2(grade) - 1.0
 
 
 def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:

@@ -105,7 +105,7 @@ class Relevance:
             item_query: Query of each item as given; shape (items,).
             n_retrieved: Retrieved documents per query; shape (queries,).
             threshold: Similarity from which a pair is a match.
-            grade: Grade of each item, 1 if not given; shape (items,).
+            grade: Grade of each item, 1 if not given; shape (items,). Grade 0 drops the item.
             n_alternatives: Documents of each item, 1 if not given; shape (items,).
         """
         n_items = len(item_query)
@@ -114,8 +114,8 @@ class Relevance:
             n_alternatives = np.ones(n_items, np.int64)
         item, rank, similarity = matches.item, matches.rank, matches.similarity
         n_repeats = int(matches.repeats.sum())
-        if n_repeats:
-            kept = ~matches.repeats
+        kept = ~matches.repeats & (grade > 0)
+        if not kept.all():
             number = np.cumsum(kept) - 1
             pair_kept = kept[item]
             item = number[item[pair_kept]]
