@@ -81,31 +81,33 @@ def average(
         return {key: exact_mean(columns[name])}
     averages: dict[str, float] = {}
     if averaging_method is not AveragingMethod.MACRO:
-        averages[f"micro_{name}"] = _micro(name, columns)
+        averages[f"micro_{name}"] = float(_micro(name, columns))
     if averaging_method is not AveragingMethod.MICRO:
-        averages[f"macro_{name}"] = _macro(name, columns, conventions or Conventions())
+        averages[f"macro_{name}"] = float(_macro(name, columns, conventions or Conventions()))
     return averages
 
 
-def _micro(name: str, columns: Columns) -> float:
+def _micro(name: str, columns: Columns) -> Fraction:
     if name == "f1":
         return _harmonic_mean(_micro("precision", columns), _micro("recall", columns))
     found, base = {
         "precision": ("relevant", "precision_base"),
         "recall": ("covered", "ground_truth"),
     }[name]
-    total = int(columns[base].sum())
-    return int(columns[found].sum()) / total if total else 0.0
+    return Fraction(int(columns[found].sum()), int(columns[base].sum()) or 1)
 
 
-def _macro(name: str, columns: Columns, conventions: Conventions) -> float:
+def _macro(name: str, columns: Columns, conventions: Conventions) -> Fraction:
     if name == "f1" and conventions.macro_f1 == "of_means":
-        return _harmonic_mean(exact_mean(columns["precision"]), exact_mean(columns["recall"]))
-    return exact_mean(columns[name])
+        return _harmonic_mean(
+            _macro("precision", columns, conventions), _macro("recall", columns, conventions)
+        )
+    return exact_sum(columns[name]) / len(columns[name])
 
 
-def _harmonic_mean(first: float, second: float) -> float:
-    return 2 * first * second / (first + second) if first + second else 0.0
+def _harmonic_mean(first: Fraction, second: Fraction) -> Fraction:
+    # In fractions, so that no average is rounded before the last step.
+    return 2 * first * second / (first + second) if first + second else Fraction(0)
 
 
 def _rank_averages(ranks: NDArray[Any]) -> dict[str, float]:

@@ -82,7 +82,7 @@ class Conventions:
         ValueError: For a value that is not allowed, listing those that are.
 
     >>> Conventions(gain="linear")
-    Conventions('gain=linear')
+    Conventions(gain='linear')
     >>> Conventions.parse("gain=linear") == Conventions(gain="linear")
     True
     >>> print(Conventions())
@@ -173,14 +173,22 @@ class Conventions:
             values[name] = value
         return cls(**values)
 
-    def __str__(self) -> str:
-        """Return what differs from the default, in field order; ``default`` if nothing does."""
-        changed = [
-            f"{name}={getattr(self, name)}"
+    def changed(self) -> dict[str, str]:
+        """Return the fields that differ from the default, in field order.
+
+        >>> Conventions.krag().changed()
+        {'ideal': 'retrieved'}
+        """
+        return {
+            name: getattr(self, name)
             for name, allowed in self.allowed().items()
             if getattr(self, name) != allowed[0]
-        ]
-        return ",".join(changed) or "default"
+        }
+
+    def __str__(self) -> str:
+        """Return what differs from the default; ``default`` if nothing does."""
+        return ",".join(f"{name}={value}" for name, value in self.changed().items()) or "default"
 
     def __repr__(self) -> str:
-        return f"Conventions({'' if str(self) == 'default' else repr(str(self))})"
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
+        return f"Conventions({changed})"
