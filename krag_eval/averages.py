@@ -27,11 +27,16 @@ def exact_sum(values: NDArray[np.floating]) -> Fraction:
 
     Sums of parts add up to the sum of the whole, to the last digit.
 
+    Raises:
+        ValueError: If a value is NaN or infinite.
+
     >>> exact_sum(np.array([0.1] * 10)) == 10 * Fraction(0.1)
     True
     """
     if len(values) == 0:
         return Fraction(0)
+    if not np.isfinite(values).all():
+        raise ValueError("values must be finite to be averaged, got NaN or an infinity.")
     mantissa, exponent = np.frexp(np.asarray(values, np.float64))
     lowest = int(exponent.min())
     # Every float is an integer of 53 bits times a power of two. Halves of the integers, summed by
@@ -78,7 +83,7 @@ def average(
     if name == "rank":
         return _rank_averages(columns["rank"])
     if name not in ("precision", "recall", "f1"):
-        return {key: exact_mean(columns[name])}
+        return {key: exact_mean(_defined(columns[name]))}
     averages: dict[str, float] = {}
     if averaging_method is not AveragingMethod.MACRO:
         averages[f"micro_{name}"] = float(_micro(name, columns))
@@ -112,7 +117,12 @@ def _harmonic_mean(first: Fraction, second: Fraction) -> Fraction:
 
 def _rank_averages(ranks: NDArray[Any]) -> dict[str, float]:
     """Average the rank over the queries where something was found, and say how many those are."""
-    found = np.asarray(ranks, np.float64)
-    found = found[~np.isnan(found)]
+    found = _defined(ranks)
     rate = len(found) / len(ranks) if len(ranks) else float("nan")
     return {"mean_rank": exact_mean(found), "found_rate": rate}
+
+
+def _defined(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Drop the NaN of queries for which a metric is undefined."""
+    numbers = np.asarray(values, np.float64)
+    return numbers[~np.isnan(numbers)]

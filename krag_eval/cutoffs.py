@@ -9,6 +9,10 @@ from typing import Any
 __all__ = ["check_cutoff", "check_cutoffs", "spelled", "unspelled"]
 
 
+# Far beyond any list; counts stay exact as floats.
+_LARGEST = 2**53
+
+
 def check_cutoff(k: object) -> int | None:
     """Return a cutoff: a whole number of at least 1, or ``None`` for all retrieved documents.
 
@@ -20,10 +24,11 @@ def check_cutoff(k: object) -> int | None:
     """
     if k is None or k == "all":
         return None
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= _LARGEST:
+        came = repr(k) if len(repr(k)) <= 40 else f"{repr(k)[:40]}…"
         raise ValueError(
-            f"k must be a whole number of at least 1, or None for all retrieved documents, "
-            f"got {k!r}."
+            f"k must be a whole number of at least 1 (at most {_LARGEST}), or None (or 'all') for "
+            f"all retrieved documents, got {came}."
         )
     return int(k)
 
@@ -63,6 +68,6 @@ def unspelled(text: str) -> int | None:
     """
     if text == "all":
         return None
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
         raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.")
     return check_cutoff(int(text))

@@ -34,8 +34,8 @@ class Metric:
 
     Attributes:
         name: Column of the per-query table.
-        compute: ``(relevance, k, conventions) -> values``, shape (queries,), NaN = undefined.
-        key: Name of the mean over queries.
+        compute: ``(relevance, k, conventions) -> values``, shape (queries,); NaN where undefined.
+        key: Name of the mean over the queries where it is defined.
 
     >>> METRICS["reciprocal_rank"].key
     'mrr'

@@ -101,20 +101,26 @@ class Relevance:
         """Settle what was found.
 
         Args:
-            matches: The similarities.
+            matches: The similarities; of items that say the same, the first is kept.
             item_query: Query of each item as given; shape (items,).
             n_retrieved: Retrieved documents per query; shape (queries,).
             threshold: Similarity from which a pair is a match.
             grade: Grade of each item, 1 if not given; shape (items,). Grade 0 drops the item.
             n_alternatives: Documents of each item, 1 if not given; shape (items,).
+
+        Raises:
+            ValueError: If items that say the same have different grades.
         """
         n_items = len(item_query)
         grade = np.ones(n_items) if grade is None else grade
         if n_alternatives is None:
             n_alternatives = np.ones(n_items, np.int64)
         item, rank, similarity = matches.item, matches.rank, matches.similarity
-        n_repeats = int(matches.repeats.sum())
-        kept = ~matches.repeats & (grade > 0)
+        repeats = matches.same_as != np.arange(n_items)
+        if (grade != grade[matches.same_as]).any():
+            _refuse_two_grades(item_query, grade, matches.same_as)
+        n_repeats = int(repeats.sum())
+        kept = ~repeats & (grade > 0)
         if not kept.all():
             number = np.cumsum(kept) - 1
             pair_kept = kept[item]
@@ -247,3 +253,11 @@ class Relevance:
         places = self.relevant.query * width + self.relevant.rank
         found = np.searchsorted(places, self.covered_query * width + self.first_rank)
         return self.relevant_number[found]
+
+
+def _refuse_two_grades(item_query: IntArray, grade: FloatArray, same_as: IntArray) -> None:
+    item = int(np.flatnonzero(grade != grade[same_as])[0])
+    raise ValueError(
+        f"the ground truth of query {item_query[item]} (counted from 0) lists the same document "
+        f"with the grades {grade[same_as[item]]:g} and {grade[item]:g}; give it one."
+    )

@@ -10,7 +10,6 @@ import html
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from krag_eval.averages import average
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.cutoffs import check_cutoff, spelled, unspelled
+from krag_eval.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,9 @@ class EvaluationResult:
                 for k, table in self.tables.items()
             },
         }
-        _write_atomically(Path(path), json.dumps(content, ensure_ascii=False, allow_nan=False))
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
@@ -273,22 +275,3 @@ def _column(values: list[Any]) -> NDArray[Any]:
 
 def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in values.items()}
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a file that appears complete or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

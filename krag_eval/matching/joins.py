@@ -45,24 +45,25 @@ class Matches:
         item: Item of each pair; shape (pairs,).
         rank: Rank of the predicted document within its query, from 1; shape (pairs,).
         similarity: Similarity of each pair in (0, 1]; shape (pairs,).
-        repeats: Whether an item says the same as an earlier item of its query; shape (items,).
+        same_as: The first item of its query that says the same as each item, itself if none
+            does; shape (items,).
     """
 
     item: IntArray
     rank: IntArray
     similarity: FloatArray
-    repeats: BoolArray
+    same_as: IntArray
 
     def __len__(self) -> int:
         return len(self.item)
 
     @classmethod
     def sorted(
-        cls, item: IntArray, rank: IntArray, similarity: FloatArray, repeats: BoolArray
+        cls, item: IntArray, rank: IntArray, similarity: FloatArray, same_as: IntArray
     ) -> Matches:
         """Build matches from pairs in any order."""
         order = np.lexsort((rank, item))
-        return cls(item[order], rank[order], similarity[order], repeats)
+        return cls(item[order], rank[order], similarity[order], same_as)
 
 
 class KeyJoin:
@@ -71,7 +72,7 @@ class KeyJoin:
     def __init__(self) -> None:
         self._items: list[int] = []
         self._ranks: list[int] = []
-        self._repeats: list[int] = []
+        self._repeats: dict[int, int] = {}
         self._n_items = 0
 
     def add(self, keys: Sequence[Hashable], predicted: Sequence[Hashable]) -> None:
@@ -90,13 +91,12 @@ class KeyJoin:
     ) -> None:
         """Join one query whose items have one or more keys each; ``None`` equals nothing."""
         wanted: dict[Hashable, list[int]] = {}
-        seen: set[frozenset[Hashable]] = set()
+        seen: dict[frozenset[Hashable], int] = {}
         for item, alternatives in enumerate(keys, self._n_items):
             known = frozenset(key for key in alternatives if key is not None)
-            if known and known in seen:
-                self._repeats.append(item)
+            if known and seen.setdefault(known, item) != item:
+                self._repeats[item] = seen[known]
                 continue
-            seen.add(known)
             for key in known:
                 wanted.setdefault(key, []).append(item)
         self._n_items += len(keys)
@@ -108,13 +108,13 @@ class KeyJoin:
 
     def matches(self) -> Matches:
         """Return the pairs of all queries added so far."""
-        repeats = np.zeros(self._n_items, np.bool_)
-        repeats[self._repeats] = True
+        same_as = np.arange(self._n_items)
+        same_as[list(self._repeats)] = list(self._repeats.values())
         return Matches.sorted(
             np.array(self._items, np.int64),
             np.array(self._ranks, np.int64) + 1,
             np.ones(len(self._items)),
-            repeats,
+            same_as,
         )
 
 
@@ -192,7 +192,7 @@ class Units:
             for part in range(3)
         )
         return Matches.sorted(
-            item.astype(np.int64), rank.astype(np.int64), similarity, self._repeats()
+            item.astype(np.int64), rank.astype(np.int64), similarity, self._same_as()
         )
 
     def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
@@ -230,20 +230,20 @@ class Units:
         _check_range(block, name, query)
         return block
 
-    def _repeats(self) -> BoolArray:
-        """Mark the items that say the same as an earlier item of their query."""
-        repeats = np.zeros(len(self.item_sizes), np.bool_)
-        seen: set[tuple[int, frozenset[int]]] = set()
-        position = 0
-        for item, (size, query) in enumerate(
-            zip(self.item_sizes.tolist(), self.queries.item_query.tolist(), strict=True)
-        ):
-            units = self.identity[position : position + size]
-            position += size
-            known = (query, frozenset(units.tolist()))
-            repeats[item] = known in seen and not self.blank[self.alternatives[position - 1]]
-            seen.add(known)
-        return repeats
+    def _same_as(self) -> IntArray:
+        """Return the first item of its query that says the same as each item."""
+        same_as = np.arange(len(self.item_sizes))
+        seen: dict[tuple[int, frozenset[int]], int] = {}
+        identity, blank = self.identity.tolist(), self.blank[self.alternatives].tolist()
+        queries = self.queries.item_query.tolist()
+        end = 0
+        for item, (size, query) in enumerate(zip(self.item_sizes.tolist(), queries, strict=True)):
+            start, end = end, end + size
+            # Two blank texts say the same nothing; each is an item that cannot be found.
+            if not all(blank[start:end]):
+                key = (query, frozenset(identity[start:end]))
+                same_as[item] = seen.setdefault(key, item)
+        return same_as
 
 
 def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:

@@ -1,0 +1,207 @@
+"""What is drawn, read from the artists; the pictures themselves are looked at by people."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval.plotting import PLOT_FORMATS, metric_bars, save_plot
+
+# Worked by hand in docs/metrics.md: the sample with two queries, at k = 2.
+ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+MICRO, MACRO = "Micro (queries pooled)", "Macro (mean over queries)"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+def evaluated(k: object = 2, **options: object) -> EvaluationResult:
+    """Evaluate the sample."""
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, **options).evaluate(k=k)  # type: ignore[arg-type]
+
+
+def bars(ax: Axes) -> dict[str, dict[str, float]]:
+    """Return the bars of each legend entry, by the metric they stand beside."""
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    return {
+        container.get_label(): {
+            names[round(bar.get_y() + bar.get_height() / 2)]: bar.get_width() for bar in container
+        }
+        for container in ax.containers
+    }
+
+
+def value_labels(ax: Axes) -> list[str]:
+    """Return the numbers written beside the bars."""
+    return [text.get_text() for text in ax.texts]
+
+
+class TestMetricBars:
+    """Every metric at one cutoff."""
+
+    def test_every_metric_has_its_bar(self) -> None:
+        """Widths are the values; precision, recall and F1 have a micro and a macro bar."""
+        drawn = bars(metric_bars(evaluated()))
+        assert drawn[MICRO] == pytest.approx({"Precision": 0.75, "Recall": 0.6, "F1": 2 / 3})
+        assert drawn[MACRO] == pytest.approx(
+            {
+                "Hit rate": 0.0,
+                "Precision": 0.75,
+                "Recall": (2 / 3 + 1 / 2) / 2,
+                "F1": 0.65625,
+                "MRR": 0.75,
+                "MAP": 0.4583333,
+                "nDCG": 0.6934264,
+            }
+        )
+
+    def test_every_bar_says_its_value(self) -> None:
+        """Two digits beside each bar, zeros too."""
+        assert value_labels(metric_bars(evaluated())) == [
+            *("0.75", "0.60", "0.67"),
+            *("0.00", "0.75", "0.58", "0.66", "0.75", "0.46", "0.69"),
+        ]
+
+    def test_micro_and_macro_stand_side_by_side(self) -> None:
+        """The bars of one metric do not overlap, and micro is above macro."""
+        micro, macro = metric_bars(evaluated()).containers
+        for upper, lower in zip(list(micro), list(macro)[1:4], strict=True):
+            assert upper.get_y() + upper.get_height() <= lower.get_y()
+
+    @pytest.mark.parametrize(("averaging", "label"), [("micro", MICRO), ("macro", MACRO)])
+    def test_one_average_only(self, averaging: str, label: str) -> None:
+        """With one averaging method, precision, recall and F1 have one bar each."""
+        drawn = bars(metric_bars(evaluated(averaging_method=averaging)))
+        assert {"Precision", "Recall", "F1"} <= set(drawn[label])
+        assert sum(map(len, drawn.values())) == 7
+
+    def test_title_names_cutoff_and_queries(self) -> None:
+        """The title says what is shown, of how much."""
+        title = metric_bars(evaluated()).get_title(loc="left")
+        assert title == "Retrieval metrics at k = 2 (2 queries)"
+
+    def test_title_without_a_cutoff(self) -> None:
+        """All retrieved documents are not called a cutoff of None."""
+        title = metric_bars(evaluated(k=None)).get_title(loc="left")
+        assert title == "Retrieval metrics over all retrieved documents (2 queries)"
+
+    def test_title_counts_skipped_queries(self) -> None:
+        """Queries left out of the averages are counted apart."""
+        evaluator = OfflineRetrievalEvaluator([["a"], []], [["a"], ["b"]], no_ground_truth="skip")
+        title = evaluator.visualize_results(k=1).get_title(loc="left")
+        assert title == "Retrieval metrics at k = 1 (1 query, 1 skipped)"
+
+    def test_ranks_are_told_in_the_caption(self) -> None:
+        """The mean rank, (1 + 2) / 2, is no bar on an axis from 0 to 1."""
+        ax = metric_bars(evaluated())
+        assert ax.get_xlabel() == "First relevant document: mean rank 1.50, found rate 1.00"
+
+    def test_nothing_found(self) -> None:
+        """When nothing was found, zeros are shown and the caption says so."""
+        with pytest.warns(KragEvalWarning, match="matched nothing"):
+            ax = OfflineRetrievalEvaluator([["a"]], [["b"]]).visualize_results(k=1)
+        assert value_labels(ax) == ["0.00"] * 10
+        assert ax.get_xlabel() == "No query found a relevant document"
+
+    def test_results_without_ranks_have_no_caption(self) -> None:
+        """A chosen metric is drawn alone."""
+        result = OfflineRetrievalEvaluator(ACTUAL, PREDICTED).evaluate(k=2, metrics=["ndcg"])
+        ax = metric_bars(result)
+        assert (list(bars(ax)[MACRO]), ax.get_xlabel()) == (["nDCG"], "")
+
+    def test_axis_runs_from_0_to_1_with_room_for_labels(self) -> None:
+        """A bar of 1 leaves room for its label."""
+        low, high = metric_bars(evaluated()).get_xlim()
+        assert low == 0.0
+        assert 1.05 < high < 1.2
+
+    def test_axis_grows_with_scores_above_1(self) -> None:
+        """With every matching document credited, one item retrieved three times has MAP 3."""
+        evaluator = OfflineRetrievalEvaluator(
+            [["a"]], [["a", "a", "a"]], conventions="credit=every"
+        )
+        ax = evaluator.visualize_results(k=3)
+        assert bars(ax)[MACRO]["MAP"] == pytest.approx(3.0)
+        assert ax.get_xlim()[1] > 3.0
+
+    def test_undefined_values_are_marked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A metric that is NaN has a label, and no bar."""
+        result = evaluated()
+        undefined = result.averages(2) | {"ndcg": float("nan")}
+        monkeypatch.setattr(EvaluationResult, "averages", lambda self, k: undefined)
+        ax = metric_bars(result)
+        assert value_labels(ax)[-1] == "n/a"
+        assert bars(ax)[MACRO]["nDCG"] == 0.0
+
+    def test_colours_are_okabe_and_ito_s(self) -> None:
+        """Orange and blue, which every kind of colour vision tells apart."""
+        ax = metric_bars(evaluated())
+        colours = [to_hex(container[0].get_facecolor()) for container in ax.containers]
+        assert colours == ["#e69f00", "#0072b2"]
+
+    def test_the_legend_covers_nothing(self) -> None:
+        """It lies above the axes and below the title."""
+        ax = metric_bars(evaluated())
+        ax.figure.canvas.draw()
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y0 >= ax.get_window_extent().y1
+        assert legend.y1 <= ax._left_title.get_window_extent().y0
+
+    def test_value_labels_stay_inside_the_axes(self) -> None:
+        """Even the longest label of the longest bar ends within the picture."""
+        ax = metric_bars(OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(k=1))
+        ax.figure.canvas.draw()
+        edge = ax.get_window_extent().x1
+        assert all(text.get_window_extent().x1 <= edge for text in ax.texts)
+
+    def test_draws_on_the_axes_given(self) -> None:
+        """No figure of its own when there is one to draw on."""
+        _, ax = pyplot.subplots()
+        assert metric_bars(evaluated(), ax=ax) is ax
+        assert len(pyplot.get_fignums()) == 1
+
+    def test_never_shows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Showing is the notebook's business, or the user's."""
+        monkeypatch.setattr(pyplot, "show", lambda *_: pytest.fail("show() was called"))
+        evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED)
+        assert isinstance(evaluator.visualize_results(k=2), Axes)
+
+    def test_a_cutoff_that_was_not_evaluated(self) -> None:
+        """The refusal lists the cutoffs there are, and leaves no empty figure behind."""
+        with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 3\)"):
+            metric_bars(evaluated(k=[1, 3]), k=2)
+        assert not pyplot.get_fignums()
+
+
+class TestSavePlot:
+    """Pictures in files."""
+
+    @pytest.mark.parametrize("ending", PLOT_FORMATS)
+    def test_the_ending_decides(self, tmp_path: Path, ending: str) -> None:
+        """The file is what its name says, by its first bytes."""
+        path = tmp_path / f"chart{ending.upper()}"
+        save_plot(path, lambda ax: metric_bars(evaluated(), ax=ax))
+        first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending]
+        assert path.read_bytes().startswith(first)
+
+    def test_nothing_stays_open(self, tmp_path: Path) -> None:
+        """Pyplot never hears of the figure."""
+        save_plot(tmp_path / "chart.png", lambda ax: metric_bars(evaluated(), ax=ax))
+        assert not pyplot.get_fignums()
+
+    def test_another_ending_is_refused(self, tmp_path: Path) -> None:
+        """The refusal lists what is possible."""
+        with pytest.raises(ValueError, match=r"\.png, \.svg, \.pdf, .*got .*chart\.gif"):
+            save_plot(tmp_path / "chart.gif", lambda ax: None)
