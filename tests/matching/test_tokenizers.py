@@ -1,0 +1,648 @@
+"""Tokenizers: what each makes of a text, what is refused, and what may not be loaded."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import types
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
+
+from krag_eval.matching import tokenizers
+from krag_eval.matching.tokenizers import (
+    TOKENIZER_NAMES,
+    KiwiTokenizer,
+    Tokenizer,
+    character_tokens,
+    has_words,
+    resolve_tokenizer,
+    rouge_score_tokens,
+    tokenize_all,
+    tokenizer_name,
+    unicode_tokens,
+    whitespace_tokens,
+)
+
+ROOT = Path(tokenizers.__file__).parents[2]
+
+ROUGE_SCORE = DefaultTokenizer(use_stemmer=False)
+
+INVISIBLE = {0xAD, 0x200C, 0x200D, 0x2060, 0xFEFF, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+
+# Any character, surrogates included, and often enough those that tokenizers trip over: the two that
+# lower into ASCII, lone jamo, marks, a final sigma, quotes, spaces that are not ASCII.
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(
+            "aZ9_ .\n'\u0130\u212aé가각ㅋ\u1100\u1161\u11a8\u0301\u093fΣς’…·\u00a0\u200b\u00ad"
+        ),
+    ),
+    max_size=40,
+)
+KOREAN_TEXT = st.text(st.sampled_from("나는 밥을 먹었다. 그 집 학교에서 RAG2 ㅋㅠ!"), max_size=40)
+
+
+def words_by_definition(text: str) -> list[str]:
+    """Words as the docstring of unicode_tokens defines them, one character at a time."""
+    text = "".join(character for character in text if ord(character) not in INVISIBLE)
+    words, word = [], ""
+    for character in unicodedata.normalize("NFKC", text).lower() + " ":
+        kind = unicodedata.category(character)[0]
+        if kind in "LN" or (kind == "M" and word):
+            word += character
+        elif word:
+            words.append(word)
+            word = ""
+    return words
+
+
+def rouge1_f(actual: str, predicted: str, tokenizer: Tokenizer) -> float:
+    """ROUGE-1 F by rouge-score itself."""
+    adapter = types.SimpleNamespace(tokenize=tokenizer)
+    scores = RougeScorer(["rouge1"], tokenizer=adapter).score(actual, predicted)
+    return float(scores["rouge1"].fmeasure)
+
+
+def run_python(code: str, *arguments: str) -> str:
+    """Run code in a fresh interpreter and return what it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class FakeKiwi:
+    """Stands in for kiwipiepy.Kiwi: counts how often it is built, slowly."""
+
+    built = 0
+
+    def __init__(self) -> None:
+        time.sleep(0.02)
+        type(self).built += 1
+
+    def tokenize(self, text: str) -> list[Any]:
+        """Return a noun for each word."""
+        return [types.SimpleNamespace(form=word, tag="NNG") for word in text.split()]
+
+
+@pytest.fixture
+def fake_kiwi(monkeypatch: pytest.MonkeyPatch) -> type[FakeKiwi]:
+    """Replace Kiwi, in a process that has not loaded one."""
+    FakeKiwi.built = 0
+    package = types.ModuleType("kiwipiepy")
+    package.Kiwi = FakeKiwi  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kiwipiepy", package)
+    monkeypatch.setattr(tokenizers, "_KIWI", tokenizers._SharedKiwi())
+    return FakeKiwi
+
+
+# --- unicode ---
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+@settings(max_examples=200, deadline=None)
+@example("snake_case don't U.S. 3.14\x00\x1f\x7f")
+def test_unicode_equals_rouge_score_on_ascii_text(text: str) -> None:
+    """English results are those of rouge-score."""
+    assert unicode_tokens(text) == ROUGE_SCORE.tokenize(text)
+
+
+@given(ANY_TEXT)
+@settings(max_examples=200, deadline=None)
+@example("e\u0301 ΟΔΟΣ’Α \U00011000a \u2764\ufe0f 1\ufe0f\u20e3 ２０２４年 ™ ｶﾞ")
+def test_unicode_equals_its_definition(text: str) -> None:
+    """The fast paths change nothing: words are what the definition says, in any text."""
+    assert unicode_tokens(text) == words_by_definition(text)
+
+
+def test_unicode_treats_every_character_as_defined() -> None:
+    """Each character of the planes that hold punctuation, marks and emoji, inside a text."""
+    wrong = [
+        hex(code)
+        for code in range(0x20000)
+        if unicode_tokens(f"x{chr(code)}y") != words_by_definition(f"x{chr(code)}y")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("나는 밥을 먹었다.", ["나는", "밥을", "먹었다"]),
+        ("RAG 시스템의 nDCG@10", ["rag", "시스템의", "ndcg", "10"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("Привет, МИР", ["привет", "мир"]),
+        ("ＲＡＧ ﬁne ①", ["rag", "fine", "1"]),
+        ("“smart”—quotes… naïve", ["smart", "quotes", "naïve"]),
+        ("co\u00adoperate می\u200cخواهم", ["cooperate", "میخواهم"]),
+        ("\u0301 !?", []),
+    ],
+)
+def test_unicode_words(text: str, tokens: list[str]) -> None:
+    """Words of several scripts keep their marks, lose their case and what shows nothing."""
+    assert unicode_tokens(text) == tokens
+
+
+# --- rouge_score ---
+
+
+@given(ANY_TEXT)
+@settings(max_examples=200, deadline=None)
+@example("\u0130\u212a\u0130b \u212aelvin a\u0130 가\u0130")
+def test_rouge_score_parity_on_any_text(text: str) -> None:
+    """The tokens are rouge-score's on every text."""
+    assert rouge_score_tokens(text) == ROUGE_SCORE.tokenize(text)
+
+
+def test_rouge_score_parity_on_every_character() -> None:
+    """No character but the two that are handled lowers into an ASCII letter."""
+    text = " ".join(f"x{chr(code)}y" for code in range(sys.maxunicode + 1))
+    assert rouge_score_tokens(text) == ROUGE_SCORE.tokenize(text)
+
+
+# --- whitespace, character ---
+
+
+def test_whitespace_keeps_case_and_punctuation() -> None:
+    """Only spaces separate, and only NFC is applied."""
+    assert whitespace_tokens(" Seoul,\tＲＡＧ\u3000서울은\n") == ["Seoul,", "ＲＡＧ", "서울은"]
+
+
+def test_character_gives_one_token_per_character() -> None:
+    """White space goes, punctuation stays, letters are lower-cased and normalised."""
+    assert character_tokens("서 울, Ｒﬁ") == ["서", "울", ",", "r", "f", "i"]
+
+
+def test_character_ignores_spaces_and_what_shows_nothing() -> None:
+    """The same sentence with other spaces, as PDF extractions give it, has the same tokens."""
+    assert character_tokens("밥을\u200b 먹\u00ad었\ufeff다\u3000") == character_tokens("밥을먹었다")
+
+
+def test_character_keeps_a_mark_without_composed_form_as_a_token() -> None:
+    """A token is a code point after NFKC."""
+    assert character_tokens("e\u0301x\u0301") == ["é", "x", "\u0301"]
+
+
+# --- all that keep Korean ---
+
+
+@pytest.mark.parametrize("name", sorted(set(TOKENIZER_NAMES) - {"rouge_score"}))
+@given(text=st.one_of(ANY_TEXT, KOREAN_TEXT))
+@settings(max_examples=200, deadline=None)
+@example(text="나는 학교에서 밥을 먹었다. RAG 시스템, 값")
+def test_nfc_and_nfd_have_equal_tokens(name: str, text: str) -> None:
+    """How a keyboard or a PDF composes Hangul makes no difference."""
+    composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    tokens = list(tokenize_all(name, [text, composed, decomposed]))
+    assert tokens[0] == tokens[1] == tokens[2]
+
+
+@pytest.mark.parametrize("name", sorted(set(TOKENIZER_NAMES) - {"rouge_score"}))
+@given(text=st.one_of(ANY_TEXT, KOREAN_TEXT))
+@settings(max_examples=200, deadline=None)
+@example(text="\uff9e")
+@example(text="\u037a")
+@example(text="에서")
+@example(text="①")
+@example(text="㈜")
+def test_no_built_in_tokenizer_loses_a_text(name: str, text: str) -> None:
+    """A text with a letter or digit has tokens, none of them empty, from all but rouge_score."""
+    (tokens,) = tokenize_all(name, [text])
+    assert all(tokens)
+    assert bool(tokens) >= has_words(text)
+
+
+# --- kiwi ---
+
+
+def test_kiwi_leaves_particles_and_endings_out() -> None:
+    """Unrelated sentences of the same grammar share no token."""
+    kiwi = resolve_tokenizer("kiwi")
+    assert kiwi("나는 밥을 먹었다.") == ["나", "밥", "먹"]
+    assert kiwi("그는 집을 지었다.") == ["그", "집", "짓"]
+
+
+def test_kiwi_keeps_unrelated_sentences_apart() -> None:
+    """Particles and endings alone would bring them past a ROUGE-1 F of 0.5."""
+    pair = ("나는 밥을 먹었다.", "그는 집을 지었다.")
+    assert rouge1_f(*pair, KiwiTokenizer(particles=True)) == pytest.approx(4 / 7)
+    assert rouge1_f(*pair, KiwiTokenizer()) == 0.0
+
+
+def test_kiwi_leaves_suffixes_copula_and_bullets_out() -> None:
+    """Plural, verb-making suffix and 이다 are grammar, list numbers are punctuation."""
+    assert KiwiTokenizer()("1. 학생들은 공부한다. 2. 학생이다.") == ["학생", "공부", "학생"]
+
+
+def test_kiwi_keeps_negation() -> None:
+    """To eat and not to eat differ."""
+    kiwi = KiwiTokenizer()
+    assert set(kiwi("먹지 않았다")) - set(kiwi("먹었다")) == {"않"}
+
+
+def test_kiwi_keeps_english_words_lower_cased() -> None:
+    """Foreign words and numbers survive inside Korean, full-width and ligature spellings too."""
+    text = "RAG 시스템을 ＧＰＴ-4로 Evaluation하는 ﬁne 방법, 2024년"
+    tokens = KiwiTokenizer()(text)
+    assert tokens == ["rag", "시스템", "gpt", "4", "evaluation", "fine", "방법", "2024", "년"]
+
+
+@pytest.mark.parametrize("text", ["에서", "께서는", "까지"])
+def test_kiwi_keeps_the_words_of_a_text_of_particles_only(text: str) -> None:
+    """Leaving everything out would make a text unmatchable."""
+    assert "".join(KiwiTokenizer()(text)) == text
+
+
+def test_kiwi_has_no_token_for_symbols() -> None:
+    """Punctuation, symbols and emoji are no words, not even where there is nothing else."""
+    assert KiwiTokenizer()("… ※ 🙂 ★ !!!") == []
+
+
+def test_kiwi_reads_what_pdfs_and_broken_json_leave() -> None:
+    """Zero-width characters and half surrogates do not change the words around them."""
+    assert KiwiTokenizer()("\ufeff나는\u200b 밥을\ud83d 먹\u00ad었다.") == ["나", "밥", "먹"]
+
+
+def test_kiwi_keep_selects_tags() -> None:
+    """Nouns and foreign words only."""
+    kiwi = KiwiTokenizer(keep=["SL", "NN"])
+    assert kiwi("RAG 시스템이 문서를 빨리 찾는다.") == ["rag", "시스템", "문서"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"keep": "NN"}, TypeError, r"keep must be a collection of tags.*keep=\('NN',\)"),
+        ({"keep": []}, ValueError, "keep must hold at least one tag"),
+        ({"keep": ["nng"]}, ValueError, "each tag in keep.*'NNG'.*got 'nng'; did you mean 'NNG'"),
+        ({"keep": [""]}, ValueError, "each tag in keep.*got ''"),
+        ({"keep": [1]}, TypeError, "keep must hold tags as str, got int: 1"),
+        ({"keep": ["NN"], "particles": True}, ValueError, "leave out keep, or particles"),
+        ({"particles": "J"}, TypeError, "particles must be True or False, got 'J'"),
+    ],
+)
+def test_kiwi_refuses_wrong_options(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """A tag that does not exist would silently keep nothing."""
+    with pytest.raises(error, match=message):
+        KiwiTokenizer(**options)
+
+
+def test_kiwi_batch_equals_one_by_one() -> None:
+    """A text has the same tokens alone and in a batch, in order."""
+    texts = [f"{number}번 학생은 학교에서 {number}개의 문제를 풀었다." for number in range(50)]
+    texts[7] = ""
+    kiwi = KiwiTokenizer()
+    assert list(tokenize_all(kiwi, texts)) == [kiwi(text) for text in texts]
+
+
+def test_kiwi_is_not_loaded_before_the_first_text(fake_kiwi: type[FakeKiwi]) -> None:
+    """Naming, building, naming in a signature and copying a tokenizer cost nothing."""
+    kiwi = resolve_tokenizer("kiwi")
+    tokenizer_name(kiwi)
+    pickle.loads(pickle.dumps(kiwi))
+    assert fake_kiwi.built == 0
+    assert kiwi("밥") == ["밥"]
+    assert fake_kiwi.built == 1
+
+
+def test_kiwi_is_loaded_once_for_all_tokenizers_and_threads(fake_kiwi: type[FakeKiwi]) -> None:
+    """Half a gigabyte is not loaded twice, not even when threads ask at the same time."""
+    workers = [
+        threading.Thread(target=KiwiTokenizer(particles=number % 2 == 0), args=("밥",))
+        for number in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert fake_kiwi.built == 1
+
+
+def test_kiwi_without_kiwipiepy_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The missing package is reported where the tokenizer is named, with the line to run."""
+    monkeypatch.setitem(sys.modules, "kiwipiepy", None)
+    with pytest.raises(ImportError, match=r'pip install "krag-eval\[korean\]"'):
+        resolve_tokenizer("kiwi")
+
+
+def test_kiwi_received_where_kiwipiepy_is_missing_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tokenizer unpickled on a machine without the package says the same at its first text."""
+    kiwi = KiwiTokenizer()
+    monkeypatch.setitem(sys.modules, "kiwipiepy", None)
+    monkeypatch.setattr(tokenizers, "_KIWI", tokenizers._SharedKiwi())
+    with pytest.raises(ImportError, match=r'pip install "krag-eval\[korean\]"'):
+        kiwi("밥")
+
+
+def test_kiwi_copies_hold_options_only() -> None:
+    """A copy or pickle of a used tokenizer equals it and does not carry the model."""
+    kiwi = KiwiTokenizer(keep=["NN", "SL"])
+    kiwi("밥")
+    dumped = pickle.dumps(kiwi)
+    assert len(dumped) < 300
+    assert pickle.loads(dumped) == copy.deepcopy(kiwi) == kiwi
+
+
+def test_kiwi_works_in_another_process() -> None:
+    """An unpickled tokenizer loads a Kiwi of its own."""
+    code = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1]))('밥을 먹었다.'))"
+    assert run_python(code, pickle.dumps(KiwiTokenizer()).hex()) == "['밥', '먹']\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_kiwi_batches_work_in_a_forked_child() -> None:
+    """Kiwi's threads do not survive a fork; a batch in the child must not wait for them."""
+    code = """
+import multiprocessing
+from krag_eval.matching.tokenizers import tokenize_all
+
+def tokens(text):
+    return list(tokenize_all("kiwi", [text, text]))
+
+if __name__ == "__main__":
+    print(tokens("밥을 먹었다."))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.apply_async(tokens, ["집을 지었다."]).get(timeout=60))
+"""
+    assert run_python(code) == "[['밥', '먹'], ['밥', '먹']]\n[['집', '짓'], ['집', '짓']]\n"
+
+
+# --- has_words ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("가", True),
+        ("3", True),
+        ("Ⅳ", True),
+        ("...a", True),
+        ("", False),
+        (" \n", False),
+        ("!!! — ※ 🙂", False),
+        ("\u0301", False),
+        ("_", False),
+    ],
+)
+def test_has_words(text: str, expected: bool) -> None:
+    """Letters and numbers of any script count; punctuation, symbols and lone marks do not."""
+    assert has_words(text) is expected
+
+
+# --- resolve_tokenizer, tokenizer_name ---
+
+
+def test_every_name_resolves_to_a_tokenizer_of_that_name() -> None:
+    """Names go there and back."""
+    assert [tokenizer_name(resolve_tokenizer(name)) for name in TOKENIZER_NAMES] == list(
+        TOKENIZER_NAMES
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("Kiwi", "kiwi"), ("Unicode", "unicode"), ("rouge-score", "rouge_score")]
+)
+def test_unknown_name_is_refused_with_the_nearest(wrong: str, meant: str) -> None:
+    """The message lists what is allowed and what was probably meant."""
+    with pytest.raises(ValueError, match=f"'unicode', .*'kiwi'.*'{wrong}'.*mean '{meant}'"):
+        resolve_tokenizer(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["unicode"]])
+def test_neither_name_nor_callable_is_refused(wrong: Any) -> None:
+    """The message says what is allowed and what came."""
+    with pytest.raises(TypeError, match=f"callable str -> list.*{type(wrong).__name__}"):
+        resolve_tokenizer(wrong)
+
+
+def test_an_object_with_a_tokenize_method_is_refused_with_a_hint() -> None:
+    """Tokenizers of other libraries are often such objects."""
+    with pytest.raises(TypeError, match=r"DefaultTokenizer: .*; pass its method: \.tokenize"):
+        resolve_tokenizer(ROUGE_SCORE)
+
+
+def test_a_callable_is_returned_as_it_is() -> None:
+    """A user's tokenizer is not wrapped."""
+    assert resolve_tokenizer(str.split) is str.split
+
+
+class Stemmer:
+    """A user's tokenizer with state."""
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the beginnings of words."""
+        return [word[:3] for word in text.split()]
+
+    def words(self, text: str) -> list[str]:
+        """Return the same, as a method."""
+        return self(text)
+
+
+class Named(Stemmer):
+    """A user's tokenizer that names itself."""
+
+    name = "stem-3"
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "name"),
+    [
+        (words_by_definition, f"{__name__}.words_by_definition"),
+        (lambda text: text.split(), f"{__name__}.<lambda>"),
+        (str.split, "builtins.str.split"),
+        ("a b".split, "builtins.str.split"),
+        (Stemmer(), f"{__name__}.Stemmer"),
+        (Stemmer().words, f"{__name__}.Stemmer.words"),
+        (functools.partial(words_by_definition), f"{__name__}.words_by_definition(partial)"),
+        (Named(), "stem-3"),
+        (KiwiTokenizer(), "kiwi"),
+        (KiwiTokenizer(particles=True), "kiwi(particles=yes)"),
+        (KiwiTokenizer(keep={"SL", "NNP", "NNG"}), "kiwi(keep=NNG+NNP+SL)"),
+    ],
+)
+def test_names_are_stable(tokenizer: Tokenizer, name: str) -> None:
+    """No memory address and no order of a set gets into a signature."""
+    assert tokenizer_name(tokenizer) == name
+
+
+def test_the_name_of_an_unknown_name_is_refused() -> None:
+    """A signature cannot name what does not exist."""
+    with pytest.raises(ValueError, match="did you mean 'kiwi'"):
+        tokenizer_name("kiwis")
+
+
+# --- tokenize_all ---
+
+
+@pytest.mark.parametrize("name", sorted(set(TOKENIZER_NAMES) - {"rouge_score"}))
+def test_tokenize_all_keeps_order_and_blanks(name: str) -> None:
+    """One list per text, in order; a blank text has no token."""
+    texts = ["밥 rag", "", " \u3000\n", "집"]
+    expected = {"character": [["밥", "r", "a", "g"], [], [], ["집"]]}
+    assert list(tokenize_all(name, texts)) == expected.get(name, [["밥", "rag"], [], [], ["집"]])
+
+
+@pytest.mark.parametrize("name", ["unicode", "rouge_score", "kiwi"])
+def test_a_text_without_words_is_no_error(name: str) -> None:
+    """Punctuation cannot match by words; it is not the tokenizer's failure."""
+    assert list(tokenize_all(name, ["!!!", "—", "🙂"])) == [[], [], []]
+
+
+def test_a_tokenizer_that_loses_a_text_is_refused() -> None:
+    """rouge-score has no token for Korean; the message names it, the text and the remedy."""
+    with pytest.raises(
+        ValueError,
+        match=r"""'rouge_score' yields no token for '나는 밥을 먹었다\.'.*"unicode".*"kiwi""",
+    ):
+        list(tokenize_all("rouge_score", ["rag", "나는 밥을 먹었다."]))
+
+
+def test_the_excerpt_of_a_lost_text_is_clipped() -> None:
+    """A chunk of a thousand words does not fill the screen."""
+    with pytest.raises(ValueError, match=f"for '{'가' * 39}…', which"):
+        list(tokenize_all("rouge_score", ["가" * 1000]))
+
+
+def test_a_partial_loss_is_not_an_error() -> None:
+    """rouge-score drops the Korean of a mixed text, as its docstring warns."""
+    assert list(tokenize_all("rouge_score", ["RAG 시스템"])) == [["rag"]]
+
+
+def test_empty_tokens_alone_count_as_none() -> None:
+    """A tokenizer that leaves "" of every Korean text would make them all alike."""
+
+    def ascii_only(text: str) -> list[str]:
+        return text.encode("ascii", "ignore").decode().split(" ")
+
+    with pytest.raises(ValueError, match="ascii_only' yields no token for '밥'"):
+        list(tokenize_all(ascii_only, ["밥"]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("a b", r"must return a list of str, got str for 'a b c': 'a b'"),
+        (None, r"must return a list of str, got NoneType for 'a b c': None"),
+        (["a", 1], r"must return a list of str, got a list with int for 'a b c': 1"),
+        ({"a": 1}, r"must return a list of str, got dict"),
+    ],
+)
+def test_an_answer_that_is_no_list_of_str_is_refused(answer: Any, message: str) -> None:
+    """A str would be taken for a list of its characters, silently."""
+
+    def wrong(text: str) -> Any:
+        return answer
+
+    with pytest.raises(TypeError, match=rf"<locals>\.wrong' {message}"):
+        list(tokenize_all(wrong, ["a b c"]))
+
+
+def test_a_tuple_of_tokens_becomes_a_list() -> None:
+    """Any sequence of str will do."""
+    tuple_of_words: Any = lambda text: tuple(text.split())  # noqa: E731 - a name with its type
+    assert list(tokenize_all(tuple_of_words, ["a b"])) == [["a", "b"]]
+
+
+def test_a_users_tokenizer_is_not_asked_about_blank_texts() -> None:
+    """It need not be ready for them, and what it said would match other blanks."""
+    asked: list[str] = []
+
+    def words(text: str) -> list[str]:
+        asked.append(text)
+        return ["<s>", *text.split()]
+
+    assert list(tokenize_all(words, ["", "a", " "])) == [[], ["<s>", "a"], []]
+    assert asked == ["a"]
+
+
+class Batched:
+    """A user's tokenizer with a batch of its own, which may return too much or too little."""
+
+    def __init__(self, surplus: int = 0) -> None:
+        self.surplus = surplus
+        self.batches = 0
+
+    def __call__(self, text: str) -> list[str]:
+        """Fail, because the batch should have been asked."""
+        raise AssertionError("one text at a time although there is a batch")
+
+    def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Give each text a start token, and too many answers or too few."""
+        self.batches += 1
+        answers = [["<s>", *text.split()] for text in texts]
+        return iter(answers[: len(answers) + self.surplus] + [["more"]] * self.surplus)
+
+
+def test_a_batch_is_asked_once() -> None:
+    """All texts in one call, and blank texts stay without a token."""
+    batched = Batched()
+    assert list(tokenize_all(batched, ["a b", " ", "c"])) == [["<s>", "a", "b"], [], ["<s>", "c"]]
+    assert batched.batches == 1
+
+
+@pytest.mark.parametrize(("surplus", "came"), [(-1, 2), (1, 4)])
+def test_a_batch_of_another_length_is_refused(surplus: int, came: int) -> None:
+    """Tokens would belong to the wrong text."""
+    with pytest.raises(ValueError, match=f"Batched': tokenize_all must.*got {came} for 3 texts"):
+        list(tokenize_all(Batched(surplus), ["a", "b", "c"]))
+
+
+def test_one_str_instead_of_texts_is_refused_at_once() -> None:
+    """It would be taken for a sequence of one-character texts."""
+    with pytest.raises(TypeError, match="texts must be a sequence of str, got one str: 'rag'"):
+        tokenize_all("unicode", "rag")
+
+
+def test_a_wrong_name_is_refused_at_once() -> None:
+    """Not only when the first token is asked for."""
+    with pytest.raises(ValueError, match="did you mean 'kiwi'"):
+        tokenize_all("Kiwi", ["밥"])
+
+
+# --- the module ---
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    """Neither Kiwi nor rouge-score, nltk or numpy is needed to name a tokenizer."""
+    code = """
+import importlib.util, sys
+before = set(sys.modules)
+spec = importlib.util.spec_from_file_location("tokenizers_alone", sys.argv[1])
+module = sys.modules["tokenizers_alone"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.resolve_tokenizer("kiwi")
+heavy = {"kiwipiepy", "rouge_score", "nltk", "numpy", "rapidfuzz", "langchain_core", "pandas"}
+print(sorted(heavy & set(sys.modules) - before))
+"""
+    assert run_python(code, str(tokenizers.__file__)) == "[]\n"
+
+
+def test_all_lists_what_exists() -> None:
+    """Each public name is there."""
+    assert all(hasattr(tokenizers, name) for name in tokenizers.__all__)
