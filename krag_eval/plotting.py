@@ -19,9 +19,10 @@ from krag_eval.cutoffs import spelled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from krag_eval.calibration import Calibration
     from krag_eval.results import EvaluationResult
 
-__all__ = ["PLOT_FORMATS", "metric_bars", "save_plot"]
+__all__ = ["PLOT_FORMATS", "calibration_curve", "metric_bars", "save_plot"]
 
 #: File name endings that :func:`save_plot` accepts.
 PLOT_FORMATS = (".png", ".svg", ".pdf")
@@ -41,6 +42,7 @@ _NAMES = {
     "map": "MAP",
     "ndcg": "nDCG",
 }
+_DECISION = (("precision", "#E69F00", "--"), ("recall", "#0072B2", ":"), ("f1", "#009E73", "-"))
 # Said in the caption: a rank is not on a scale from 0 to 1.
 _CAPTIONED = ("mean_rank", "found_rate")
 _SIZE = (7.0, 5.0)
@@ -76,6 +78,45 @@ def metric_bars(result: EvaluationResult, k: int | None = None, ax: Axes | None 
     ax.set_title(f"Retrieval metrics {_cutoff(k)} ({_queries(result)})", loc="left", pad=28)
     ax.set_xlabel(_rank_caption(averages), fontsize="small")
     _legend_above(ax)
+    return ax
+
+
+def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
+    """Draw precision, recall and F1 of a matcher's decision against its threshold.
+
+    The best threshold is marked with a line, its confidence interval with a band.
+
+    Args:
+        calibration: What ``calibrate`` returned.
+        ax: Where to draw; a new figure if not given.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+    """
+    ax = _new_axes() if ax is None else ax
+    curve = calibration.curve
+    for name, colour, style in _DECISION:
+        ax.plot(
+            curve["threshold"],
+            curve[name],
+            drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
+            color=colour,
+            linestyle=style,
+            label=_NAMES.get(name, name),
+        )
+    low, high = calibration.interval
+    ax.axvspan(low, high, color="#999999", alpha=0.25, label=f"{calibration.level:.0%} interval")
+    best = calibration.best_threshold
+    ax.axvline(best, color="#000000", linewidth=1, label=f"Best threshold {best:.2f}")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
+    ax.set_title(
+        f"Decision of {calibration.matcher} on {len(calibration.relevant)} pairs",
+        loc="left",
+        pad=46,
+    )
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    _legend_above(ax, columns=3)
     return ax
 
 
@@ -170,12 +211,12 @@ def _scale(ax: Axes, values: list[float]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _legend_above(ax: Axes) -> None:
+def _legend_above(ax: Axes, columns: int = 2) -> None:
     """Put the legend between title and axes, where it covers nothing."""
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=2,
+        ncols=columns,
         frameon=False,
         borderaxespad=0.2,
         borderpad=0.2,

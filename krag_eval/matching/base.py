@@ -89,6 +89,18 @@ class Matcher(ABC):
         settings = ",".join(f"{key}={_spelled(value)}" for key, value in self.settings().items())
         return f"{name}({settings})" if settings else name
 
+    def __and__(self, other: Matcher) -> Matcher:
+        """Match when both match, each by its own threshold."""
+        from krag_eval.matching.combined import AndMatcher
+
+        return AndMatcher(self, other)
+
+    def __or__(self, other: Matcher) -> Matcher:
+        """Match when either matches, each by its own threshold."""
+        from krag_eval.matching.combined import OrMatcher
+
+        return OrMatcher(self, other)
+
     def match(self, queries: QuerySet) -> Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         prepare = getattr(self, "prepare", None)

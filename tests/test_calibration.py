@@ -1,0 +1,184 @@
+"""Choosing a threshold from labelled pairs."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+
+from krag_eval import Matcher
+from krag_eval.calibration import calibrate
+
+matplotlib.use("Agg")
+
+
+class Given(Matcher):
+    """Reads the similarity off the predicted text."""
+
+    name = "given"
+
+    def similarity(self, actual, predicted):
+        return float(predicted.page_content)
+
+
+def pairs(*labelled: tuple[float, bool]) -> list[tuple[str, str, bool]]:
+    return [("truth", str(similarity), label) for similarity, label in labelled]
+
+
+# Three relevant, three not; sorted by similarity: + + - + - -
+MIXED = pairs((0.9, True), (0.8, True), (0.6, False), (0.5, True), (0.3, False), (0.1, False))
+
+
+def test_curve_counts_the_decision_at_every_similarity() -> None:
+    """Taking one more pair at a time, from the most similar down."""
+    curve = calibrate(Given(), MIXED, n_resamples=10).curve
+    assert curve["threshold"].tolist() == [0.9, 0.8, 0.6, 0.5, 0.3, 0.1]
+    assert curve["found"].tolist() == [1, 2, 2, 3, 3, 3]
+    assert curve["false_alarms"].tolist() == [0, 0, 1, 1, 2, 3]
+    assert curve["missed"].tolist() == [2, 1, 1, 0, 0, 0]
+    # At 0.5: 3 of 4 taken are relevant, 3 of 3 relevant are taken: F1 = 2·(3/4)/(7/4) = 6/7.
+    at_half = curve.set_index("threshold").loc[0.5]
+    assert at_half["precision"] == pytest.approx(3 / 4)
+    assert at_half["recall"] == 1.0
+    assert at_half["f1"] == pytest.approx(6 / 7)
+
+
+def test_best_threshold_is_half_way_to_the_next_similarity() -> None:
+    """F1: 1/2, 4/5, 2/3, 6/7, 3/4, 2/3: the best takes 0.5 and leaves 0.3, so 0.4."""
+    calibration = calibrate(Given(), MIXED, n_resamples=10)
+    assert calibration.best_threshold == pytest.approx(0.4)
+    assert calibration.best_f1 == pytest.approx(6 / 7)
+
+
+def test_pairs_of_one_similarity_are_taken_together() -> None:
+    """No threshold separates equal similarities, whatever their labels."""
+    tied = pairs((0.9, True), (0.5, True), (0.5, False), (0.2, False))
+    curve = calibrate(Given(), tied, n_resamples=10).curve
+    assert curve["threshold"].tolist() == [0.9, 0.5, 0.2]
+    assert curve["found"].tolist() == [1, 2, 2]
+    assert curve["false_alarms"].tolist() == [0, 1, 2]
+
+
+def test_interval_is_narrow_where_labels_agree_and_wide_where_they_do_not() -> None:
+    """Resampling a clean cut moves the threshold little; a muddle moves it much."""
+    rng = np.random.default_rng(3)
+    clean = [(0.9 - i / 1000, True) for i in range(40)] + [
+        (0.1 + i / 1000, False) for i in range(40)
+    ]
+    muddle = [(float(s), bool(rng.random() < s)) for s in rng.random(80)]
+
+    def width(labelled: list[tuple[float, bool]]) -> float:
+        low, high = calibrate(Given(), pairs(*labelled)).interval
+        return high - low
+
+    assert width(clean) < 0.05 < width(muddle)
+
+
+def test_interval_repeats_with_the_seed() -> None:
+    """The same seed gives the same digits."""
+    first, second = (calibrate(Given(), MIXED, seed=5).interval for _ in range(2))
+    assert first == second
+
+
+def test_interval_follows_a_plain_bootstrap() -> None:
+    """A loop over resamples, with the threshold sought by trying all, gives the same interval."""
+    rng = np.random.default_rng(11)
+    similarity = np.round(rng.random(60), 2)
+    labels = rng.random(60) < similarity
+
+    def best(drawn: np.ndarray) -> float:
+        s, y = similarity[drawn], labels[drawn]
+        candidates = np.unique(s[s > 0])[::-1]
+        middles = (candidates + np.append(candidates[1:], 0.0)) / 2
+        f1 = [2 * (y & (s >= t)).sum() / ((s >= t).sum() + y.sum()) for t in candidates]
+        return float(middles[int(np.argmax(f1))])
+
+    draws = np.random.default_rng(0)
+    thresholds = [best(draws.integers(0, 60, 60)) for _ in range(4000)]
+    low, high = np.quantile(thresholds, [0.05, 0.95])
+    calibration = calibrate(
+        Given(), pairs(*zip(similarity.tolist(), labels.tolist(), strict=True)),
+        level=0.9, n_resamples=4000, seed=1,
+    )  # fmt: skip
+    assert calibration.best_threshold == pytest.approx(best(np.arange(60)))
+    assert calibration.interval == pytest.approx((low, high), abs=0.03)
+
+
+def test_borderline_lists_the_pairs_nearest_to_the_threshold() -> None:
+    """The pairs on either side of 0.4 come first, with what is wrong about them."""
+    table = calibrate(Given(), MIXED, n_resamples=10).borderline(3)
+    assert table["predicted"].tolist() == ["0.5", "0.3", "0.6"]
+    assert table["wrong"].tolist() == [False, False, True]
+    assert table.index.tolist() == [3, 4, 2]
+
+
+def test_a_pair_with_nothing_in_common_is_never_a_match() -> None:
+    """Similarity 0 stays below every threshold, 0 included."""
+    calibration = calibrate(Given(), pairs((0.7, True), (0.0, True), (0.0, False)), n_resamples=10)
+    assert calibration.decision(0.0) == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3}
+
+
+def test_named_matcher_calibrates_on_texts() -> None:
+    """One of five words differs in the relevant pair (0.8), four in the other (0.2)."""
+    calibration = calibrate(
+        "rouge1", [("a b c d e", "a b c d x", True), ("a b c d e", "a v w x y", False)]
+    )
+    assert calibration.similarity.tolist() == pytest.approx([0.8, 0.2])
+    assert calibration.best_threshold == pytest.approx(0.5)
+
+
+def test_plot_draws_the_curve_and_marks_the_threshold() -> None:
+    """Three lines hold the curve's numbers; one upright line stands at the best threshold."""
+    from matplotlib.figure import Figure
+
+    calibration = calibrate(Given(), MIXED, n_resamples=10)
+    ax = calibration.plot(ax=Figure().subplots())
+    drawn = {line.get_label(): line for line in ax.lines}
+    assert drawn["F1"].get_ydata().tolist() == calibration.curve["f1"].tolist()
+    assert drawn["Precision"].get_xdata().tolist() == calibration.curve["threshold"].tolist()
+    assert drawn["Best threshold 0.40"].get_xdata() == pytest.approx([0.4, 0.4])
+
+
+def test_repr_says_what_was_found() -> None:
+    """The threshold, its interval and the decision at it are in the printed form."""
+    text = repr(calibrate(Given(), MIXED, n_resamples=10))
+    assert "best threshold 0.4000 (95% interval" in text
+    assert "F1 0.8571" in text
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([("a", "b")], r"labelled_pairs\[0\] must be \(actual, predicted, is_relevant\)"),
+        ([("a", "0.5", "yes")], r"labelled_pairs\[0\]: is_relevant must be True or False, got 'y"),
+        (
+            pairs((0.5, True), (0.6, True)),
+            "pairs that are relevant and pairs that are not, got 2 r",
+        ),
+        ([], "got 0 relevant of 0"),
+        (pairs((0.0, True), (0.0, False)), "every similarity is 0"),
+    ],
+)
+def test_bad_pairs_are_refused(bad: list, message: str) -> None:
+    """The message names the position, what was expected and what came."""
+    with pytest.raises(ValueError, match=message):
+        calibrate(Given(), bad)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 95}, "level must be between 0 and 1, got 95"),
+        ({"n_resamples": 0}, "n_resamples must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_bad_options_are_refused(options: dict, message: str) -> None:
+    """Options outside their range are named."""
+    with pytest.raises(ValueError, match=message):
+        calibrate(Given(), MIXED, **options)
+
+
+def test_matcher_without_threshold_is_refused() -> None:
+    """There is nothing to choose for a matcher that decides by equality."""
+    with pytest.raises(ValueError, match="matcher text decides without a threshold"):
+        calibrate("text", MIXED)
