@@ -21,6 +21,9 @@ __all__ = ["Columns", "average", "exact_mean", "exact_sum"]
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
+#: Share -> the counts it divides.
+_SHARES = {"precision": ("relevant", "precision_base"), "recall": ("covered", "ground_truth")}
+
 
 def exact_sum(values: NDArray[np.floating]) -> Fraction:
     """Return the sum of finite floats without any rounding.
@@ -95,10 +98,7 @@ def average(
 def _micro(name: str, columns: Columns) -> Fraction:
     if name == "f1":
         return _harmonic_mean(_micro("precision", columns), _micro("recall", columns))
-    found, base = {
-        "precision": ("relevant", "precision_base"),
-        "recall": ("covered", "ground_truth"),
-    }[name]
+    found, base = _SHARES[name]
     return Fraction(int(columns[found].sum()), int(columns[base].sum()) or 1)
 
 
@@ -107,7 +107,11 @@ def _macro(name: str, columns: Columns, conventions: Conventions) -> Fraction:
         return _harmonic_mean(
             _macro("precision", columns, conventions), _macro("recall", columns, conventions)
         )
-    return exact_sum(columns[name]) / len(columns[name])
+    values = columns.get(name)
+    if values is None:  # F1 alone was asked for; what it is made of follows from the counts
+        found, base = _SHARES[name]
+        values = columns[found] / np.maximum(columns[base], 1)
+    return exact_sum(values) / len(values)
 
 
 def _harmonic_mean(first: Fraction, second: Fraction) -> Fraction:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, QuerySet, is_blank, text_of
+from krag_eval.documents import DocumentLike, QuerySet, as_document, is_blank, text_of
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -28,6 +29,9 @@ from krag_eval.matching.joins import (
     Units,
     warn_of_blank_texts,
 )
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 __all__ = ["BlockScorer", "KeyMatcher", "Matcher", "Matches", "TextMatcher", "check_threshold"]
 
@@ -75,8 +79,41 @@ class Matcher(ABC):
         scores = np.empty((len(actual), len(predicted)))
         for row, truth in enumerate(actual):
             for column, document in enumerate(predicted):
-                scores[row, column] = self.similarity(truth, document)
+                scores[row, column] = self._number(self.similarity(truth, document))
         return scores
+
+    def _number(self, value: object) -> float:
+        # Text is not parsed: "0.7" from a model's answer deserves a look first.
+        if not isinstance(value, (str, bytes)):
+            with suppress(TypeError, ValueError):
+                return float(value)  # type: ignore[arg-type]
+        raise TypeError(f"matcher {self.signature}: a similarity must be a number, got {value!r}.")
+
+    @staticmethod
+    def from_function(
+        function: Callable[[Document, Document], float],
+        *,
+        threshold: float = 0.5,
+        name: str | None = None,
+    ) -> Matcher:
+        """Return a matcher that asks a plain function for the similarity of each pair.
+
+        Args:
+            function: ``(actual, predicted) -> similarity in [0, 1]``, given LangChain documents.
+            threshold: Similarity from which a pair is a match.
+            name: Name in signatures; the function's own if not given.
+
+        Raises:
+            TypeError: If ``function`` is not callable.
+            ValueError: If the threshold is outside [0, 1].
+
+        >>> same_source = Matcher.from_function(
+        ...     lambda actual, predicted: actual.metadata["source"] == predicted.metadata["source"],
+        ...     threshold=1.0, name="source")
+        >>> same_source.signature
+        'source'
+        """
+        return _FunctionMatcher(function, threshold, name)
 
     def settings(self) -> dict[str, object]:
         """Return the settings that belong in the signature, in a fixed order."""
@@ -119,6 +156,26 @@ class Matcher(ABC):
             )
 
         return units.match(score, self.signature)
+
+
+class _FunctionMatcher(Matcher):
+    """A plain function as a matcher."""
+
+    def __init__(
+        self, function: Callable[[Document, Document], float], threshold: float, name: str | None
+    ) -> None:
+        if not callable(function):
+            raise TypeError(
+                "from_function: function must be callable as (actual, predicted) -> similarity, "
+                f"got {function!r}."
+            )
+        self.function = function
+        self.threshold = check_threshold(threshold)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+
+    def similarity(self, actual: Any, predicted: Any) -> float:
+        """Return what the function says; strings and dicts reach it as documents."""
+        return float(self.function(as_document(actual), as_document(predicted)))
 
 
 class TextMatcher(Matcher):
@@ -202,18 +259,29 @@ class KeyMatcher(Matcher):
         )
         join = KeyJoin()
         alternatives = queries.alternatives() if queries.has_alternatives else None
+        keys: Sequence[Any]
         for query, (items, documents) in enumerate(zip(*sides, strict=True)):
+            where = f"actual_docs[{query}]"
+            if alternatives is None:
+                add, keys = join.add, items if own_actual else self.keys(items, where)
+            else:
+                each = enumerate(next(alternatives))
+                add = join.add_alternatives
+                keys = [self.keys(item, f"{where}[{i}]") for i, item in each]
             predicted = (
                 documents if own_predicted else self.keys(documents, f"predicted_docs[{query}]")
             )
-            where = f"actual_docs[{query}]"
-            if alternatives is None:
-                join.add(items if own_actual else self.keys(items, where), predicted)
-            else:
-                each = enumerate(next(alternatives))
-                keys = [self.keys(item, f"{where}[{i}]") for i, item in each]
-                join.add_alternatives(keys, predicted)
+            self._join(add, keys, predicted, query)
         return join.matches()
+
+    def _join(self, add: Callable[[Any, Any], None], keys: Any, predicted: Any, query: int) -> None:
+        try:
+            add(keys, predicted)
+        except TypeError as error:
+            raise TypeError(
+                f"matcher {self.signature}: keys must be hashable (text, a number, a tuple), in "
+                f"query {query} (counted from 0): {error}."
+            ) from error
 
 
 def check_threshold(threshold: object, name: str = "threshold") -> float:

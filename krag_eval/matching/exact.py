@@ -153,7 +153,7 @@ class IdMatcher(KeyMatcher):
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the id of a document."""
         identity = id_of(document)
-        if identity is None:
+        if not identity:
             raise ValueError(
                 f"{where} has no id, and the id matcher needs one on every document. "
                 'Set Document.id, or match on text (matcher="text") or on a metadata key '
@@ -162,8 +162,8 @@ class IdMatcher(KeyMatcher):
         return identity
 
     def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
-        """Tell that plain strings stand for their own ids."""
-        return True
+        """Tell that plain strings stand for their own ids, unless one is empty."""
+        return all(chain.from_iterable(lists))
 
 
 class MetadataMatcher(KeyMatcher):
@@ -202,13 +202,18 @@ class MetadataMatcher(KeyMatcher):
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the values of the compared keys."""
         metadata = metadata_of(document)
-        missing = [key for key in self.metadata_keys if metadata.get(key) is None]
+        missing = [key for key in self.metadata_keys if _is_missing(metadata.get(key))]
         if missing:
             raise ValueError(
                 f"{where} has no metadata {missing[0]!r}, which MetadataMatcher compares; "
                 f"its metadata keys are {sorted(map(str, metadata))}."
             )
         return tuple(_hashable(metadata[key], key, where) for key in self.metadata_keys)
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN is what data frames make of a missing value.
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _hashable(value: Any, key: str, where: str) -> Hashable:

@@ -204,7 +204,14 @@ class Units:
             n_alternatives, n_predicted = int(sizes.sum()), len(self.queries.predicted[query])
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
-            block = self._score(score, actual, predicted, name, query)
+            block = self._score(score, actual, predicted, name)
+            if (wrong := _out_of_range(block)) is not None:
+                item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
+                raise ValueError(
+                    f"matcher {name}: a similarity must be a number from 0 to 1, got "
+                    f"{block[wrong]} for actual_docs[{query}][{item}] and "
+                    f"predicted_docs[{query}][{wrong[1]}]."
+                )
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
             yield block, first_item
@@ -213,13 +220,13 @@ class Units:
             first_predicted += n_predicted
 
     def _score(
-        self, score: BlockScorer, actual: IntArray, predicted: IntArray, name: str, query: int
+        self, score: BlockScorer, actual: IntArray, predicted: IntArray, name: str
     ) -> FloatArray:
         rows, columns = ~self.blank[actual], ~self.blank[predicted]
         block = np.zeros((len(actual), len(predicted)))
         if not (rows.any() and columns.any()):
             return block
-        scores = np.asarray(score(actual[rows], predicted[columns]), dtype=np.float64)
+        scores = _as_numbers(score(actual[rows], predicted[columns]), name)
         wanted = (int(rows.sum()), int(columns.sum()))
         if scores.shape != wanted:
             raise ValueError(
@@ -227,7 +234,6 @@ class Units:
                 f"predicted documents must have the shape {wanted}, got {scores.shape}."
             )
         block[np.ix_(rows, columns)] = scores
-        _check_range(block, name, query)
         return block
 
     def _same_as(self) -> IntArray:
@@ -253,8 +259,8 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
         The numbers among the ground truth and among the predicted documents.
     """
     blanks = (
-        _count_blank([_flat_alternatives(queries)[0]], queries.strings_only[0]),
-        _count_blank(queries.predicted, queries.strings_only[1]),
+        _count_blank([_flat_alternatives(queries)[0]], queries.strings_only[0], "actual_docs"),
+        _count_blank(queries.predicted, queries.strings_only[1], "predicted_docs"),
     )
     if any(blanks):
         warnings.warn(
@@ -266,11 +272,12 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
     return blanks
 
 
-def _count_blank(lists: Iterable[Sequence[Any]], strings: bool) -> int:
+def _count_blank(lists: Iterable[Sequence[Any]], strings: bool, name: str) -> int:
     # Stripping leaves nothing of a blank text; for strings that is one pass in C.
     if strings and all(map(str.strip, chain.from_iterable(lists))):
         return 0
-    return sum(is_blank(text_of(document)) for document in chain.from_iterable(lists))
+    where = f"a document of {name}"
+    return sum(is_blank(text_of(document, where)) for document in chain.from_iterable(lists))
 
 
 def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
@@ -293,13 +300,20 @@ def _positive(block: FloatArray, first_item: int) -> tuple[IntArray, IntArray, F
     return rows + first_item, columns + 1, block[rows, columns]
 
 
-def _check_range(block: FloatArray, name: str, query: int) -> None:
+def _as_numbers(scores: Any, name: str) -> FloatArray:
+    try:
+        return np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"matcher {name}: similarities must be a rectangular array of numbers: {error}"
+        ) from error
+
+
+def _out_of_range(block: FloatArray) -> tuple[int, int] | None:
+    """Return the first place that holds no number from 0 to 1, if any."""
     # Written so that NaN fails it too.
     wrong = ~((block >= 0.0) & (block <= 1.0))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"matcher {name}: a similarity must be a number from 0 to 1, got "
-            f"{block[row, column]} for ground-truth document {row} and predicted document "
-            f"{column} of query {query} (both counted from 0)."
-        )
+    if not wrong.any():
+        return None
+    row, column = np.argwhere(wrong)[0].tolist()
+    return row, column

@@ -19,6 +19,8 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "text": ("exact", "ExactTextMatcher", {}),
     "contains": ("exact", "ContainsMatcher", {}),
     "id": ("exact", "IdMatcher", {}),
+    "coverage": ("coverage", "CoverageMatcher", {}),
+    "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
     "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
     "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),
     "rougeL": ("rouge", "RougeMatcher", {"rouge_type": "rougeL"}),
@@ -37,12 +39,18 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
 
     Raises:
         ValueError: For an unknown name; the message lists the names and the nearest one.
-        TypeError: For anything that is neither a name nor a matcher instance.
+        TypeError: For anything that is neither a name nor a matcher instance, and for options
+            beside an instance.
 
     >>> resolve_matcher("text").signature
     'text'
     """
     if isinstance(matcher, Matcher):
+        if options:
+            raise TypeError(
+                f"options ({', '.join(options)}) go with a matcher's name, got the instance "
+                f"{matcher.signature}, which is made already."
+            )
         return matcher
     if isinstance(matcher, str):
         if matcher not in _TABLE:
@@ -56,4 +64,3 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
         f"matcher must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher "
         f"subclass, got {matcher!r}{hint}"
     )
-
