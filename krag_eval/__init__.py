@@ -9,29 +9,43 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from krag_eval.calibration import Calibration, calibrate
+    from krag_eval.comparison import Comparison, Difference, compare
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
     from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
+    from krag_eval.matching.combined import AndMatcher, OrMatcher
+    from krag_eval.matching.coverage import CoverageMatcher
+    from krag_eval.matching.embedding import EmbeddingMatcher
     from krag_eval.matching.exact import (
         ContainsMatcher,
         ExactTextMatcher,
         IdMatcher,
         MetadataMatcher,
     )
+    from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.messages import KragEvalWarning
     from krag_eval.metrics import METRICS, Metric
     from krag_eval.results import EvaluationResult
+    from krag_eval.uncertainty import confidence_intervals
 
 #: Public name -> the module it lives in.
 _HOMES = {
+    "AndMatcher": "matching.combined",
     "AnyOf": "documents",
     "AveragingMethod": "conventions",
+    "Calibration": "calibration",
+    "Comparison": "comparison",
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
+    "CoverageMatcher": "matching.coverage",
+    "Difference": "comparison",
+    "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results",
     "ExactTextMatcher": "matching.exact",
+    "FuzzyMatcher": "matching.fuzzy",
     "IdMatcher": "matching.exact",
     "KeyMatcher": "matching.base",
     "KragEvalWarning": "messages",
@@ -41,18 +55,29 @@ _HOMES = {
     "MetadataMatcher": "matching.exact",
     "Metric": "metrics",
     "OfflineRetrievalEvaluator": "evaluator",
+    "OrMatcher": "matching.combined",
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",
+    "calibrate": "calibration",
+    "compare": "comparison",
+    "confidence_intervals": "uncertainty",
 }
 
 __all__ = [
     "METRICS",
+    "AndMatcher",
     "AnyOf",
     "AveragingMethod",
+    "Calibration",
+    "Comparison",
     "ContainsMatcher",
     "Conventions",
+    "CoverageMatcher",
+    "Difference",
+    "EmbeddingMatcher",
     "EvaluationResult",
     "ExactTextMatcher",
+    "FuzzyMatcher",
     "IdMatcher",
     "KeyMatcher",
     "KragEvalWarning",
@@ -61,9 +86,13 @@ __all__ = [
     "MetadataMatcher",
     "Metric",
     "OfflineRetrievalEvaluator",
+    "OrMatcher",
     "RougeMatcher",
     "TextMatcher",
     "__version__",
+    "calibrate",
+    "compare",
+    "confidence_intervals",
 ]
 
 

@@ -259,6 +259,7 @@ class KeyMatcher(Matcher):
         )
         join = KeyJoin()
         alternatives = queries.alternatives() if queries.has_alternatives else None
+        add: Callable[[Any, Any], None]
         keys: Sequence[Any]
         for query, (items, documents) in enumerate(zip(*sides, strict=True)):
             where = f"actual_docs[{query}]"

@@ -1,0 +1,122 @@
+"""Check by simulation that intervals cover the true value as often as they say.
+
+    python benchmarks/interval_coverage.py [--queries 200] [--runs 2000] [--resamples 2000]
+        [--level 0.95] [--method BCa]
+
+Two made-up retrievers answer 200,000 queries, which stand for all there are, so the true averages
+and differences are known. Each run draws some of them and asks for intervals. Printed are the
+share of runs in which the interval holds the true value, and in which that lies below or above it:
+for averages, then for paired differences. Last, how often the tests see a difference at 5 % where
+there is none, because the two outcomes of each query were dealt out at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval.comparison import compare
+from krag_eval.uncertainty import confidence_intervals
+
+POPULATION = 200_000
+DEPTH = 10
+CUTOFF = 5
+METRICS = [f"{key}@{CUTOFF}" for key in ("macro_recall", "micro_recall", "mrr", "ndcg")]
+
+
+def make_population(rng: np.random.Generator) -> list[EvaluationResult]:
+    """Make the results of two retrievers that agree on which queries are hard."""
+    n_items = rng.integers(1, 6, POPULATION)
+    # Many queries are easy or hopeless, and with more to find, less of it is found.
+    chance = rng.beta(0.6, 0.6, POPULATION) * (1.1 - 0.1 * n_items)
+    return [retrieve(rng, n_items, chance * skill) for skill in (0.8, 0.9)]
+
+
+def retrieve(
+    rng: np.random.Generator, n_items: NDArray[np.int64], chance: NDArray[np.float64]
+) -> EvaluationResult:
+    """Retrieve each item by chance, at a random rank, among junk."""
+    actual = [[str(item) for item in range(n)] for n in n_items.tolist()]
+    ranks = rng.permuted(np.tile(np.arange(DEPTH), (POPULATION, 1)), axis=1)
+    found = rng.random((POPULATION, DEPTH)) < chance[:, np.newaxis]
+    predicted = []
+    for truth, places, hits in zip(actual, ranks.tolist(), found.tolist(), strict=True):
+        ranked = ["junk"] * DEPTH
+        for item, place, hit in zip(truth, places, hits, strict=False):
+            if hit:
+                ranked[place] = item
+        predicted.append(ranked)
+    return OfflineRetrievalEvaluator(actual, predicted).evaluate(k=CUTOFF)
+
+
+def take(
+    queries: NDArray[np.int64],
+    result: EvaluationResult,
+    other: EvaluationResult | None = None,
+    from_other: NDArray[np.bool_] | bool = False,
+) -> EvaluationResult:
+    """Return the result of some of the queries, in part from another result."""
+    other = other or result
+    tables = {
+        k: {
+            name: np.where(from_other, other.tables[k][name][queries], column[queries])
+            for name, column in table.items()
+        }
+        for k, table in result.tables.items()
+    }
+    labels, counted = list(range(len(queries))), np.ones(len(queries), np.bool_)
+    return dataclasses.replace(result, labels=labels, tables=tables, counted=counted)
+
+
+def where_truth_lies(low: pd.Series, high: pd.Series, truth: pd.Series) -> pd.DataFrame:
+    below, above = truth < low, truth > high
+    return pd.DataFrame({"covered": ~below & ~above, "below": below, "above": above}).astype(float)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--resamples", type=int, default=2_000)
+    parser.add_argument("--level", type=float, default=0.95)
+    parser.add_argument("--method", choices=("BCa", "percentile"), default="BCa")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", KragEvalWarning)
+    start = time.perf_counter()
+    rng = np.random.default_rng(2024)
+    a, b = make_population(rng)
+    truth = pd.Series(a.to_dict())
+    true_difference = pd.Series(b.to_dict())[METRICS] - truth[METRICS]
+    averages, differences, alarms = [], [], []
+    for run in range(options.runs):
+        queries = rng.integers(0, POPULATION, options.queries)
+        mine, theirs = take(queries, a), take(queries, b)
+        how = {"level": options.level, "n_resamples": options.resamples, "seed": run}
+        intervals = confidence_intervals(mine, method=options.method, **how)
+        averages.append(where_truth_lies(intervals["low"], intervals["high"], truth))
+        table = compare({"a": mine, "b": theirs}, METRICS, **how).table.set_index("metric")
+        differences.append(where_truth_lies(table["ci_low"], table["ci_high"], true_difference))
+        dealt = rng.random(options.queries) < 0.5
+        alike = {"a": take(queries, a, b, dealt), "b": take(queries, b, a, dealt)}
+        nothing = compare(alike, METRICS, **how).table.set_index("metric")
+        p_values = nothing[["p_permutation", "p_t"]]
+        alarms.append((p_values <= 0.05).astype(float).where(p_values.notna()))
+    error = (options.level * (1 - options.level) / options.runs) ** 0.5
+    print(
+        f"{options.queries} queries, {options.runs} runs, {options.resamples} resamples, level "
+        f"{options.level:g} (standard error {error:.4f}), {time.perf_counter() - start:.0f} s\n"
+    )
+    print(f"Averages, {options.method}\n{sum(averages) / options.runs}\n")
+    print(f"Paired differences\n{sum(differences) / options.runs}\n")
+    print(f"False alarms at 5 %\n{sum(alarms) / options.runs}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""How much of the ground-truth text a retrieved text holds: the right question for chunks.
+
+This room knows how to find the runs of tokens that two texts share. How a text becomes tokens is
+the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.tokenizers import (
+    Tokenizer,
+    resolve_tokenizer,
+    tokenize_all,
+    tokenizer_name,
+)
+
+__all__ = ["CoverageMatcher"]
+
+TokenArray: TypeAlias = NDArray[np.int32]
+BucketArray: TypeAlias = NDArray[np.uint16]
+
+_BUCKETS = 1 << 16
+_TOKEN_BYTES = np.dtype(np.int32).itemsize
+# Any large odd number spreads consecutive numbers; this one is 2**32 divided by the golden ratio.
+_SPREAD = np.uint32(2654435769)
+
+
+class CoverageMatcher(TextMatcher):
+    """A document matches when it holds most of the ground-truth text.
+
+    The similarity is the share of the ground-truth text's words that lie in runs of at least
+    ``min_run`` consecutive words that also occur, just so, in the predicted text. It reads as "how
+    much of the golden passage would the reader see", in [0, 1], higher is better. Runs keep words
+    that every text has ("of the") from counting as found; a ground-truth text shorter than
+    ``min_run`` must occur as a whole.
+
+    Right for retrieved chunks: whatever else a chunk holds, and wherever it was cut, does not
+    count against it. The similarity is not symmetric, the ground truth comes first. Two texts of
+    the same words are 1, whatever their case, punctuation and line breaks (as far as the tokenizer
+    goes). A text without words is 0 with everything.
+
+    Args:
+        threshold: Share from which a pair is a match.
+        min_run: Consecutive tokens that count as found. With ``tokenizer="character"`` give a
+            longer run: five words are some 15 characters of Korean, 25 to 30 of English.
+        tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
+            ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
+            from PDF files.
+
+    Raises:
+        ValueError: If the threshold is outside [0, 1], ``min_run`` is not an integer of at least
+            1, or no tokenizer has that name; when matching, if the tokenizer finds nothing in a
+            text that has letters or digits.
+        TypeError: If the tokenizer is neither a name nor callable.
+
+    Five of the six words of the ground truth stand together in this chunk:
+
+    >>> matcher = CoverageMatcher()
+    >>> matcher.similarity("Refunds take up to five days", "… take up to five days. Fees: none.")
+    0.8333333333333334
+    >>> matcher.similarity("Refunds take up to five days", "Up to five refunds take days.")
+    0.0
+    """
+
+    name = "coverage"
+    normalize: ClassVar[bool] = False
+    advice: ClassVar[str] = (
+        "If the two sides write the same passage differently (spaces, hyphens, corrected errors), "
+        'try CoverageMatcher(tokenizer="character", min_run=15); if both sides carry ids, try '
+        'matcher="id".'
+    )
+
+    def __init__(
+        self,
+        threshold: float = 0.8,
+        min_run: int = 5,
+        tokenizer: str | Tokenizer = "unicode",
+    ) -> None:
+        self.threshold = check_threshold(threshold)
+        self.min_run = _checked_run(min_run)
+        self.tokenizer = resolve_tokenizer(tokenizer)
+
+    def settings(self) -> dict[str, object]:
+        """Return the length of a run, and of what."""
+        return {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
+
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Tokenise each distinct text once."""
+        return _SharedRuns(tokenize_all(self.tokenizer, texts), self.min_run).shares
+
+
+class _Haystack(NamedTuple):
+    """The predicted texts of one query, one after the other."""
+
+    tokens: TokenArray
+    token_bytes: bytes
+    buckets: BucketArray
+    ends: IntArray
+
+
+class _SharedRuns:
+    """Finds runs of tokens that texts share; knows every distinct text as an array of integers.
+
+    A run of tokens is looked up in two steps. A short hash of the run at each position, made once
+    for all texts, leaves a handful of positions per query; there the tokens themselves are
+    compared, so the result is exact.
+    """
+
+    def __init__(self, token_lists: Iterable[list[str]], min_run: int) -> None:
+        self._min_run = min_run
+        self._tokens, self._bounds = _numbered(token_lists)
+        self._buckets = _buckets(self._tokens, min_run)
+        self._marked = np.zeros(_BUCKETS, np.bool_)
+
+    def shares(self, actual: IntArray, predicted: IntArray) -> FloatArray:
+        """Return how much of each ground-truth text each predicted text holds."""
+        spans = [self._span(unit) for unit in predicted.tolist()]
+        tokens = np.concatenate([self._tokens[span] for span in spans])
+        haystack = _Haystack(
+            tokens,
+            tokens.tobytes(),
+            np.concatenate([self._buckets[span] for span in spans]),
+            np.cumsum([span.stop - span.start for span in spans]),
+        )
+        return np.stack([self._share(self._span(unit), haystack) for unit in actual.tolist()])
+
+    def _span(self, unit: int) -> slice:
+        return slice(self._bounds[unit], self._bounds[unit + 1])
+
+    def _share(self, span: slice, haystack: _Haystack) -> FloatArray:
+        """Return how much of one ground-truth text each text of the haystack holds."""
+        truth, buckets = self._tokens[span], self._buckets[span]
+        size = len(truth) - 1  # without the separator
+        if not size:
+            return np.zeros(len(haystack.ends))
+        run = min(self._min_run, size)
+        if run < self._min_run:
+            buckets = _buckets(truth, run)
+            haystack = haystack._replace(buckets=_buckets(haystack.tokens, run))
+        n_runs = size - run + 1
+        places = self._places(buckets[:n_runs], haystack.buckets)
+        begins = _begins(truth, run, haystack, places)
+        # A run that begins here covers the tokens up to ``run`` further on: +1 here, -1 there, and
+        # the running sum says how many runs cover a token.
+        edges = np.zeros((size + 1, len(haystack.ends)), np.int32)
+        edges[:n_runs] += begins
+        edges[run:] -= begins
+        covered = np.cumsum(edges[:-1], axis=0, dtype=np.int32) > 0
+        share: FloatArray = np.count_nonzero(covered, axis=0) / size
+        return share
+
+    def _places(self, wanted: BucketArray, buckets: BucketArray) -> IntArray:
+        """Return the positions whose run may be one of the wanted ones."""
+        self._marked[wanted] = True
+        places = np.flatnonzero(self._marked[buckets])
+        self._marked[wanted] = False
+        return places
+
+
+def _begins(
+    truth: TokenArray, run: int, haystack: _Haystack, places: IntArray
+) -> NDArray[np.bool_]:
+    """Tell which runs of the ground truth occur in which text; shape (runs, texts)."""
+    width = run * _TOKEN_BYTES
+    own, others = truth.tobytes(), haystack.token_bytes
+    number: dict[bytes, int] = {}
+    runs = [
+        number.setdefault(own[start : start + width], len(number))
+        for start in range(0, len(own) - width, _TOKEN_BYTES)
+    ]
+    # A run that reaches into the next text has the separator in it and equals none.
+    found = np.array(
+        [number.get(others[at : at + width], -1) for at in (places * _TOKEN_BYTES).tolist()],
+        np.int64,
+    )
+    text = np.searchsorted(haystack.ends, places, side="right")
+    occurs = np.zeros((len(number), len(haystack.ends)), np.bool_)
+    occurs[found[found >= 0], text[found >= 0]] = True
+    return occurs[runs]
+
+
+def _numbered(token_lists: Iterable[list[str]]) -> tuple[TokenArray, list[int]]:
+    """Return all tokens as integers from 1, a 0 after each text, and where each text begins."""
+    number: defaultdict[str, int] = defaultdict(count(1).__next__)
+    tokens = array("i")
+    bounds = [0]
+    for text in token_lists:
+        tokens.extend(map(number.__getitem__, text))
+        tokens.append(0)
+        bounds.append(len(tokens))
+    return np.frombuffer(tokens, np.int32), bounds
+
+
+def _buckets(tokens: TokenArray, run: int) -> BucketArray:
+    """Return a hash of the ``run`` tokens from each position on; near the end, of fewer."""
+    mixed = tokens.astype(np.uint32)
+    width = 1
+    while True:
+        mixed *= _SPREAD
+        mixed ^= mixed >> np.uint32(15)
+        # Twice the width each time; the last step may overlap, which does no harm to a hash.
+        step = min(width, run - width)
+        if step <= 0 or step >= len(mixed):
+            return (mixed >> np.uint32(16)).astype(np.uint16)
+        mixed[:-step] += mixed[step:]
+        width += step
+
+
+def _checked_run(min_run: object) -> int:
+    if isinstance(min_run, bool) or not isinstance(min_run, int) or min_run < 1:
+        raise ValueError(f"min_run must be an integer of at least 1, got {min_run!r}.")
+    return min_run

@@ -1,0 +1,226 @@
+"""Likeness of two texts in meaning: the cosine of their embeddings.
+
+This room knows the one method of LangChain's ``Embeddings`` interface it calls, and imports no
+provider. What a text means to a model, and when two texts are alike enough, only the user can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from krag_eval.documents import is_blank
+from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+
+__all__ = ["EmbeddingMatcher"]
+
+# A unit vector times itself may differ from 1 by some 1e-15.
+_ROUNDING = 1e-12
+
+
+class Embeddings(Protocol):
+    """What is asked of an embedding model; every LangChain ``Embeddings`` has it."""
+
+    def embed_documents(self, texts: list[str], /) -> Sequence[Sequence[float]]:
+        """Return one vector per text."""
+
+
+class EmbeddingMatcher(TextMatcher):
+    """Texts match when their embeddings point in nearly the same direction.
+
+    The similarity is the cosine of the two vectors, in [0, 1], higher is better; a negative cosine
+    counts as 0, and identical texts are exactly 1. Each distinct text is embedded once. Both sides
+    go through ``embed_documents``: a passage is compared with a passage, and ``embed_query`` is
+    made for questions.
+
+    Cosines of different models are on different scales, and texts on the same subject are always
+    somewhat alike, so there is no default threshold: look at pairs you know, or calibrate. An
+    embedding hardly sees numbers or negations; combine it with a matcher that does, as in
+    ``EmbeddingMatcher(embeddings, 0.7) & RougeMatcher("rouge1", 0.5)``.
+
+    Args:
+        embeddings: Any LangChain ``Embeddings``, or another object with ``embed_documents(texts)``
+            returning one vector per text.
+        threshold: Similarity from which a pair is a match.
+        batch_size: Texts per call of ``embed_documents``.
+        cache: A dict, or anything like one, from text to vector. It is read first and filled after
+            every batch, so that a run that failed half-way pays only for the rest when repeated
+            with the same cache. It belongs to one model: another one needs a cache of its own.
+            LangChain's ``CacheBackedEmbeddings``, passed as ``embeddings``, does the same on disk.
+
+    Raises:
+        TypeError: If ``embeddings`` has no ``embed_documents`` or the cache is not like a dict.
+        ValueError: If the threshold is outside [0, 1] or ``batch_size`` below 1; when matching, if
+            the model returns anything but one vector of finite numbers, not all zero, per text,
+            all of one length.
+
+    >>> class LetterCounts:
+    ...     def embed_documents(self, texts):
+    ...         return [[text.count(letter) for letter in "abc"] for text in texts]
+    >>> matcher = EmbeddingMatcher(LetterCounts(), 0.7)
+    >>> matcher.similarity("aab", "baa"), matcher.similarity("aab", "ccc")
+    (1.0, 0.0)
+    >>> matcher.signature
+    'embedding(embeddings=LetterCounts)'
+    """
+
+    name = "embedding"
+    advice: ClassVar[str] = (
+        "Cosines of different models are on different scales: look at the similarities of pairs "
+        "you know to be right before choosing a threshold."
+    )
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        threshold: float,
+        *,
+        batch_size: int = 64,
+        cache: MutableMapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        self.embeddings = _checked_embeddings(embeddings)
+        self.threshold = check_threshold(threshold)
+        self.batch_size = _checked_batch_size(batch_size)
+        self.cache = _checked_cache(cache)
+
+    def settings(self) -> dict[str, object]:
+        """Return the class of the embeddings, and the model's name if it has one."""
+        # LangChain's cache wraps a model; the vectors are those of the model inside.
+        model = getattr(self.embeddings, "underlying_embeddings", self.embeddings)
+        names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
+        name = next((name for name in names if isinstance(name, str) and name), None)
+        settings: dict[str, object] = {"embeddings": type(model).__name__}
+        return settings if name is None else settings | {"model": name}
+
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Embed each distinct text once."""
+        distinct = [text for text in dict.fromkeys(texts) if not is_blank(text)]
+        numbers = {text: number for number, text in enumerate(distinct)}
+        rows = np.array([numbers.get(text, -1) for text in texts], np.int64)
+        directions = _directions(self._vectors(distinct))
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            found = directions[rows[predicted]]
+            # Summed pair by pair rather than as a product of matrices, whose last digits depend on
+            # their shapes: a pair must score the same alone and among others.
+            cosines: FloatArray = np.stack(
+                [(found * wanted).sum(axis=1) for wanted in directions[rows[actual]]]
+            )
+            cosines[cosines > 1.0 - _ROUNDING] = 1.0
+            cosines[cosines < 0.0] = 0.0
+            return cosines
+
+        return score
+
+    def _vectors(self, texts: list[str]) -> list[FloatArray]:
+        """Return one vector per text, from the cache or else from the model."""
+        cache: MutableMapping[str, Sequence[float]] = {} if self.cache is None else self.cache
+        found = {
+            text: _checked_vector(text, vector, "the cache")
+            for text in texts
+            if (vector := cache.get(text)) is not None
+        }
+        lengths = set(map(len, found.values()))
+        self._check_lengths(lengths)
+        missing = [text for text in texts if text not in found]
+        for start in range(0, len(missing), self.batch_size):
+            batch = missing[start : start + self.batch_size]
+            vectors = self._embedded(batch)
+            found.update(zip(batch, vectors, strict=True))
+            lengths.update(map(len, vectors))
+            self._check_lengths(lengths)
+            if self.cache is not None:
+                self.cache.update(zip(batch, (vector.tolist() for vector in vectors), strict=True))
+        return [found[text] for text in texts]
+
+    def _embedded(self, batch: list[str]) -> list[FloatArray]:
+        vectors = list(self.embeddings.embed_documents(batch))
+        if len(vectors) != len(batch):
+            raise ValueError(
+                f"EmbeddingMatcher: {self._model} returned {len(vectors)} vectors for "
+                f"{len(batch)} texts; there must be one per text."
+            )
+        return [
+            _checked_vector(text, vector, self._model)
+            for text, vector in zip(batch, vectors, strict=True)
+        ]
+
+    def _check_lengths(self, lengths: set[int]) -> None:
+        if len(lengths) > 1:
+            raise ValueError(
+                f"EmbeddingMatcher: {self._model} and the cache returned vectors of different "
+                f"lengths ({', '.join(map(str, sorted(lengths)))}). A cache belongs to one model; "
+                "pass another model a cache of its own."
+            )
+
+    @property
+    def _model(self) -> str:
+        return f"{type(self.embeddings).__name__}.embed_documents"
+
+
+def _directions(vectors: list[FloatArray]) -> FloatArray:
+    """Return the vectors scaled to length 1; shape (texts, dimensions)."""
+    if not vectors:
+        return np.empty((0, 0))
+    directions = np.empty((len(vectors), len(vectors[0])))
+    for direction, vector in zip(directions, vectors, strict=True):
+        # First to a size whose square neither overflows nor vanishes.
+        direction[:] = vector / np.abs(vector).max()
+        direction /= np.sqrt((direction**2).sum())
+    return directions
+
+
+def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
+    """Return a vector as an array, refusing what has no direction."""
+    try:
+        array = np.asarray(vector, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or not len(array):
+        problem = "no list of numbers"
+    elif not np.isfinite(array).all():
+        problem = "a vector with NaN or infinity"
+    elif not array.any():
+        problem = "a vector of zeros"
+    else:
+        return array
+    excerpt = text if len(text) <= 40 else text[:39] + "…"
+    raise ValueError(
+        f"EmbeddingMatcher: {source} returned {problem} for the text {excerpt!r}; a cosine needs "
+        "a vector of finite numbers that are not all 0."
+    )
+
+
+def _checked_embeddings(embeddings: Any) -> Embeddings:
+    method = getattr(embeddings, "embed_documents", None)
+    if isinstance(embeddings, type) or not callable(method):
+        came = (
+            f"the class {embeddings.__name__}; did you forget to call it?"
+            if isinstance(embeddings, type)
+            else f"a {type(embeddings).__name__}."
+        )
+        raise TypeError(
+            "embeddings must be a LangChain Embeddings object, or another with a method "
+            f"embed_documents(texts), got {came}"
+        )
+    model: Embeddings = embeddings
+    return model
+
+
+def _checked_batch_size(batch_size: object) -> int:
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size must be an integer of at least 1, got {batch_size!r}.")
+    return batch_size
+
+
+def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
+    if cache is not None and not (hasattr(cache, "get") and hasattr(cache, "update")):
+        raise TypeError(
+            f"cache must be a dict or something like it, got a {type(cache).__name__}. For a "
+            "LangChain store, wrap the embeddings in CacheBackedEmbeddings instead."
+        )
+    checked: MutableMapping[str, Sequence[float]] | None = cache
+    return checked

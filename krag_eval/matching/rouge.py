@@ -1,0 +1,408 @@
+"""ROUGE as a similarity: the digits of the rouge-score package at a fraction of its cost.
+
+This room knows how overlapping n-grams and longest common subsequences are counted over many
+texts at once. How a text becomes tokens is settled in ``tokenizers``; ranks, cutoffs and metrics
+are unknown here.
+
+rouge-score tokenizes and stems both texts of every pair anew. Here every distinct text is
+tokenized once and every distinct token stemmed once; from then on texts are arrays of integers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count, pairwise, starmap
+from operator import itemgetter
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.tokenizers import (
+    Tokenizer,
+    resolve_tokenizer,
+    tokenize_all,
+    tokenizer_name,
+)
+from krag_eval.messages import KragEvalWarning, unknown_name
+
+__all__ = ["RougeMatcher"]
+
+#: ``(positions of ground-truth texts, positions of predicted texts) -> what each pair shares``
+Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray]
+
+# Tokens in a gram; ROUGE-L compares sequences of single tokens.
+_GRAM_SIZES = {"rouge1": 1, "rouge2": 2, "rougeL": 1}
+
+# All of Unicode but the surrogates, which no decoder accepts.
+_FIRST_SURROGATE, _SURROGATES = 0xD800, 0x800
+_CODE_POINTS = 0x110000 - _SURROGATES
+
+# What a word must end with for a step of nltk's Porter stemmer to change it.
+_STEM_STEPS = {
+    "_step1a": ("s",),
+    "_step1b": ("ed", "ing"),
+    "_step1c": ("y",),
+    "_step2": ("nal", "ci", "er", "li", "ion", "tor", "ism", "ess", "iti", "ogi"),
+    "_step3": ("ate", "ive", "ize", "iti", "cal", "ful", "ess"),
+    "_step4": (
+        *("al", "nce", "er", "ic", "ble", "nt", "ion", "ou"),
+        *("ism", "ate", "iti", "ous", "ive", "ize"),
+    ),
+    "_step5a": ("e",),
+    "_step5b": ("ll",),
+}
+
+# rapidfuzz compares 6 to 8 billion pairs of tokens a second in texts of a million tokens each, 20
+# billion in short ones.
+_TOKEN_PAIRS_PER_SECOND = 6e9
+_LONG_WAIT_IN_SECONDS = 60
+
+
+class RougeMatcher(TextMatcher):
+    """Similarity of two texts by ROUGE, equal to the rouge-score package to the last digit.
+
+    Similarity is the share of n-grams (``rouge1``, ``rouge2``) or of the longest common
+    subsequence of tokens (``rougeL``) that the two texts have in common: of the ground truth
+    (``statistic="recall"``), of the predicted text (``"precision"``), or the harmonic mean of both
+    (``"fmeasure"``). It is 0 when nothing is shared and 1 when all is.
+
+    The F-measure asks whether two texts *say the same at the same length*. Where the ground truth
+    is a passage and the retriever returns chunks cut elsewhere, no pair comes near any useful
+    threshold; ask for coverage (``matcher="coverage"``) or ``statistic="recall"`` there.
+
+    A text without tokens (blank, or punctuation only) has similarity 0 with everything. So has,
+    under ``rouge2``, a text of one token, for it has no bigram; a warning counts those. ROUGE-L
+    takes time by the product of two texts' lengths, minutes for two of a million words each, which
+    a warning announces; the other two by their sum.
+
+    Args:
+        rouge_type: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``.
+        threshold: Similarity from which a pair is a match, in [0, 1].
+        statistic: ``"fmeasure"``, ``"recall"`` or ``"precision"``.
+        tokenizer: A name of ``TOKENIZER_NAMES`` or any callable ``str -> list[str]``. With
+            ``"rouge_score"`` the results are those of ``RougeScorer`` as it comes; with the default
+            they are the same on ASCII text.
+        stemmer: If true, tokens of more than three characters are reduced to their English stem
+            (Porter's, by nltk), as ``RougeScorer(use_stemmer=True)`` does.
+
+    Raises:
+        ValueError: For an unknown type, statistic or tokenizer name, and a threshold outside
+            [0, 1].
+        TypeError: For a stemmer that is not a bool.
+
+    Three of four words in common, on either side:
+
+    >>> RougeMatcher("rouge1").similarity("the cat sat down", "the cat lay down")
+    0.75
+    >>> RougeMatcher("rouge1", statistic="recall").similarity("the cat", "there sat the cat")
+    1.0
+    >>> RougeMatcher("rougeL", threshold=0.8).signature
+    'rougeL(statistic=fmeasure,tokenizer=unicode,stemmer=no)'
+
+    Source: Lin, *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004; rouge-score 0.1.2.
+    """
+
+    normalize: ClassVar[bool] = False
+    advice: ClassVar[str] = (
+        "ROUGE's F-measure finds nothing where the ground truth is a passage and the retriever "
+        'returns longer or differently cut chunks; try matcher="coverage" or statistic="recall".'
+    )
+
+    def __init__(
+        self,
+        rouge_type: str,
+        threshold: float = 0.5,
+        statistic: str = "fmeasure",
+        tokenizer: str | Tokenizer = "unicode",
+        stemmer: bool = False,
+    ) -> None:
+        if rouge_type not in tuple(_GRAM_SIZES):
+            raise ValueError(unknown_name("rouge_type", rouge_type, tuple(_GRAM_SIZES)))
+        if statistic not in tuple(_STATISTICS):
+            raise ValueError(unknown_name("statistic", statistic, tuple(_STATISTICS)))
+        if not isinstance(stemmer, bool):
+            raise TypeError(f"stemmer must be True or False, got {stemmer!r}.")
+        self.name = self.rouge_type = rouge_type
+        self.threshold = check_threshold(threshold)
+        self.statistic = statistic
+        self.tokenizer = resolve_tokenizer(tokenizer)
+        self.stemmer = stemmer
+
+    def settings(self) -> dict[str, object]:
+        """Return all settings: two ROUGE scores compare only if they agree in every one."""
+        return {
+            "statistic": self.statistic,
+            "tokenizer": tokenizer_name(self.tokenizer),
+            "stemmer": self.stemmer,
+        }
+
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Tokenize each distinct text once, and number its tokens or n-grams."""
+        tokens = _number(tokenize_all(self.tokenizer, texts), self.stemmer)
+        self._warn_of_short_texts(tokens)
+        grams = tokens if _GRAM_SIZES[self.rouge_type] == 1 else _bigrams(tokens)
+        count_shared = _subsequences if self.rouge_type == "rougeL" else _common_grams
+        overlaps = count_shared(grams)
+        statistic = _STATISTICS[self.statistic]
+        # A text without a gram shares none, and 0 / 1 is the 0 that rouge-score gives it.
+        sizes = np.maximum(grams.sizes, 1).astype(np.float64)
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            shared = overlaps(actual, predicted).astype(np.float64)
+            return statistic(shared, sizes[actual][:, np.newaxis], sizes[predicted])
+
+        return score
+
+    def _warn_of_short_texts(self, tokens: _Numbers) -> None:
+        size = _GRAM_SIZES[self.rouge_type]
+        short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
+        if short:
+            warnings.warn(
+                f"{short} distinct texts have fewer than {size} tokens; {self.rouge_type} gives "
+                'them similarity 0 with everything, even with themselves. Use "rouge1" or "rougeL" '
+                "where texts are that short.",
+                KragEvalWarning,
+                stacklevel=2,
+            )
+
+
+def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
+    # The operations of rouge-score in its order; 2 * shared / (actual + predicted) differs in the
+    # last digit.
+    precision, recall = _precision(shared, actual, predicted), _recall(shared, actual, predicted)
+    total = precision + recall
+    total[total == 0.0] = 1.0
+    return 2 * precision * recall / total
+
+
+def _recall(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
+    return shared / actual
+
+
+def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
+    return shared / predicted
+
+
+_STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """The tokens or grams of all distinct texts as integers, one text after the other.
+
+    Attributes:
+        flat: Numbers from 0, equal where tokens are equal; shape (tokens,).
+        sizes: Tokens of each text; shape (texts,).
+    """
+
+    flat: NDArray[np.int32] | IntArray
+    sizes: IntArray
+
+    @property
+    def n_distinct(self) -> int:
+        return int(self.flat.max(initial=-1)) + 1
+
+    def slices(self) -> list[slice]:
+        """Return where each text is found in ``flat``."""
+        return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
+
+
+class _StemNumbers(dict[str, int]):
+    """Numbers tokens by their stem, stemming each distinct token once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stem = _quick_stemmer()
+        self._numbers: dict[str, int] = defaultdict(count().__next__)
+
+    def __missing__(self, token: str) -> int:
+        # rouge-score's rule: short words are left as they are.
+        stem = self._stem(token) if len(token) > 3 else token
+        number = self[token] = self._numbers[stem]
+        return number
+
+
+def _quick_stemmer() -> Callable[[str], str]:
+    """Return nltk's Porter stemmer, which skips the steps that leave a word as it is.
+
+    A step tries its suffixes one by one, having built the list of them anew for each word; asking
+    for all of them at once beforehand makes stemming twice as fast. An nltk that names its steps
+    differently would be as slow as it is, and no less right.
+    """
+    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
+
+    stemmer = PorterStemmer()
+    for name, suffixes in _STEM_STEPS.items():
+        if hasattr(stemmer, name):
+            setattr(stemmer, name, _only_if_it_ends(suffixes, getattr(stemmer, name)))
+    stem: Callable[[str], str] = stemmer.stem
+    return stem
+
+
+def _only_if_it_ends(suffixes: tuple[str, ...], step: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda word: step(word) if word.endswith(suffixes) else word
+
+
+def _number(tokenized: Iterable[list[str]], stemmer: bool) -> _Numbers:
+    """Number the tokens of all texts in order of appearance."""
+    numbers: dict[str, int] = _StemNumbers() if stemmer else defaultdict(count().__next__)
+    flat = array("i")
+    sizes: list[int] = []
+    for tokens in tokenized:
+        # At once, and into one buffer: a live token costs 50 bytes, its number 4.
+        flat.fromlist(_looked_up(tokens, numbers))
+        sizes.append(len(tokens))
+    return _Numbers(np.array(flat, np.int32), np.array(sizes, np.int64))
+
+
+def _looked_up(tokens: list[str], numbers: dict[str, int]) -> list[int]:
+    if len(tokens) < 2:  # itemgetter answers with a tuple from two keys on
+        return [numbers[token] for token in tokens]
+    # Most of all time is spent here; going through map() takes a fifth longer.
+    return [*itemgetter(*tokens)(numbers)]
+
+
+def _bigrams(tokens: _Numbers) -> _Numbers:
+    """Number the pairs of neighbouring tokens within each text."""
+    text = np.repeat(np.arange(len(tokens.sizes)), tokens.sizes)
+    inside = text[1:] == text[:-1]
+    first, second = tokens.flat[:-1][inside].astype(np.int64), tokens.flat[1:][inside]
+    return _Numbers(_dense(first * tokens.n_distinct + second), np.maximum(tokens.sizes - 1, 0))
+
+
+def _dense(keys: IntArray) -> NDArray[np.int32]:
+    """Number distinct keys from 0; three times as fast as ``np.unique`` with its inverse."""
+    order = _radix_order(keys)
+    numbers = np.zeros(len(keys), np.int32)
+    numbers[order[1:]] = np.cumsum(np.diff(keys[order]) > 0)
+    return numbers
+
+
+def _radix_order(keys: IntArray) -> IntArray:
+    """Return the order that sorts keys from 0 upwards, digit by digit.
+
+    numpy sorts 16-bit integers, and no others, by radix: ten times as fast as 64-bit ones.
+    """
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in range(16, int(keys.max(initial=0)).bit_length(), 16):
+        digit = (keys >> shift).astype(np.uint16)
+        order = order[np.argsort(digit[order], kind="stable")]
+    return order
+
+
+def _occurrences(grams: _Numbers) -> _Numbers:
+    """Give the j-th occurrence of a gram in a text a number of its own.
+
+    Repeats then need no counting: the clipped overlap of two texts is the size of the intersection
+    of two sets. Within a text the order of grams is lost.
+    """
+    flat = grams.flat.copy()
+    for text in grams.slices():
+        flat[text].sort()
+    begins = np.ones(len(flat), np.bool_)
+    begins[1:] = flat[1:] != flat[:-1]
+    # The last gram of a text may be the first of the next one.
+    begins[(np.cumsum(grams.sizes) - grams.sizes)[grams.sizes > 0]] = True
+    runs = np.flatnonzero(begins)
+    lengths = np.diff(runs, append=len(flat))
+    most = np.zeros(grams.n_distinct, np.int64)
+    np.maximum.at(most, flat[runs], lengths)
+    first_number = np.cumsum(most) - most
+    repeat = np.arange(len(flat)) - np.repeat(runs, lengths)
+    return _Numbers(first_number[flat] + repeat, grams.sizes)
+
+
+def _common_grams(grams: _Numbers) -> Overlaps:
+    """Count the grams that two texts share, each as often as it occurs in both.
+
+    The grams of up to four ground-truth texts are marked in four 16-bit lanes of one integer per
+    gram; summing the marks over a predicted text counts all four overlaps at once. A lane holds
+    counts below 65,536, so where a text is longer each ground-truth text has all 64 bits.
+    """
+    numbers = _occurrences(grams)
+    parts = [numbers.flat[text] for text in numbers.slices()]
+    bits = 16 if grams.sizes.max(initial=0) < 1 << 16 else 64
+    lanes = np.uint64(bits) * np.arange(64 // bits, dtype=np.uint64)
+    units, mask = np.uint64(1) << lanes, np.uint64((1 << bits) - 1)
+    marks = np.zeros(numbers.n_distinct, np.uint64)
+
+    def overlaps(actual: IntArray, predicted: IntArray) -> IntArray:
+        truths = [parts[text] for text in actual.tolist()]
+        found = np.concatenate([parts[text] for text in predicted.tolist()])
+        bounds = np.zeros(len(predicted) + 1, np.int64)
+        np.cumsum(grams.sizes[predicted], out=bounds[1:])
+        # Sums may run over along the way; their differences are right all the same (modulo 2^64).
+        running = np.zeros(len(found) + 1, np.uint64)
+        shared = np.empty((len(actual), len(predicted)), np.int64)
+        for start in range(0, len(truths), len(lanes)):
+            group = truths[start : start + len(lanes)]
+            for unit, truth in zip(units, group, strict=False):
+                marks[truth] += unit
+            np.cumsum(marks[found], out=running[1:])
+            sums = np.diff(running[bounds])
+            shared[start : start + len(lanes)] = (sums >> lanes[: len(group), np.newaxis]) & mask
+            for truth in group:
+                marks[truth] = 0
+        return shared
+
+    return overlaps
+
+
+def _subsequences(tokens: _Numbers) -> Overlaps:
+    """Measure the longest common subsequence of tokens of two texts, by bit-parallel LCS."""
+    from rapidfuzz.distance import LCSseq
+    from rapidfuzz.process import cdist
+
+    sequence = _sequences(tokens)
+
+    def overlaps(actual: IntArray, predicted: IntArray) -> IntArray:
+        _warn_of_long_wait(tokens.sizes[actual], tokens.sizes[predicted])
+        return cdist(
+            [sequence(text) for text in actual.tolist()],
+            [sequence(text) for text in predicted.tolist()],
+            scorer=LCSseq.similarity,
+            dtype=np.int64,
+            workers=1,
+        )
+
+    return overlaps
+
+
+def _sequences(tokens: _Numbers) -> Callable[[int], Sequence[int] | str]:
+    """Return a function that spells a text as a sequence rapidfuzz is quick with.
+
+    That is a string with one code point per token: the most frequent tokens become the lowest ones,
+    which rapidfuzz looks up in a table rather than a hash map. Lists serve where there are more
+    distinct tokens than code points.
+    """
+    flat, slices = tokens.flat, tokens.slices()
+    if tokens.n_distinct > _CODE_POINTS:
+        return lambda text: flat[slices[text]].tolist()
+    by_frequency = np.argsort(-np.bincount(flat), kind="stable")
+    codes = np.empty(tokens.n_distinct, np.dtype("<u4"))
+    codes[by_frequency] = np.arange(tokens.n_distinct)
+    codes[codes >= _FIRST_SURROGATE] += _SURROGATES
+    spelled = codes[flat].tobytes().decode("utf-32-le")
+    return [spelled[text] for text in slices].__getitem__
+
+
+def _warn_of_long_wait(actual: IntArray, predicted: IntArray) -> None:
+    """Announce a query whose texts are so long that comparing them takes minutes."""
+    n_actual, n_predicted = int(actual.sum()), int(predicted.sum())
+    seconds = n_actual * n_predicted / _TOKEN_PAIRS_PER_SECOND
+    if seconds > _LONG_WAIT_IN_SECONDS:
+        warnings.warn(
+            f"rougeL compares {n_actual:,} tokens of ground truth with {n_predicted:,} predicted "
+            f"tokens in one query, which may take {seconds / 60:.0f} minutes (at "
+            f"{_TOKEN_PAIRS_PER_SECOND:.0e} pairs of tokens a second). The time of rouge1 and "
+            "rouge2 grows with the length of the texts only, not with its square.",
+            KragEvalWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,415 @@
+"""Uncertainty: how far each average would move had other queries been asked.
+
+This room knows how every average follows from sums over queries, and the bootstrap. It must not
+know documents, matchers, or what two results have to do with each other. scipy and pandas load
+when an interval is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.conventions import Conventions
+from krag_eval.cutoffs import spelled
+from krag_eval.messages import KragEvalWarning, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["FEW_QUERIES", "confidence_intervals"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
+
+#: With fewer queries than this, a 95 % interval of macro recall covers the truth in less than
+#: 93 % of cases (benchmarks/interval_coverage.py).
+FEW_QUERIES = 30
+# Differences below this share of a value are rounding: sums of 10,000 floats agree to 1e-13.
+ROUNDING = 1e-12
+# Draws held at once; three arrays of this many 8-byte numbers are alive in a block.
+_BLOCK = 2_000_000
+_FEWEST_RESAMPLES = 100
+
+# Columns counted here: 1 for each query and, before a metric's name, 1 where that is defined.
+_QUERIES = _DEFINED = "#"
+_MICRO = {
+    "precision": (("relevant", "precision_base"),),
+    "recall": (("covered", "ground_truth"),),
+    "f1": (("relevant", "precision_base"), ("covered", "ground_truth")),
+}
+
+
+def confidence_intervals(
+    result: EvaluationResult,
+    level: float = 0.95,
+    *,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    method: IntervalMethod = "BCa",
+) -> pd.DataFrame:
+    """Return a bootstrap interval for every average of a result, at every cutoff.
+
+    The counted queries are drawn again with replacement, ``n_resamples`` times; each average is
+    recomputed from what was drawn, micro averages as ratios of the redrawn sums. All averages and
+    cutoffs share the same draws. The interval is the bias-corrected and accelerated one (BCa,
+    Efron 1987), which keeps its level for skewed metrics and never leaves the metric's range, or
+    the plain percentile interval. Numbers are those of ``scipy.stats.bootstrap`` with
+    ``rng=numpy.random.default_rng(seed)``, except where that gives NaN (see below).
+
+    An interval says how far the average would move with other queries *of the same kind*. It knows
+    nothing of wrong ground truth, of a badly chosen threshold, or of queries of another kind.
+
+    Args:
+        result: The result; only its per-query table is needed, no texts.
+        level: How often such an interval should cover the true average, between 0 and 1.
+        n_resamples: Number of resamples.
+        seed: The same seed gives the same digits.
+        method: ``"BCa"`` or ``"percentile"``.
+
+    Returns:
+        One row per average and cutoff, indexed by its spelling (``"ndcg@10"``), with the columns
+        ``metric``, ``k`` (``"all"`` for no cutoff), ``value``, ``low`` and ``high``. Where all
+        queries have one value, ``low`` and ``high`` are that value. Resamples in which nothing was
+        found say nothing about ``mean_rank`` and are left out of its interval; where nothing was
+        found at all, its value and interval are NaN. The same holds for a metric of your own that
+        is undefined for some queries.
+
+    Raises:
+        ValueError: If an argument is out of range, or no query counts in the averages.
+
+    Warns:
+        KragEvalWarning: If intervals rest on fewer than 30 queries, or have no width although the
+            average could have been another.
+
+    >>> from krag_eval import OfflineRetrievalEvaluator
+    >>> actual, predicted = [["a", "b"]] * 40, [["a", "x"]] * 30 + [["x", "y"]] * 10
+    >>> evaluator = OfflineRetrievalEvaluator(actual, predicted)
+    >>> confidence_intervals(evaluator.evaluate(k=2, metrics=["recall"]))
+                          metric  k  value  low    high
+    average
+    micro_recall@2  micro_recall  2  0.375  0.3  0.4375
+    macro_recall@2  macro_recall  2  0.375  0.3  0.4375
+    """
+    import pandas as pd
+
+    check_sampling(level, n_resamples, seed)
+    if method not in ("BCa", "percentile"):
+        raise ValueError(unknown_name("method", method, ("BCa", "percentile")))
+    check_counted(result)
+    known = averages_of(result.keys, result.conventions)
+    rows = [(key, k, value) for k in result.k for key, value in result.averages(k).items()]
+    sums = QuerySums.of(result, [(known[key], k) for key, k, _ in rows])
+    resampled = sums.averages(resampled_sums(sums.columns, n_resamples, seed))
+    left_out = sums.leave_one_out() if method == "BCa" else None
+    bounds = [
+        interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
+        for i, (_, _, value) in enumerate(rows)
+    ]
+    table = pd.DataFrame(
+        [
+            (key, "all" if k is None else k, value, low, high)
+            for (key, k, value), (low, high) in zip(rows, bounds, strict=True)
+        ],
+        columns=["metric", "k", "value", "low", "high"],
+        index=pd.Index([f"{key}@{spelled(k)}" for key, k, _ in rows], name="average"),
+    )
+    _warn_of_weak_intervals(table, sums)
+    return table
+
+
+def check_sampling(level: object, n_resamples: object, seed: object) -> None:
+    """Refuse arguments that no interval or test can be made from.
+
+    Raises:
+        ValueError: Naming the argument, what is allowed and what came.
+    """
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
+        raise ValueError(f"level must be between 0 and 1, such as 0.95, got {level!r}.")
+    if not _is_whole(n_resamples, _FEWEST_RESAMPLES):
+        raise ValueError(
+            f"n_resamples must be a whole number of at least {_FEWEST_RESAMPLES}, "
+            f"got {n_resamples!r}."
+        )
+    if not _is_whole(seed, 0):
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}.")
+
+
+def check_counted(result: EvaluationResult) -> None:
+    """Refuse a result without queries to draw from.
+
+    Raises:
+        ValueError: If no query counts in its averages.
+    """
+    if not result.counted.any():
+        raise ValueError("result: no query counts in its averages, so nothing can be resampled.")
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
+
+
+class Average(NamedTuple):
+    """How an average follows from sums over queries.
+
+    Attributes:
+        column: The per-query column it is about.
+        ratios: Numerator and denominator, both columns to be summed; of two ratios, the average
+            is the harmonic mean.
+    """
+
+    column: str
+    ratios: tuple[tuple[str, str], ...]
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the plain mean of its per-query column, where that is defined."""
+        return self.ratios in (((self.column, _QUERIES),), (_mean(self.column),))
+
+
+def averages_of(keys: Mapping[str, str], conventions: Conventions) -> dict[str, Average]:
+    """Return every average, micro and macro, of metrics given as column -> name of the mean.
+
+    The same rules as in ``krag_eval.averages``, in the form that resampling needs.
+    """
+    known: dict[str, Average] = {}
+    for column, key in keys.items():
+        mean = Average(column, (_mean(column),))
+        if column == "rank":
+            known["mean_rank"] = mean
+            known["found_rate"] = Average(_DEFINED + column, ((_DEFINED + column, _QUERIES),))
+        elif column not in _MICRO:
+            known[key] = mean
+        else:
+            if column == "f1" and conventions.macro_f1 == "of_means":
+                mean = Average("f1", (_mean("precision"), _mean("recall")))
+            known[f"micro_{column}"] = Average(column, _MICRO[column])
+            known[f"macro_{column}"] = mean
+    return known
+
+
+def _mean(column: str) -> tuple[str, str]:
+    return column, _DEFINED + column
+
+
+def per_query(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
+    """Return a column over the counted queries, NaN where it is undefined."""
+    if column == _QUERIES:
+        return np.ones(np.count_nonzero(result.counted))
+    if column.startswith(_DEFINED):
+        values = per_query(result, column.removeprefix(_DEFINED), k)
+        return np.asarray(~np.isnan(values), np.float64)
+    return np.asarray(result.tables[k][column][result.counted], np.float64)
+
+
+class Ratio(NamedTuple):
+    """A ratio of two sums.
+
+    Attributes:
+        top: Position of the numerator among the columns.
+        bottom: Position of the denominator.
+        of_defined: Whether it is a mean over the queries where a metric is defined; without any,
+            it is NaN. The ratio of counts 0/0 is 0.
+    """
+
+    top: int
+    bottom: int
+    of_defined: bool
+
+    def of(self, sums: FloatArray) -> FloatArray:
+        """Return the ratio of sums, shape (…, columns) -> (…)."""
+        return _divided(
+            sums[..., self.top], sums[..., self.bottom], math.nan if self.of_defined else 0.0
+        )
+
+
+@dataclass(frozen=True)
+class QuerySums:
+    """Averages as functions of sums over queries, so that resampling them is a matrix product.
+
+    Attributes:
+        columns: What is summed; shape (counted queries, columns).
+        ratios: Per average, the ratio it is, or the two that it is the harmonic mean of.
+    """
+
+    columns: FloatArray
+    ratios: tuple[tuple[Ratio, ...], ...]
+
+    @classmethod
+    def of(
+        cls, result: EvaluationResult, averages: Sequence[tuple[Average, int | None]]
+    ) -> QuerySums:
+        """Gather what the averages at their cutoffs are made of.
+
+        The columns' order depends on the averages alone, so that two results can be subtracted.
+        """
+        position: dict[tuple[str, int | None], int] = {}
+        ratios = tuple(
+            tuple(
+                Ratio(
+                    position.setdefault((top, k), len(position)),
+                    position.setdefault((bottom, k), len(position)),
+                    of_defined=bottom == _DEFINED + top,
+                )
+                for top, bottom in average.ratios
+            )
+            for average, k in averages
+        )
+        columns = np.stack([per_query(result, *place) for place in position], axis=1)
+        return cls(np.nan_to_num(columns, nan=0.0), ratios)
+
+    def average(self, i: int, sums: FloatArray) -> FloatArray:
+        """Return one of the averages that follow from sums, shape (…, columns) -> (…)."""
+        first, *others = (ratio.of(sums) for ratio in self.ratios[i])
+        for second in others:
+            first = _divided(2 * first * second, first + second, 0.0)
+        return first
+
+    def averages(self, sums: FloatArray) -> FloatArray:
+        """Return all averages that follow from sums, shape (…, columns) -> (…, averages)."""
+        return np.stack([self.average(i, sums) for i in range(len(self.ratios))], axis=-1)
+
+    def leave_one_out(self) -> FloatArray:
+        """Return the averages without each query in turn; shape (queries, averages)."""
+        return self.averages(self.columns.sum(axis=0) - self.columns)
+
+    def n_queries(self, i: int) -> int:
+        """Return over how many queries an average is formed."""
+        bottoms = [ratio.bottom for ratio in self.ratios[i] if ratio.of_defined]
+        return int(self.columns[:, bottoms].sum(axis=0).min(initial=len(self.columns)))
+
+
+def _divided(top: FloatArray, bottom: FloatArray, empty: float) -> FloatArray:
+    out = np.full(np.shape(bottom), empty)
+    return np.asarray(np.divide(top, bottom, out=out, where=bottom != 0), np.float64)
+
+
+def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArray:
+    """Return the columns' sums over queries drawn with replacement; shape (resamples, columns).
+
+    The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(columns)
+    sums = np.empty((n_resamples, columns.shape[1]))
+    for start, stop in blocks(n_resamples, n):
+        drawn = rng.integers(0, n, (stop - start, n))
+        drawn += np.arange(0, drawn.size, n)[:, np.newaxis]
+        times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
+        np.matmul(times.astype(np.float64), columns, out=sums[start:stop])
+    return sums
+
+
+def blocks(n_rows: int, width: int) -> list[tuple[int, int]]:
+    """Cut rows of that width into blocks that fit in memory.
+
+    >>> blocks(5, 800_000)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    size = max(1, _BLOCK // width)
+    return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def interval(
+    resampled: FloatArray, value: float, level: float, left_out: FloatArray | None = None
+) -> tuple[float, float]:
+    """Return the percentile interval of a value, or the BCa interval.
+
+    BCa after Efron (1987), as in Efron and Tibshirani, *An Introduction to the Bootstrap* (1993),
+    equations 14.9 to 14.15.
+
+    Args:
+        resampled: The value in each resample; undefined ones (NaN) are left out.
+        value: The value of all queries; if it is undefined, so are the bounds.
+        level: How often the interval should cover the true value.
+        left_out: The value without each query in turn, from which BCa takes its acceleration.
+    """
+    resampled = resampled[np.isfinite(resampled)]
+    if math.isnan(value) or len(resampled) == 0:
+        return math.nan, math.nan
+    rounding = ROUNDING * max(abs(value), float(np.abs(resampled).max()))
+    if float(np.ptp(resampled)) <= rounding:
+        return value, value
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if left_out is not None:
+        below = np.mean(resampled < value - rounding) + np.mean(resampled <= value + rounding)
+        tails = _corrected(tails, float(below) / 2, _acceleration(left_out), len(resampled))
+    low, high = np.quantile(resampled, tails).tolist()
+    return low, high
+
+
+def _corrected(tails: FloatArray, below: float, acceleration: float, n: int) -> FloatArray:
+    """Return the tail probabilities, corrected for bias and for a spread that moves."""
+    from scipy.special import ndtr, ndtri
+
+    # A share of 0 or 1 would put the bias at infinity; n resamples cannot tell it from 1/(2n).
+    bias = ndtri(min(max(below, 0.5 / n), 1 - 0.5 / n))
+    moved = bias + ndtri(tails)
+    # Not positive only far outside ordinary levels, where the limit is the extreme resample.
+    room = np.maximum(1 - acceleration * moved, np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        return np.asarray(ndtr(bias + moved / room), np.float64)
+
+
+def _acceleration(left_out: FloatArray) -> float:
+    """Return a sixth of the skewness of the jackknife influence values; 0 if they do not vary."""
+    left_out = left_out[np.isfinite(left_out)]
+    if len(left_out) == 0:
+        return 0.0
+    influence = left_out.mean() - left_out
+    if np.abs(influence).max() <= ROUNDING * np.abs(left_out).max():
+        return 0.0
+    influence /= np.abs(influence).max()
+    return float((influence**3).sum() / (6 * (influence**2).sum() ** 1.5))
+
+
+def warn_of_few_queries(n_queries: int, stacklevel: int) -> None:
+    """Warn if intervals and tests rest on few queries."""
+    if n_queries < FEW_QUERIES:
+        warnings.warn(_few_queries(n_queries), KragEvalWarning, stacklevel=stacklevel + 1)
+
+
+def _few_queries(n_queries: int) -> str:
+    return (
+        f"The intervals rest on {n_queries} {'query' if n_queries == 1 else 'queries'}. With fewer "
+        f"than {FEW_QUERIES} they are too narrow: they miss the true value more often than their "
+        "level says. Ask more queries, or read them as the least there is to doubt."
+    )
+
+
+def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
+    """Warn, once, of intervals that look surer than they are."""
+    # A mean rank at 1 can be nothing but 1, and that is no news.
+    certain = (table["metric"] == "mean_rank") & (table["k"] == 1)
+    reasons = []
+    if len(sums.columns) < FEW_QUERIES:
+        reasons.append(_few_queries(len(sums.columns)))
+    else:
+        n_queries = {name: sums.n_queries(i) for i, name in enumerate(table.index)}
+        few = [
+            f"{name} ({n_queries[name]})"
+            for name in table.index[~certain]
+            if 0 < n_queries[name] < FEW_QUERIES
+        ]
+        if few:
+            reasons.append(
+                f"Fewer than {FEW_QUERIES} queries have a value, so these intervals are too "
+                f"narrow: {', '.join(few)}."
+            )
+    flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
+    if flat and len(sums.columns) > 1:
+        reasons.append(
+            "All queries have the same value, so resampling cannot tell how far these averages "
+            f"would move: {', '.join(flat)}."
+        )
+    if reasons:
+        warnings.warn(" ".join(reasons), KragEvalWarning, stacklevel=3)

@@ -1,0 +1,628 @@
+"""Matchers of a user's own: what they may define, what they are given, what is checked."""
+
+from __future__ import annotations
+
+import copy
+import math
+import unicodedata
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from krag_eval import (
+    AnyOf,
+    KeyMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    TextMatcher,
+)
+from krag_eval.documents import QuerySet, text_of
+from krag_eval.matching.base import check_threshold
+from krag_eval.matching.joins import KeyJoin
+
+
+def evaluated(matcher, actual, predicted, **options):
+    """Return the per-query table over all retrieved documents."""
+    return (
+        OfflineRetrievalEvaluator(actual, predicted, matcher, **options).evaluate(None).per_query()
+    )
+
+
+def pairs(matcher, actual, predicted):
+    """Return what a matcher returns for one query: (item, rank, similarity)."""
+    matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+    return list(
+        zip(matches.item.tolist(), matches.rank.tolist(), matches.similarity.tolist(), strict=True)
+    )
+
+
+class Overlap(Matcher):
+    """The share of the ground truth's letters that the predicted text has."""
+
+    def similarity(self, actual, predicted):
+        wanted = set(actual.page_content)
+        return len(wanted & set(predicted.page_content)) / len(wanted)
+
+
+class Recording(Matcher):
+    """Keeps the pairs it is given."""
+
+    def __init__(self):
+        self.pairs = []
+
+    def similarity(self, actual, predicted):
+        self.pairs.append((actual, predicted))
+        return 1.0
+
+
+class Prepared(Matcher):
+    """The same share, from sets of letters made once per text."""
+
+    def __init__(self):
+        self.prepared = []
+
+    def prepare(self, text):
+        """Return the letters."""
+        self.prepared.append(text)
+        return frozenset(text)
+
+    def similarity(self, actual, predicted):
+        return len(actual & predicted) / len(actual)
+
+
+class Batched(Overlap):
+    """Scores all pairs of a query at once, and keeps the shapes."""
+
+    def __init__(self):
+        self.shapes = []
+
+    def similarities(self, actual, predicted):
+        """Return the shares as a list of lists."""
+        self.shapes.append((len(actual), len(predicted)))
+        return [[self.similarity(truth, document) for document in predicted] for truth in actual]
+
+
+class Returning(Matcher):
+    """Returns whatever it was made with for all pairs together."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def similarity(self, actual, predicted):
+        raise AssertionError("asked pair by pair")
+
+    def similarities(self, actual, predicted):
+        """Return the scores."""
+        return self.scores
+
+
+# --- similarity alone ------------------------------------------------------------------------
+
+
+def test_one_method_is_enough():
+    """Half of the letters of "ab" in "ax", all in "bab", none in "x"; the threshold is 0.5."""
+    assert pairs(Overlap(), ["ab"], ["x", "ax", "bab"]) == [(0, 2, 0.5), (0, 3, 1.0)]
+    assert evaluated(Overlap(), [["ab"]], [["x", "ax"]])["reciprocal_rank"].tolist() == [0.5]
+
+
+def test_similarity_receives_langchain_documents():
+    """Whatever was passed; a Document is the very object."""
+    matcher = Recording()
+    document = Document("b", metadata={"page": 1})
+    evaluated(matcher, [["a"]], [[document, {"page_content": "c", "id": 5}]])
+    assert all(isinstance(one, Document) for pair in matcher.pairs for one in pair)
+    assert [predicted.page_content for _, predicted in matcher.pairs] == ["b", "c"]
+    assert matcher.pairs[0][1] is document
+    assert matcher.pairs[1][1].id == "5"
+
+
+def test_truth_comes_first():
+    """Ground truth, then predicted, never the other way round."""
+    matcher = Recording()
+    evaluated(matcher, [["a1", "a2"]], [["p1", "p2"]])
+    assert [(a.page_content, p.page_content) for a, p in matcher.pairs] == [
+        ("a1", "p1"),
+        ("a1", "p2"),
+        ("a2", "p1"),
+        ("a2", "p2"),
+    ]
+
+
+def test_only_pairs_of_one_query_are_compared():
+    """Never across queries."""
+    matcher = Recording()
+    evaluated(matcher, [["a"], ["b"]], [["p"], ["q"]])
+    assert [(a.page_content, p.page_content) for a, p in matcher.pairs] == [("a", "p"), ("b", "q")]
+
+
+def test_nothing_retrieved_is_nothing_to_compare():
+    """Nor is a query without ground truth; the others are."""
+    matcher = Recording()
+    table = evaluated(matcher, [["a"], [], ["b"]], [[], ["p"], ["q"]], no_ground_truth="zero")
+    assert table["covered"].tolist() == [0, 0, 1]
+    assert len(matcher.pairs) == 1
+
+
+def test_blank_documents_are_the_matcher_s_business():
+    """A matcher that sees documents may compare something else than their texts."""
+
+    class SamePage(Matcher):
+        """Compares metadata."""
+
+        def similarity(self, actual, predicted):
+            return float(actual.metadata == predicted.metadata)
+
+    one, other = Document("", metadata={"page": 1}), Document(" ", metadata={"page": 1})
+    assert evaluated(SamePage(), [[one]], [[other]])["recall"].tolist() == [1.0]
+
+
+def test_the_same_document_twice_is_one_item():
+    """In any form."""
+    with pytest.warns(KragEvalWarning, match="^2 ground-truth documents repeat another"):
+        table = evaluated(Overlap(), [["a", Document("a"), {"page_content": "a"}]], [["a"]])
+    assert table["ground_truth"].tolist() == [1]
+
+
+def test_documents_that_differ_in_metadata_are_two_items():
+    """A matcher that sees documents may tell them apart."""
+    one, other = (Document("a", metadata={"page": page}) for page in (1, 2))
+    assert evaluated(Overlap(), [[one, other]], [["a"]])["ground_truth"].tolist() == [2]
+
+
+def test_the_best_alternative_counts():
+    """A quarter of "abcd", half of "ax", nothing of "y": half."""
+    item = AnyOf(["abcd", "ax", "y"])
+    assert pairs(Overlap(), [item, "a"], ["za"]) == [(0, 1, 0.5), (1, 1, 1.0)]
+
+
+def test_alternatives_among_plain_items_keep_the_items_apart():
+    """Items before and after one with alternatives have their own pairs."""
+    assert pairs(Overlap(), ["a", AnyOf(["b", "c"]), "d"], ["d", "c", "a"]) == [
+        (0, 3, 1.0),
+        (1, 2, 1.0),
+        (2, 1, 1.0),
+    ]
+
+
+def test_alternatives_of_a_query_with_nothing_retrieved():
+    """They find nothing."""
+    matches = Overlap().match(QuerySet.from_lists([[AnyOf(["a", "b"])], ["a"]], [[], ["a"]]))
+    assert (matches.item.tolist(), matches.rank.tolist()) == ([1], [1])
+
+
+def test_a_matcher_without_similarity_cannot_be_made():
+    """Python says what is missing."""
+
+    class Nothing(Matcher):
+        """Implements nothing."""
+
+    with pytest.raises(TypeError, match="similarity"):
+        Nothing()
+
+
+# --- prepare ---------------------------------------------------------------------------------
+
+
+def test_prepare_runs_once_per_distinct_text():
+    """However many documents and queries have it, on both sides."""
+    matcher = Prepared()
+    evaluated(matcher, [["a", "b"], ["a"]], [["a", "c", "c"], ["c", Document("b")]])
+    assert sorted(matcher.prepared) == ["a", "b", "c"]
+
+
+def test_what_prepare_returned_is_compared():
+    """With the result that comparing documents has."""
+    lists = [["ab", AnyOf(["cd", "ef"])]], [["ax", "fe", "x"]]
+    assert evaluated(Prepared(), *lists).equals(evaluated(Overlap(), *lists))
+
+
+def test_prepare_sees_one_spelling():
+    """NFC, whatever came."""
+    matcher = Prepared()
+    table = evaluated(matcher, [["서울"]], [[unicodedata.normalize("NFD", "서울")]])
+    assert matcher.prepared == ["서울"]
+    assert table["recall"].tolist() == [1.0]
+
+
+def test_prepare_never_sees_a_blank_text():
+    """It matches nothing; one warning counts them."""
+    matcher = Prepared()
+    with pytest.warns(
+        KragEvalWarning, match="^1 ground-truth and 2 predicted documents have empty"
+    ):
+        table = evaluated(matcher, [["a", ""]], [[" ", "a", "\n"]])
+    assert matcher.prepared == ["a"]
+    assert table["covered"].tolist() == [1]
+
+
+# --- batched similarities --------------------------------------------------------------------
+
+
+def test_similarities_may_be_computed_together():
+    """One call per query that has any, with the shape (ground truth, predicted)."""
+    matcher = Batched()
+    lists = [["ab", "c"], ["d"], ["e"]], [["a", "c", "x"], [], ["e"]]
+    assert evaluated(matcher, *lists).equals(evaluated(Overlap(), *lists))
+    assert matcher.shapes == [(2, 3), (1, 1)]
+
+
+def test_batched_similarities_see_every_alternative():
+    """The best of them is taken afterwards."""
+    matcher = Batched()
+    evaluated(matcher, [[AnyOf(["a", "b"]), "c"]], [["a", "b"]])
+    assert matcher.shapes == [(3, 2)]
+
+
+@pytest.mark.parametrize(
+    "scores", [[[1.0, 0.25]], ((1, 0.25),), np.array([[1.0, 0.25]]), np.float32([[1.0, 0.25]])]
+)
+def test_similarities_may_be_anything_like_an_array(scores):
+    """Lists, tuples, arrays of any number type."""
+    assert pairs(Returning(scores), ["a"], ["p", "q"]) == [(0, 1, 1.0), (0, 2, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "shape"),
+    [
+        ([[1.0]], r"\(1, 1\)"),
+        ([1.0, 0.25], r"\(2,\)"),
+        ([[1.0], [0.25]], r"\(2, 1\)"),
+        (1.0, r"\(\)"),
+        ([], r"\(0,\)"),
+    ],
+)
+def test_similarities_of_another_shape_are_refused(scores, shape):
+    """The message names the matcher, the shape wanted, and the one that came."""
+    with pytest.raises(
+        ValueError, match=rf"^matcher Returning: .* must have the shape \(1, 2\), got {shape}"
+    ):
+        pairs(Returning(scores), ["a"], ["p", "q"])
+
+
+def test_similarities_of_uneven_rows_are_refused_by_name():
+    """Numpy's own remark does not say whose they are."""
+    with pytest.raises(ValueError, match="matcher Returning"):
+        pairs(Returning([[1.0, 0.5], [0.5]]), ["a", "b"], ["p", "q"])
+
+
+# --- what a similarity may be ----------------------------------------------------------------
+
+
+class Given(Matcher):
+    """Returns one value for every pair."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def similarity(self, actual, predicted):
+        return self.value
+
+
+@pytest.mark.parametrize("value", [1, True, np.float32(1.0), np.int64(1), Fraction(1), Decimal(1)])
+def test_a_similarity_may_be_any_number(value):
+    """Whole, boolean, numpy's."""
+    assert pairs(Given(value), ["a"], ["p"]) == [(0, 1, 1.0)]
+
+
+@pytest.mark.parametrize("value", [math.nan, -1e-9, 1 + 1e-9, math.inf, -math.inf])
+def test_a_similarity_out_of_range_is_refused(value):
+    """Never clipped: the matcher is wrong, or is a distance."""
+    with pytest.raises(
+        ValueError, match=r"^matcher Given: a similarity must be a number from 0 to 1"
+    ):
+        pairs(Given(value), ["a"], ["p"])
+
+
+def test_the_message_says_which_pair_is_out_of_range():
+    """The matcher, the number, the query and both documents."""
+
+    class Wrong(Matcher):
+        """Is wrong about one pair of the second query."""
+
+        def similarity(self, actual, predicted):
+            return 2.0 if (actual.page_content, predicted.page_content) == ("b", "y") else 0.0
+
+    with pytest.raises(
+        ValueError,
+        match=r"matcher Wrong: .* got 2.0 for actual_docs\[1\]\[1\] and predicted_docs\[1\]\[2\]",
+    ):
+        evaluated(Wrong(), [["q"], ["a", "b"]], [["p"], ["w", "x", "y"]])
+
+
+def test_the_message_counts_items_and_not_their_alternatives():
+    """The third text of the ground truth is item 1: ``actual_docs[0][1]``, not ``[2]``."""
+
+    class Wrong(Matcher):
+        """Is wrong about one text."""
+
+        def similarity(self, actual, predicted):
+            return 2.0 if actual.page_content == "c" else 0.0
+
+    with pytest.raises(ValueError, match="matcher Wrong") as info:
+        evaluated(Wrong(), [[AnyOf(["a", "b"]), "c"]], [["p"]])
+    assert "document 2" not in str(info.value)
+
+
+@pytest.mark.parametrize("value", [None, "high", [1.0], "0.7"])
+def test_a_similarity_that_is_no_number_is_refused_by_name(value):
+    """Nothing is parsed; the message names the matcher."""
+    with pytest.raises((TypeError, ValueError), match="matcher Given"):
+        pairs(Given(value), ["a"], ["p"])
+
+
+def test_an_error_inside_a_matcher_is_the_user_s_to_see():
+    """It comes through as it is."""
+
+    class Broken(Matcher):
+        """Divides by zero."""
+
+        def similarity(self, actual, predicted):
+            return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        pairs(Broken(), ["a"], ["p"])
+
+
+def test_a_failed_match_can_be_repeated():
+    """An evaluator whose matcher failed once (a service was down) is not left half made."""
+
+    class Flaky(Matcher):
+        """Fails the first time."""
+
+        failed = False
+
+        def similarity(self, actual, predicted):
+            if not self.failed:
+                self.failed = True
+                raise ConnectionError("try again")
+            return 1.0
+
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["p"]], Flaky())
+    with pytest.raises(ConnectionError):
+        evaluator.calculate_recall()
+    assert evaluator.calculate_recall()["macro_recall"] == 1.0
+
+
+# --- keys ------------------------------------------------------------------------------------
+
+
+class Initial(KeyMatcher):
+    """Compares first letters; a text that begins with a dash has none."""
+
+    def key(self, document, where="document"):
+        """Return the first letter."""
+        text = text_of(document, where)
+        return None if text.startswith("-") else text[0]
+
+
+def test_a_key_is_all_a_key_matcher_needs():
+    """Equal keys match, with similarity 1, at every rank."""
+    assert pairs(Initial(), ["ab", "cd"], ["ax", "zz", "cy", "aq"]) == [
+        (0, 1, 1.0),
+        (0, 4, 1.0),
+        (1, 3, 1.0),
+    ]
+
+
+def test_no_key_equals_nothing():
+    """Not even another document without one."""
+    assert pairs(Initial(), ["-", "a"], ["-", "a"]) == [(1, 2, 1.0)]
+    assert Initial().similarity("-", "-") == 0.0
+    assert Initial().similarity("ab", "ac") == 1.0
+
+
+def test_two_items_of_one_key_are_one():
+    """To this matcher they say the same."""
+    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
+        assert evaluated(Initial(), [["ab", "ac"]], [["ad"]])["recall"].tolist() == [1.0]
+
+
+def test_two_items_without_a_key_are_two():
+    """That cannot be found: one of three is."""
+    table = evaluated(Initial(), [["-", "-", "a"]], [["a"]])
+    assert table[["ground_truth", "covered"]].to_numpy().tolist() == [[3, 1]]
+
+
+def test_one_document_matches_every_item_that_has_its_key():
+    """Items with alternatives may share one."""
+    items = [AnyOf(["ab", "cd"]), AnyOf(["ax", "ef"])]
+    assert pairs(Initial(), items, ["e", "a"]) == [(0, 2, 1.0), (1, 1, 1.0), (1, 2, 1.0)]
+
+
+def test_keys_may_be_read_in_bulk():
+    """One call per list; plain strings are not taken for their own keys."""
+
+    class Bulk(Initial):
+        """Reads keys in one go."""
+
+        calls = 0
+
+        def keys(self, documents, where):
+            """Count and read."""
+            self.calls += 1
+            return super().keys(documents, where)
+
+    matcher = Bulk()
+    assert pairs(matcher, ["ab", "cd"], ["ax"]) == [(0, 1, 1.0)]
+    assert matcher.calls == 2
+
+
+def test_a_key_that_cannot_be_hashed_is_refused_by_name():
+    """Among thousands of documents, "unhashable type: 'list'" is no help."""
+
+    class Tags(KeyMatcher):
+        """Compares lists."""
+
+        def key(self, document, where="document"):
+            """Return a list."""
+            return [text_of(document)]
+
+    with pytest.raises(TypeError, match=r"(?s)Tags|actual_docs\[0\]\[0\]"):
+        pairs(Tags(), ["a"], ["a"])
+
+
+KEYS = st.sampled_from(["a", "b", "c", None])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.lists(KEYS, min_size=1, max_size=2), max_size=4), st.lists(KEYS)),
+        max_size=3,
+    )
+)
+def test_joining_keys_agrees_with_comparing_all_pairs(queries):
+    """Over several queries, with repeats, alternatives and missing keys."""
+    join = KeyJoin()
+    expected_pairs, expected_same, n_items = [], [], 0
+    for items, predicted in queries:
+        if all(len(alternatives) == 1 for alternatives in items):
+            join.add([alternatives[0] for alternatives in items], predicted)
+        else:
+            join.add_alternatives(items, predicted)
+        known = [{key for key in alternatives if key is not None} for alternatives in items]
+        for position, keys in enumerate(known):
+            first = known.index(keys) if keys else position
+            expected_same.append(n_items + first)
+            if first == position:
+                expected_pairs += [
+                    (n_items + position, rank)
+                    for rank, key in enumerate(predicted, 1)
+                    if key in keys
+                ]
+        n_items += len(items)
+    matches = join.matches()
+    found = list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True))
+    assert found == sorted(expected_pairs)
+    assert matches.same_as.tolist() == expected_same
+    assert set(matches.similarity.tolist()) <= {1.0}
+
+
+# --- text matchers ---------------------------------------------------------------------------
+
+
+class Lengths(TextMatcher):
+    """The shorter length over the longer one."""
+
+    def __init__(self):
+        self.texts = None
+
+    def block_scorer(self, texts):
+        """Keep the texts, and score by their lengths."""
+        self.texts = list(texts)
+        lengths = np.array([len(text) for text in texts], float)
+
+        def score(actual, predicted):
+            rows, columns = lengths[actual][:, None], lengths[predicted]
+            return np.minimum(rows, columns) / np.maximum(rows, columns)
+
+        return score
+
+
+def test_a_text_matcher_sees_each_distinct_text_once():
+    """In any form and spelling."""
+    matcher = Lengths()
+    matcher.match(
+        QuerySet.from_lists([["가", Document("bb")]], [["bb", unicodedata.normalize("NFD", "가")]])
+    )
+    assert matcher.texts == ["가", "bb"]
+
+
+def test_a_text_matcher_scores_pairs_by_position():
+    """1/2 and 1 for a text of two letters against one and two."""
+    assert pairs(Lengths(), ["ab"], ["x", "yz"]) == [(0, 1, 0.5), (0, 2, 1.0)]
+    assert Lengths().similarity("ab", Document("x")) == 0.5
+
+
+def test_a_text_matcher_is_never_asked_about_a_blank_text():
+    """Its similarity is 0, with everything."""
+    assert Lengths().similarity("ab", " ") == 0.0
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted documents have empty"):
+        assert pairs(Lengths(), ["", "ab"], [" ", "cd"]) == [(1, 2, 1.0)]
+
+
+# --- signatures and thresholds ---------------------------------------------------------------
+
+
+def test_the_signature_is_the_class_name_unless_there_is_a_name():
+    """Settings follow in brackets, without spaces."""
+
+    class Named(Overlap):
+        """Has a name and settings."""
+
+        name = "overlap"
+
+        def settings(self):
+            """Return three settings."""
+            return {"strict": False, "depth": 2, "mode": "x"}
+
+    assert Overlap().signature == "Overlap"
+    assert Named().signature == "overlap(strict=no,depth=2,mode=x)"
+
+
+def test_a_matcher_of_one_s_own_has_a_threshold_of_a_half():
+    """Unless it sets another."""
+
+    class Strict(Overlap):
+        """Wants all letters."""
+
+        threshold = 1.0
+
+    assert evaluated(Overlap(), [["ab"]], [["a"]])["recall"].tolist() == [1.0]
+    with pytest.warns(
+        KragEvalWarning, match="the highest similarity is 0.5, below the threshold of 1"
+    ):
+        assert evaluated(Strict(), [["ab"]], [["a"]])["recall"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 0.5, np.float64(0.5), np.float32(0.5), Fraction(1, 2)])
+def test_a_threshold_is_any_number_from_0_to_1(threshold):
+    """As a Python float."""
+    assert check_threshold(threshold) == threshold
+    assert type(check_threshold(threshold)) is float
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, math.inf, None, "0.5", True, 1j, [0.5]])
+def test_anything_else_is_no_threshold(threshold):
+    """The message names the argument and shows what came."""
+    with pytest.raises(ValueError, match=r"^x must be a number from 0 to 1, got ") as info:
+        check_threshold(threshold, "x")
+    assert str(info.value).endswith(f"got {threshold!r}.")
+
+
+# --- the user's objects ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("matcher", [Overlap, Prepared, Batched, Initial, Lengths, Recording])
+def test_documents_are_never_changed(matcher):
+    """Nor copied into something else, nor the lists they are in."""
+    actual = [
+        [Document("ab", metadata={"tags": ["x"]}, id="1"), AnyOf([{"page_content": "c"}, "d"])]
+    ]
+    predicted = [[{"page_content": "ab", "metadata": {"page": 1}}, Document("x"), "d"]]
+    before = copy.deepcopy((actual, predicted))
+    document = predicted[0][1]
+    evaluated(matcher(), actual, predicted)
+    assert (actual, predicted) == before
+    assert predicted[0][1] is document
+
+
+FORMS = st.sampled_from([str, Document, lambda text: {"page_content": text}])
+WORDS = st.sampled_from(["ab", "b", "ca", "xyz"])
+
+
+@pytest.mark.parametrize("matcher", [Overlap, Prepared, Batched, Initial, Lengths])
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_the_form_of_a_document_does_not_matter(matcher, data):
+    """Strings, documents and dicts mixed give the pairs that strings give."""
+    actual = data.draw(st.lists(WORDS, min_size=1, max_size=3, unique=True))
+    predicted = data.draw(st.lists(WORDS, max_size=4))
+    mixed = [[data.draw(FORMS)(text) for text in texts] for texts in (actual, predicted)]
+    assert pairs(matcher(), *mixed) == pairs(matcher(), actual, predicted)

@@ -1,0 +1,236 @@
+"""Coverage: exactly the share of the ground truth that stands in long enough shared runs."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import unicodedata
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.matching import coverage
+from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.messages import KragEvalWarning
+
+PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
+
+# Few different words, so that shared runs abound; some texts have no word at all.
+words = st.lists(st.sampled_from("abc"), max_size=12).map(" ".join)
+texts = st.lists(words, min_size=1, max_size=6)
+
+
+def scores_of(
+    matcher: CoverageMatcher, actual: list[str], predicted: list[str]
+) -> NDArray[np.float64]:
+    """Return the similarities of all pairs of one query; shape (actual, predicted)."""
+    matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+    scores = np.zeros((len(actual), len(predicted)))
+    scores[matches.item, matches.rank - 1] = matches.similarity
+    return scores
+
+
+def reference(actual: str, predicted: str, min_run: int) -> float:
+    """Return the similarity by the definition: mark every word that is part of a shared run."""
+    truth, found = actual.split(), predicted.split()
+    if not truth:
+        return 0.0
+    run = min(min_run, len(truth))
+    covered = {
+        word
+        for start in range(len(truth) - run + 1)
+        for other in range(len(found) - run + 1)
+        if truth[start : start + run] == found[other : other + run]
+        for word in range(start, start + run)
+    }
+    return len(covered) / len(truth)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        # All nine words in one run, whatever stands around them.
+        (f"Tickets: {PASSAGE}. Fees: none.", 1.0),
+        # The chunk begins at "paid": the last seven words are one run.
+        ("paid within seven days of the cancellation, by bank transfer", 7 / 9),
+        # "within seven days of the" is a run of exactly five.
+        ("Reply within seven days of the letter", 5 / 9),
+        # "seven days of the" is one of four, too short to count.
+        ("Some seven days of the letter", 0.0),
+        # "paid" became "made": runs of two and of six; the run of two does not count.
+        ("Refunds are made within seven days of the cancellation", 6 / 9),
+        # Two overlapping runs, words 1 to 5 and 4 to 9 of the passage, cover all nine.
+        ("Refunds are paid within seven. So: within seven days of the cancellation", 1.0),
+        # Every word, none next to its neighbour.
+        ("cancellation the of days seven within paid are refunds", 0.0),
+    ],
+)
+def test_it_is_the_share_of_words_in_shared_runs_of_five(predicted: str, expected: float) -> None:
+    assert CoverageMatcher().similarity(PASSAGE, predicted) == expected
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        ("It costs 5 euros.", 1.0),  # both words, next to each other
+        ("Not euros, 5 of them.", 0.0),
+        ("5", 0.0),
+        ("5 5 euros", 1.0),
+    ],
+)
+def test_a_ground_truth_shorter_than_a_run_must_occur_as_a_whole(
+    predicted: str, expected: float
+) -> None:
+    assert CoverageMatcher().similarity("5 euros", predicted) == expected
+
+
+def test_it_asks_about_the_ground_truth_only() -> None:
+    """A chunk ten times as long does not lower it; the other way round it is nearly nothing."""
+    chunk = " ".join(
+        [*(f"before{n}" for n in range(40)), PASSAGE, *(f"after{n}" for n in range(41))]
+    )
+    assert CoverageMatcher().similarity(PASSAGE, chunk) == 1.0
+    assert CoverageMatcher().similarity(chunk, PASSAGE) == 9 / 90
+
+
+def test_case_punctuation_and_line_breaks_do_not_count() -> None:
+    found = "REFUNDS are paid\n\n  within seven (days) of the -- cancellation!"
+    assert CoverageMatcher().similarity(PASSAGE, found) == 1.0
+
+
+@given(actual=texts, predicted=texts, min_run=st.integers(1, 7))
+@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_run: int) -> None:
+    """Any texts, any run, many pairs at once."""
+    expected = [[reference(truth, found, min_run) for found in predicted] for truth in actual]
+    scores = scores_of(CoverageMatcher(min_run=min_run), actual, predicted)
+    assert scores.tolist() == expected
+
+
+@given(actual=texts, predicted=texts, min_run=st.integers(1, 4))
+@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+def test_a_pair_scores_the_same_alone(
+    actual: list[str], predicted: list[str], min_run: int
+) -> None:
+    matcher = CoverageMatcher(min_run=min_run)
+    alone = [[matcher.similarity(truth, found) for found in predicted] for truth in actual]
+    assert scores_of(matcher, actual, predicted).tolist() == alone
+
+
+@given(actual=texts, predicted=texts)
+@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: list[str]) -> None:
+    """The hash only saves work: with one hash for everything the result is the same."""
+    expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage, "_buckets", lambda tokens, run: np.zeros(len(tokens), np.uint16))
+        scores = scores_of(CoverageMatcher(min_run=3), actual, predicted)
+    assert scores.tolist() == expected
+
+
+def test_a_run_does_not_reach_from_one_document_into_the_next() -> None:
+    scores = scores_of(CoverageMatcher(min_run=2), ["b c"], ["a b", "c d", "b c"])
+    assert scores.tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_long_texts_are_searched_to_the_end() -> None:
+    """100,000 different words, the last ten of them wanted, then ten that are elsewhere."""
+    long = [f"w{number}" for number in range(100_000)]
+    actual = [" ".join(long[-10:]), " ".join(f"v{number}" for number in range(10))]
+    assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize("tokenizer", ["unicode", "whitespace", "character", "kiwi", str.split])
+def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer: str) -> None:
+    matcher = CoverageMatcher(tokenizer=tokenizer)
+    korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
+    assert scores_of(matcher, korean, korean).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_texts_without_words_never_match() -> None:
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted"):
+        scores = scores_of(CoverageMatcher(), [" \n", "— !!", "a b"], ["", "— !!", "a b"])
+    assert scores.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert CoverageMatcher().similarity("", "") == 0.0
+    assert CoverageMatcher().similarity("…", "…") == 0.0
+
+
+def test_nothing_retrieved_and_nothing_wanted() -> None:
+    matches = CoverageMatcher().match(QuerySet.from_lists([["a b"], []], [[], ["a b"]]))
+    assert len(matches) == 0
+
+
+def test_composed_and_decomposed_hangul_are_equal() -> None:
+    text = "지원금은 최대 삼억원까지 받을 수 있습니다"
+    decomposed = unicodedata.normalize("NFD", text)
+    assert decomposed != text
+    assert CoverageMatcher().similarity(text, f"안내: {decomposed}.") == 1.0
+
+
+def test_characters_do_not_care_about_spaces() -> None:
+    """A passage as typed against the same passage as PDF extraction spaces it."""
+    typed = "참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다"
+    extracted = "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다."
+    assert CoverageMatcher().similarity(typed, extracted) == 0.0
+    assert CoverageMatcher(tokenizer="character", min_run=15).similarity(typed, extracted) == 1.0
+
+
+def test_any_alternative_will_do() -> None:
+    """The item takes the better of its alternatives: 1 with rank 2, 5/9 with rank 1."""
+    item = AnyOf(["Cancel and be paid", PASSAGE])
+    predicted = ["Reply within seven days of the letter", PASSAGE]
+    matches = CoverageMatcher().match(QuerySet.from_lists([[item]], [predicted]))
+    assert matches.rank.tolist() == [1, 2]
+    assert matches.similarity.tolist() == [5 / 9, 1.0]
+
+
+@given(text=st.lists(st.sampled_from("abcdefgh"), min_size=5, max_size=30), cut=st.integers(0, 30))
+def test_a_longer_chunk_never_covers_less(text: list[str], cut: int) -> None:
+    """Cutting a chunk at one end can only lose runs."""
+    matcher = CoverageMatcher(min_run=3)
+    truth = " ".join(text)
+    chunks = [" ".join(text[:end]) for end in range(max(1, min(cut, len(text))), len(text) + 1)]
+    shares = [matcher.similarity(truth, chunk) for chunk in chunks]
+    assert all(shorter <= longer for shorter, longer in pairwise(shares))
+    assert shares[-1] == 1.0
+
+
+def test_the_signature_says_the_run_and_of_what() -> None:
+    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=unicode)"
+    characters = CoverageMatcher(0.9, min_run=15, tokenizer="character")
+    assert characters.signature == "coverage(min_run=15,tokenizer=character)"
+    assert characters.threshold == 0.9
+
+
+@pytest.mark.parametrize("min_run", [0, -1, True, 2.0, "5", None])
+def test_a_run_that_is_no_positive_integer_is_refused(min_run: object) -> None:
+    with pytest.raises(ValueError, match=r"min_run must be an integer of at least 1, got"):
+        CoverageMatcher(min_run=min_run)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, True, "0.8", float("nan")])
+def test_a_threshold_outside_0_to_1_is_refused(threshold: object) -> None:
+    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+        CoverageMatcher(threshold)  # type: ignore[arg-type]
+
+
+def test_an_unknown_tokenizer_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="did you mean 'character'"):
+        CoverageMatcher(tokenizer="characters")
+
+
+def test_a_tokenizer_that_loses_the_language_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'rouge_score' yields no token"):
+        CoverageMatcher(tokenizer="rouge_score").similarity("환불은 칠일", "환불은 칠일")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_it_can_be_copied_and_pickled(copied) -> None:
+    matcher = copied(CoverageMatcher(0.6, min_run=3))
+    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=unicode)", 0.6)
+    assert matcher.similarity("a b c d", "a b c") == 0.75

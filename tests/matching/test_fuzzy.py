@@ -1,0 +1,162 @@
+"""Fuzzy: rapidfuzz's scores as similarities, and a word of warning where they take long."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import unicodedata
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rapidfuzz import fuzz
+
+from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.matching import fuzzy
+from krag_eval.matching.fuzzy import FuzzyMatcher
+from krag_eval.messages import KragEvalWarning
+
+SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
+
+# Few characters, so that texts are alike; never blank.
+texts = st.text("ab 가", min_size=1, max_size=12).filter(str.strip)
+
+
+def scores_of(
+    matcher: FuzzyMatcher, actual: list[str], predicted: list[str]
+) -> NDArray[np.float64]:
+    """Return the similarities of all pairs of one query; shape (actual, predicted)."""
+    matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+    scores = np.zeros((len(actual), len(predicted)))
+    scores[matches.item, matches.rank - 1] = matches.similarity
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("scorer", "actual", "predicted", "expected"),
+    [
+        # The longest common subsequence is "ab c", 4 of 5 characters on either side: 8 / 10.
+        ("ratio", "ab cd", "ab ce", 0.8),
+        # Nothing in common.
+        ("ratio", "abc", "xyz", 0.0),
+        # The longer text holds the shorter: 2 * 3 / (3 + 9) by ratio, 1 by its best stretch.
+        ("ratio", "fee", "the fee 5", 0.5),
+        ("partial_ratio", "fee", "the fee 5", 1.0),
+        # The other way round it is no different: nobody is asked which is the ground truth.
+        ("partial_ratio", "the fee 5", "fee", 1.0),
+        # The words "5" and "euros" are all there.
+        ("token_set_ratio", "5 euros", "euros, not dollars: euros 5", 1.0),
+    ],
+)
+def test_the_scores(scorer: str, actual: str, predicted: str, expected: float) -> None:
+    assert FuzzyMatcher(scorer).similarity(actual, predicted) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@given(actual=st.lists(texts, min_size=1, max_size=4), predicted=st.lists(texts, max_size=4))
+def test_it_equals_rapidfuzz_pair_by_pair(
+    scorer: str, actual: list[str], predicted: list[str]
+) -> None:
+    """In [0, 1], alone and in a batch."""
+    score = getattr(fuzz, scorer)
+    expected = [[score(truth, found) / 100 for found in predicted] for truth in actual]
+    matcher = FuzzyMatcher(scorer)
+    assert scores_of(matcher, actual, predicted).tolist() == expected
+    for truth, row in zip(actual, expected, strict=True):
+        assert [matcher.similarity(truth, found) for found in predicted] == row
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@given(text=st.text(min_size=1, max_size=200).filter(str.strip))
+def test_identical_texts_are_1(scorer: str, text: str) -> None:
+    assert FuzzyMatcher(scorer).similarity(text, text) == 1.0
+
+
+def test_an_excerpt_and_its_chunk_are_not_alike() -> None:
+    """The reason not to use it on chunks: 20 of 220 characters are 2 * 20 / 240 by any order."""
+    chunk = "x" * 100 + "the fee is 5 euros.." + "y" * 100
+    assert FuzzyMatcher().similarity("the fee is 5 euros..", chunk) == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+def test_blank_texts_never_match(scorer: str) -> None:
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted"):
+        scores = scores_of(FuzzyMatcher(scorer), [" \n", "a"], ["", "a"])
+    assert scores.tolist() == [[0, 0], [0, 1]]
+    assert FuzzyMatcher(scorer).similarity("", "") == 0.0
+
+
+def test_composed_and_decomposed_hangul_are_equal() -> None:
+    text = "지원금은 최대 삼억원"
+    assert FuzzyMatcher().similarity(text, unicodedata.normalize("NFD", text)) == 1.0
+
+
+def test_any_alternative_will_do() -> None:
+    matches = FuzzyMatcher().match(
+        QuerySet.from_lists([[AnyOf(["abcd", "wxyz"])]], [["wxyz", "abce"]])
+    )
+    assert matches.similarity.tolist() == [1.0, 0.75]  # abc is 3 of 4 characters on either side
+
+
+@pytest.mark.parametrize(
+    ("scorer", "length", "minutes"),
+    [
+        # 1.2 million squared, at 20 billion pairs of characters a second: 72 seconds.
+        ("ratio", 1_200_000, 1),
+        # 20,000 cubed * 4e-11 + 20,000 squared * 20,000 * 1e-12: 328 seconds.
+        ("partial_ratio", 20_000, 5),
+    ],
+)
+def test_a_long_wait_is_announced(scorer: str, length: int, minutes: int) -> None:
+    lengths = np.array([float(length)])
+    with pytest.warns(KragEvalWarning, match=rf"{scorer} compares .* about {minutes} minutes"):
+        FuzzyMatcher(scorer)._warn_of_long_wait(lengths, lengths)
+
+
+def test_the_wait_is_that_for_the_texts_of_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzy, "_LONG_WAIT_IN_SECONDS", 0)
+    with pytest.warns(KragEvalWarning, match="compares 3 characters .* with 7 predicted"):
+        scores_of(FuzzyMatcher(), ["abc"], ["abcd", "abc"])
+
+
+def test_usual_texts_are_compared_in_silence() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for scorer in SCORERS:
+            sizes = np.full(10, 2_000.0)
+            FuzzyMatcher(scorer)._warn_of_long_wait(sizes[:3], sizes)
+
+
+def test_an_unknown_scorer_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"scorer must be one of .*; did you mean 'partial_ratio'"):
+        FuzzyMatcher("partial-ratio")
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, True, "0.8"])
+def test_a_threshold_outside_0_to_1_is_refused(threshold: object) -> None:
+    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+        FuzzyMatcher(threshold=threshold)  # type: ignore[arg-type]
+
+
+def test_the_signature_says_the_scorer() -> None:
+    assert FuzzyMatcher("token_set_ratio").signature == "fuzzy(scorer=token_set_ratio)"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_it_can_be_copied_and_pickled(copied) -> None:
+    matcher = copied(FuzzyMatcher("partial_ratio", 0.9))
+    assert (matcher.signature, matcher.threshold) == ("fuzzy(scorer=partial_ratio)", 0.9)
+    assert matcher.similarity("a", "a b") == 1.0
+
+
+def test_rapidfuzz_is_loaded_at_the_first_match() -> None:
+    code = (
+        "import sys; from krag_eval.matching.fuzzy import FuzzyMatcher; FuzzyMatcher();"
+        "assert not any(name.startswith('rapidfuzz') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

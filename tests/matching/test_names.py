@@ -1,0 +1,104 @@
+"""Names of matchers: what ``matcher="…"`` stands for."""
+
+from __future__ import annotations
+
+import pytest
+
+from krag_eval import ContainsMatcher, ExactTextMatcher, IdMatcher, Matcher, RougeMatcher
+from krag_eval.matching.names import MATCHER_NAMES, resolve_matcher
+
+
+@pytest.mark.parametrize("name", MATCHER_NAMES)
+def test_every_name_makes_a_matcher_of_that_name(name):
+    """New each time, with a signature that begins with its name."""
+    matcher = resolve_matcher(name)
+    assert isinstance(matcher, Matcher)
+    assert matcher.signature.partition("(")[0] == name
+    assert resolve_matcher(name) is not matcher
+
+
+@pytest.mark.parametrize("name", MATCHER_NAMES)
+def test_every_named_matcher_finds_a_text_in_itself(name):
+    """Similarity 1, and 0 with a text that has nothing in common."""
+    matcher = resolve_matcher(name)
+    text = "the library opens at nine and closes at six on every working day"
+    assert matcher.similarity(text, text) == 1.0
+    assert matcher.similarity(text, "???") < matcher.threshold
+
+
+@pytest.mark.parametrize("name", MATCHER_NAMES)
+def test_every_named_matcher_has_advice(name):
+    """For the warning that nothing matched at all."""
+    assert resolve_matcher(name).advice
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("text", ExactTextMatcher),
+        ("contains", ContainsMatcher),
+        ("id", IdMatcher),
+        ("rouge1", RougeMatcher),
+        ("rouge2", RougeMatcher),
+        ("rougeL", RougeMatcher),
+    ],
+)
+def test_names_stand_for_their_classes(name, kind):
+    """With default settings."""
+    assert type(resolve_matcher(name)) is kind
+
+
+def test_options_go_to_the_constructor():
+    """Of a matcher that is named."""
+    assert resolve_matcher("text", case_sensitive=False).signature == "text(case_sensitive=no)"
+
+
+def test_an_instance_is_used_as_it_is():
+    """Whatever was subclassed."""
+
+    class Mine(ExactTextMatcher):
+        """A matcher of one's own."""
+
+    matcher = Mine()
+    assert resolve_matcher(matcher) is matcher
+
+
+def test_options_beside_an_instance_are_refused():
+    """It is made already; they would be ignored."""
+    with pytest.raises((TypeError, ValueError), match="case_sensitive"):
+        resolve_matcher(ExactTextMatcher(), case_sensitive=False)
+
+
+@pytest.mark.parametrize(
+    ("came", "meant"), [("rougel", "rougeL"), ("Text", "text"), ("contain", "contains")]
+)
+def test_an_unknown_name_is_refused_with_the_nearest(came, meant):
+    """The message lists every name."""
+    listed = ", ".join(map(repr, MATCHER_NAMES))
+    with pytest.raises(
+        ValueError,
+        match=rf"^matcher must be one of {listed}, got '{came}'; did you mean '{meant}'\?$",
+    ):
+        resolve_matcher(came)
+
+
+@pytest.mark.parametrize("came", ["", "bm25"])
+def test_a_name_like_no_other_is_refused_without_a_guess(came):
+    """The list is all there is to say."""
+    with pytest.raises(ValueError, match=rf"^matcher must be one of .*, got '{came}'\.$"):
+        resolve_matcher(came)
+
+
+@pytest.mark.parametrize("came", [None, 5, ["text"], lambda actual, predicted: True])
+def test_something_else_is_refused(came):
+    """The message says what is accepted and shows what came."""
+    with pytest.raises(
+        TypeError, match=r"^matcher must be a name \(text, .*\) or an instance of a"
+    ):
+        resolve_matcher(came)
+
+
+def test_a_class_is_refused_with_a_hint():
+    """The usual mistake."""
+    with pytest.raises(TypeError, match="IdMatcher'>; did you forget to call it"):
+        resolve_matcher(IdMatcher)

@@ -1,0 +1,775 @@
+"""Comparisons against scipy, against enumeration written out here, and at the edges."""
+
+import dataclasses
+import itertools
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from krag_eval import (
+    Conventions,
+    EvaluationResult,
+    KragEvalWarning,
+    Metric,
+    OfflineRetrievalEvaluator,
+)
+from krag_eval.comparison import Comparison, Difference, compare, holm
+
+few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
+nothing_matched = pytest.mark.filterwarnings("ignore:The matcher .* matched nothing")
+
+COLUMNS = [
+    *("a", "b", "metric", "value_a", "value_b", "difference", "ci_low", "ci_high"),
+    *("p_permutation", "p_t", "p_holm", "effect_size", "wins", "ties", "losses"),
+]
+
+
+def result_of(
+    ranks: list[list[int]], n_items: int | list[int] = 1, k: object = 10, **options: object
+) -> EvaluationResult:
+    """Make the result of queries whose first items are retrieved at the given ranks, of ten."""
+    sizes = [n_items] * len(ranks) if isinstance(n_items, int) else n_items
+    actual = [[f"item {i}" for i in range(n)] for n in sizes]
+    predicted = []
+    for found in ranks:
+        documents = [f"junk {rank}" for rank in range(1, 11)]
+        for i, rank in enumerate(found):
+            documents[rank - 1] = f"item {i}"
+        predicted.append(documents)
+    return OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(k=k)
+
+
+def random_results(seed: int, n_queries: int, n_systems: int = 2, **options: object):
+    """Make results of systems that retrieve at random, over the same queries."""
+    rng = np.random.default_rng(seed)
+    n_items = rng.choice([1, 2, 4], n_queries).tolist()
+    return {
+        f"system {number}": result_of(
+            [
+                rng.choice(np.arange(1, 11), rng.integers(0, n + 1), replace=False).tolist()
+                for n in n_items
+            ],
+            n_items,
+            **options,
+        )
+        for number in range(n_systems)
+    }
+
+
+def only(comparison: Comparison) -> Difference:
+    (difference,) = comparison.differences
+    return difference
+
+
+def test_table_has_a_row_per_pair_and_metric():
+    """Pairs come in the order given, metrics within them, and the columns are the promised ones."""
+    results = random_results(1, 40, n_systems=3, k=(5, 10))
+    comparison = compare(results, ["mrr@10", "micro_recall@5"], n_resamples=100)
+    table = comparison.table
+    assert list(table.columns) == COLUMNS
+    assert table[["a", "b", "metric"]].to_numpy().tolist() == [
+        [f"system {a}", f"system {b}", metric]
+        for a, b in [(0, 1), (0, 2), (1, 2)]
+        for metric in ("mrr@10", "micro_recall@5")
+    ]
+    assert comparison.names == ["system 0", "system 1", "system 2"]
+    assert comparison.metrics == ["mrr@10", "micro_recall@5"]
+
+
+def test_values_and_difference_are_those_of_the_results():
+    """The difference is the second average minus the first, each as its result prints it."""
+    results = random_results(2, 40, k=(3, None))
+    metrics = [name for name in results["system 0"].to_dict() if name != "mean_rank@3"]
+    for row in compare(results, metrics, n_resamples=100).differences:
+        assert row.value_a == results["system 0"].to_dict()[row.metric]
+        assert row.value_b == results["system 1"].to_dict()[row.metric]
+        assert row.difference == row.value_b - row.value_a
+
+
+# Intervals.
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_agree_with_scipy(level):
+    """The interval is scipy's paired percentile bootstrap with the same seed, micro or macro."""
+    results = random_results(3, 80)
+    a, b = (result.tables[10] for result in results.values())
+
+    def by_scipy(statistic, *columns):
+        interval = stats.bootstrap(
+            columns,
+            statistic,
+            paired=True,
+            n_resamples=2_000,
+            confidence_level=level,
+            method="percentile",
+            rng=np.random.default_rng(7),
+        ).confidence_interval
+        return pytest.approx([interval.low, interval.high], rel=1e-9)
+
+    def micro(x, y, n, axis=-1):
+        return (y.sum(axis=axis) - x.sum(axis=axis)) / n.sum(axis=axis)
+
+    def mean_rank(x, y, axis=-1):
+        return np.nanmean(y, axis=axis) - np.nanmean(x, axis=axis)
+
+    metrics = ["ndcg@10", "micro_recall@10", "mean_rank@10"]
+    rows = compare(results, metrics, level=level, n_resamples=2_000, seed=7).differences
+    ndcg, recall, rank = ([row.ci_low, row.ci_high] for row in rows)
+    assert ndcg == by_scipy(lambda d, axis=-1: d.mean(axis=axis), b["ndcg"] - a["ndcg"])
+    assert recall == by_scipy(micro, a["covered"], b["covered"], a["ground_truth"])
+    assert rank == by_scipy(mean_rank, a["rank"], b["rank"])
+
+
+# The permutation test.
+
+
+@few_queries
+@pytest.mark.parametrize("seed", range(4))
+def test_permutation_of_means_agrees_with_enumeration(seed):
+    """On twelve queries p is the share of all sign flips, here and in scipy, at least as large."""
+    results = random_results(seed, 12)
+    a, b = (result.tables[10]["average_precision"] for result in results.values())
+    flips = np.array(list(itertools.product([1, -1], repeat=12)))
+    sums = np.abs(flips @ (b - a))
+    expected = np.mean(sums >= abs((b - a).sum()) - 1e-9)
+    p = only(compare(results, "map@10", n_resamples=100)).p_permutation
+    assert p == pytest.approx(expected, rel=1e-12)
+    by_scipy = stats.permutation_test(
+        (a, b),
+        lambda x, y: np.mean(y - x),
+        permutation_type="samples",
+        vectorized=False,
+        n_resamples=np.inf,
+    )
+    assert p == pytest.approx(by_scipy.pvalue, rel=1e-12)
+
+
+@few_queries
+@pytest.mark.parametrize("metric", ["micro_f1", "micro_precision", "macro_f1", "mean_rank"])
+def test_permutation_of_other_averages_agrees_with_enumeration(metric):
+    """Averages that are not means are formed anew from the swapped outcomes of each query."""
+    first = [[1], [2], [3, 1], [9], [5], [6, 2], [4]]
+    second = [[2], [1], [2, 5], [4], [5], [7], []]
+    results = {"a": result_of(first, 2, k=6), "b": result_of(second, 2, k=6)}
+
+    def difference(pairs):
+        ones, others = (result_of(ranks, 2, k=6) for ranks in map(list, zip(*pairs, strict=True)))
+        return abs(others.averages()[metric] - ones.averages()[metric])
+
+    pairs = list(zip(first, second, strict=True))
+    observed = difference(pairs)
+    differences = [
+        difference([pair[::way] for pair, way in zip(pairs, ways, strict=True)])
+        for ways in itertools.product([1, -1], repeat=len(pairs))
+    ]
+    expected = np.mean(np.array(differences) >= observed - 1e-9)
+    assert only(compare(results, f"{metric}@6")).p_permutation == pytest.approx(expected)
+
+
+@few_queries
+def test_permutation_by_hand():
+    """Three wins of the same size and nothing else: two of the eight flips are as extreme."""
+    results = {"a": result_of([[2]] * 3 + [[1]] * 4), "b": result_of([[1]] * 7)}
+    row = only(compare(results, "mrr@10"))
+    assert row.p_permutation == 2 / 8
+    assert (row.wins, row.ties, row.losses) == (3, 4, 0)
+
+
+@few_queries
+def test_random_swaps_agree_with_enumeration():
+    """With sixteen differing queries, random swaps come near the share of all 65,536."""
+    results = random_results(8, 20)
+    a, b = (result.tables[10]["ndcg"] for result in results.values())
+    changed = (b - a)[np.abs(b - a) > 1e-12]
+    assert 14 < len(changed) <= 20
+    flips = 1 - 2 * ((np.arange(2 ** len(changed))[:, np.newaxis] >> np.arange(len(changed))) & 1)
+    exact = np.mean(np.abs(flips @ changed) >= abs(changed.sum()) - 1e-9)
+    p = only(compare(results, "ndcg@10", n_resamples=40_000)).p_permutation
+    # Four standard errors of a share estimated from 40,000.
+    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 40_000))
+
+
+def test_random_swaps_never_give_zero():
+    """However clear the difference, p is at least 1 / (swaps + 1) (Phipson and Smyth 2010)."""
+    results = {"a": result_of([[9]] * 60), "b": result_of([[1]] * 60)}
+    row = only(compare(results, "mrr@10", n_resamples=999))
+    assert row.p_permutation == 1 / 1000
+
+
+@few_queries
+def test_a_swap_that_leaves_a_side_undefined_counts_as_extreme():
+    """Of the four ways to swap two queries, two give one side all that was found."""
+    results = {"a": result_of([[1], []]), "b": result_of([[], [4]])}
+    row = only(compare(results, "mean_rank@10"))
+    assert row.difference == 3
+    assert row.p_permutation == 1
+    assert math.isfinite(row.ci_low)
+    assert math.isfinite(row.ci_high)
+
+
+# The t-test and the effect size.
+
+
+def test_t_test_and_effect_size_agree_with_scipy_and_the_formula():
+    """The t-test is scipy's, the effect size the mean of the differences over their spread."""
+    results = random_results(5, 50)
+    a, b = (result.tables[10]["ndcg"] for result in results.values())
+    row = only(compare(results))
+    assert row.p_t == stats.ttest_rel(b, a).pvalue
+    # d_z = t / sqrt(n) (Lakens 2013).
+    assert row.effect_size == pytest.approx(stats.ttest_rel(b, a).statistic / math.sqrt(50))
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_mean"),
+    [
+        ("micro_recall@10", False),
+        ("micro_precision@10", False),
+        ("micro_f1@10", False),
+        ("macro_f1@10", False),
+        ("mean_rank@10", False),
+        ("macro_recall@10", True),
+        ("found_rate@10", True),
+        ("hit_rate@10", True),
+    ],
+)
+def test_t_test_needs_a_mean_over_all_queries(metric, is_mean):
+    """Elsewhere p_t and the effect size are NaN, and the permutation test is not."""
+    row = only(compare(random_results(6, 50), metric))
+    assert math.isnan(row.p_t) is not is_mean
+    assert math.isnan(row.effect_size) is not is_mean
+    assert 0 < row.p_permutation <= 1
+
+
+def test_macro_f1_may_be_a_mean():
+    """Under mean_of_f1 macro F1 is a mean over queries, and so is the mean rank if all is found."""
+    conventions = Conventions(macro_f1="mean_of_f1")
+    results = random_results(6, 50, conventions=conventions)
+    a, b = (result.tables[10]["f1"] for result in results.values())
+    assert only(compare(results, "macro_f1@10")).p_t == stats.ttest_rel(b, a).pvalue
+    found = {"a": result_of([[1], [2], [3]] * 10), "b": result_of([[3], [9], [3]] * 10)}
+    p = stats.ttest_rel([3, 9, 3] * 10, [1, 2, 3] * 10).pvalue
+    assert only(compare(found, "mean_rank@10")).p_t == p
+
+
+def test_identical_results_differ_in_nothing():
+    """Nothing differs: p is 1 in every test, and the interval is 0 to 0."""
+    (result,) = random_results(7, 40, n_systems=1).values()
+    row = only(compare({"a": result, "b": result}))
+    assert (row.difference, row.ci_low, row.ci_high, row.effect_size) == (0, 0, 0, 0)
+    assert (row.p_permutation, row.p_t, row.p_holm) == (1, 1, 1)
+    assert (row.wins, row.ties, row.losses) == (0, 40, 0)
+    assert row.better is None
+    assert not row.is_shown()
+
+
+def test_constant_differences_have_no_t_test():
+    """All queries differ alike: the effect is infinite, and the t-test has nothing to go by."""
+    better = {"a": result_of([[5]] * 30), "b": result_of([[2]] * 30)}
+    row = only(compare(better, "mrr@10"))
+    assert row.effect_size == math.inf
+    assert math.isnan(row.p_t)
+    assert (row.ci_low, row.ci_high) == pytest.approx((0.3, 0.3))
+    worse = dict(reversed(better.items()))
+    assert only(compare(worse, "mrr@10")).effect_size == -math.inf
+
+
+@few_queries
+def test_one_query_allows_no_conclusion():
+    """With one query the t-test is undefined and the permutation test says 1."""
+    row = only(compare({"a": result_of([[2]]), "b": result_of([[1]])}, "mrr@10"))
+    assert math.isnan(row.p_t)
+    assert row.p_permutation == 1
+    assert (row.wins, row.ties, row.losses) == (1, 0, 0)
+
+
+def test_t_test_never_gives_zero():
+    """A p too small for a float is given as the smallest one."""
+    ranks = [[1]] * 3999 + [[2]]
+    results = {"a": result_of([[10]] * 4000), "b": result_of(ranks)}
+    row = only(compare(results, "mrr@10", n_resamples=100))
+    assert row.p_t == sys.float_info.min
+
+
+# Holm.
+
+
+def test_holm_by_hand():
+    """0.005 × 4; 0.01 × 3; 0.03 × 2; 0.04 × 1 is pulled up to the one before (R: p.adjust)."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [([], []), ([0.7, 0.6], [1.0, 1.0]), ([0.02, math.nan], [0.02, math.nan])],
+)
+def test_holm_at_the_edges(given, expected):
+    """Nothing stays nothing, nothing exceeds 1, and what is undefined is no comparison."""
+    assert holm(given) == pytest.approx(expected, nan_ok=True)
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=12))
+def test_holm_keeps_the_order_and_lies_between_none_and_bonferroni(p_values):
+    """Corrected p-values are no smaller than they were, and no larger than Bonferroni's."""
+    corrected = holm(p_values)
+    for p, q in zip(p_values, corrected, strict=True):
+        assert p <= q <= min(1, p * len(p_values))
+    order = np.argsort(p_values)
+    assert (np.diff(np.array(corrected)[order]) >= 0).all()
+
+
+def test_holm_spans_pairs_and_metrics():
+    """Three pairs and two metrics are six comparisons."""
+    comparison = compare(random_results(9, 40, n_systems=3), ["map@10", "mrr@10"], n_resamples=200)
+    permutation = [row.p_permutation for row in comparison.differences]
+    assert [row.p_holm for row in comparison.differences] == holm(permutation)
+    smallest = int(np.argmin(permutation))
+    assert comparison.differences[smallest].p_holm == min(1, 6 * permutation[smallest])
+
+
+# Whichever way round.
+
+
+@few_queries
+@nothing_matched
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([[], [1], [2], [4], [1, 2], [9, 3]])] * 2),
+        min_size=1,
+        max_size=24,
+    ),
+    st.sampled_from(["ndcg@10", "micro_f1@10", "macro_f1@10", "found_rate@10", "hit_rate@10"]),
+)
+def test_swapping_the_systems_mirrors_the_row(pairs, metric):
+    """From b to a, every sign turns, wins and losses change places, and p stays."""
+    a, b = (result_of(list(ranks), 2) for ranks in zip(*pairs, strict=True))
+    row = only(compare({"a": a, "b": b}, metric, n_resamples=100))
+    mirrored = only(compare({"b": b, "a": a}, metric, n_resamples=100))
+    assert mirrored.difference == -row.difference
+    assert (-mirrored.ci_high, -mirrored.ci_low) == pytest.approx((row.ci_low, row.ci_high))
+    assert mirrored.p_permutation == row.p_permutation
+    assert mirrored.p_t == pytest.approx(row.p_t, nan_ok=True)
+    assert mirrored.effect_size == pytest.approx(-row.effect_size, nan_ok=True)
+    assert (mirrored.wins, mirrored.ties, mirrored.losses) == (row.losses, row.ties, row.wins)
+    assert row.wins + row.ties + row.losses == len(pairs)
+    assert 0 < row.p_permutation <= row.p_holm <= 1
+
+
+def test_lower_ranks_are_better():
+    """On mean_rank a win is a lower rank, and found beats not found."""
+    results = {
+        "a": result_of([[3]] * 30 + [[1], [], [], [2]]),
+        "b": result_of([[2]] * 30 + [[2], [9], [], []]),
+    }
+    row = only(compare(results, "mean_rank@10"))
+    # (30 × 2 + 2 + 9) / 32 against (30 × 3 + 1 + 2) / 32.
+    assert row.difference == pytest.approx(71 / 32 - 93 / 32)
+    assert (row.wins, row.ties, row.losses) == (31, 1, 2)
+    assert row.better == "b"
+    assert (
+        "b is better than a on mean_rank@10 by 0.688 (2.219 against 2.906;"
+        in compare(results, "mean_rank@10").summary()
+    )
+
+
+@nothing_matched
+def test_undefined_averages_are_not_compared():
+    """Nothing found by b: its mean rank is undefined, the row says so, and Holm skips it."""
+    results = {"a": result_of([[1], [2]] * 20), "b": result_of([[], []] * 20)}
+    comparison = compare(results, ["mean_rank@10", "found_rate@10"])
+    rank, found = comparison.differences
+    assert all(
+        math.isnan(value)
+        for value in (rank.difference, rank.ci_low, rank.p_permutation, rank.p_t, rank.p_holm)
+    )
+    assert (rank.wins, rank.ties, rank.losses) == (0, 0, 40)
+    assert rank.better is None
+    assert found.p_holm == found.p_permutation
+    assert comparison.summary().startswith(
+        "a and b cannot be compared on mean_rank@10: it is undefined for b.\n"
+    )
+    assert "–" in repr(comparison)
+
+
+def test_partly_undefined_metrics_of_ones_own():
+    """Where a metric of one's own is undefined for either system, the query is a tie."""
+    metric = Metric(
+        "depth",
+        lambda relevance, k, _: (
+            np.where(relevance.covered_within(k) > 0, 1.0, np.nan) * relevance.relevant_within(k)
+        ),
+        "mean_depth",
+    )
+
+    def result(ranks):
+        actual = [["x", "y"]] * len(ranks)
+        predicted = [["x", "y", "?"][:n] if n else ["?"] for n in ranks]
+        return OfflineRetrievalEvaluator(actual, predicted).evaluate(k=5, metrics=[metric])
+
+    results = {"a": result([0, 1, 1, 2] * 10), "b": result([1, 2, 0, 2] * 10)}
+    row = only(compare(results, "mean_depth@5"))
+    assert (row.value_a, row.value_b) == (pytest.approx(4 / 3), pytest.approx(5 / 3))
+    assert (row.wins, row.ties, row.losses) == (10, 30, 0)
+    assert math.isnan(row.p_t)
+    assert row.ci_low <= row.difference <= row.ci_high
+
+
+def test_seeds():
+    """The same seed gives the same digits; another one does not."""
+    results = random_results(10, 40)
+    assert compare(results, seed=3).table.equals(compare(results, seed=3).table)
+    assert not compare(results, seed=3).table.equals(compare(results, seed=4).table)
+
+
+# What cannot be compared.
+
+
+def refused(match: str, first: EvaluationResult, second: EvaluationResult) -> None:
+    with pytest.raises(ValueError, match=match) as caught:
+        compare({"one": first, "two": second})
+    assert "'one' and 'two' cannot be compared, because they differ in" in str(caught.value)
+
+
+RANKS = [[1], [2], [], [4]] * 10
+
+
+@pytest.mark.filterwarnings("ignore:grade_key")
+@pytest.mark.parametrize(
+    ("first", "second", "match"),
+    [
+        ({"matcher": "text"}, {"matcher": "contains"}, "matcher: text vs contains"),
+        ({}, {"matching_criteria": "partial"}, "criteria: all vs partial"),
+        ({}, {"conventions": "trec"}, "conventions: default vs precision_at=k,"),
+        ({}, {"no_ground_truth": "zero"}, "no_ground_truth: error vs zero"),
+        ({}, {"grade_key": "grade"}, "grades: - vs grade"),
+        ({"k": (1, 10)}, {"k": (10, 5)}, r"k: 1,10 vs 10,5\."),
+    ],
+)
+def test_differing_settings_are_refused(first, second, match):
+    """Results made differently are refused, naming the setting and both values."""
+    refused(match, result_of(RANKS, **first), result_of(RANKS, **second))
+
+
+def test_differing_thresholds_are_refused():
+    """The threshold is part of what a number means."""
+    settings_ = {**result_of(RANKS).settings, "threshold": "0.8"}
+    other = dataclasses.replace(result_of(RANKS), settings=settings_)
+    refused("threshold: - vs 0.8", result_of(RANKS), other)
+
+
+def test_everything_that_differs_is_named():
+    """One refusal names all that differs."""
+    other = result_of(RANKS[1:], matcher="contains", k=5)
+    refused(r"matcher: text vs contains; queries: 40 vs 39; k: 10 vs 5\.", result_of(RANKS), other)
+
+
+def test_differing_queries_are_refused():
+    """Other queries, or the same in another order, are no pairs."""
+    labels = [f"q{i}" for i in range(40)]
+    first = result_of(RANKS, queries=labels)
+    refused(
+        r"queries: 'q3' vs 'other' \(position 3, and 1 more\)",
+        first,
+        result_of(RANKS, queries=[*labels[:3], "other", "another", *labels[5:]]),
+    )
+    refused(
+        r"order of the queries: 'q0' vs 'q39' \(position 0, and 39 more\)",
+        first,
+        result_of(RANKS, queries=labels[::-1]),
+    )
+    fewer = dataclasses.replace(result_of(RANKS[1:]), settings=first.settings)
+    refused(r"queries: 40 vs 39", first, fewer)
+
+
+def test_differing_ground_truth_is_refused():
+    """The same labels with other ground truth are other queries, as far as can be seen."""
+    refused(
+        r"number of ground-truth items: 1 vs 2 \(query 3\)",
+        result_of(RANKS),
+        result_of(RANKS, [1, 1, 1, 2] + [1] * 36),
+    )
+
+
+def test_differing_counted_queries_are_refused():
+    """A query left out of one result only has no pair."""
+    first = result_of(RANKS)
+    counted = first.counted.copy()
+    counted[5] = False
+    refused(
+        r"counted in the averages: True vs False \(query 5\)",
+        first,
+        dataclasses.replace(first, counted=counted),
+    )
+
+
+def test_what_may_differ():
+    """Which averages are shown, and the order of the cutoffs, make no difference."""
+    first = result_of(RANKS, k=(1, 10), averaging_method="macro")
+    second = result_of(RANKS, k=(10, 1))
+    assert only(compare({"a": first, "b": second}, "macro_recall@10")).difference == 0
+
+
+def test_versions_warn():
+    """Results of two versions are compared, with a word on where to look."""
+    first = result_of(RANKS)
+    other = dataclasses.replace(first, settings={**first.settings, "krag_eval": "9.9"})
+    with pytest.warns(KragEvalWarning, match=r"different versions .*'b': 9\.9") as caught:
+        compare({"a": first, "b": other})
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("n_queries", "word"), [(1, "1 query"), (29, "29 queries")])
+def test_few_queries_warn(n_queries, word):
+    """Few queries are said to be few, where the user called."""
+    result = result_of([[1]] * n_queries)
+    with pytest.warns(KragEvalWarning, match=f"rest on {word}") as caught:
+        compare({"a": result, "b": result})
+    assert caught[0].filename == __file__
+
+
+def test_uncounted_queries_change_nothing():
+    """Queries without ground truth that are left out are in no test and in no list."""
+    kept = {"a": result_of([[1], [3]] * 20, 2), "b": result_of([[2], [9, 1]] * 20, 2)}
+    options = {"n_items": [0] + [2] * 40, "no_ground_truth": "skip"}
+    padded = {
+        "a": result_of([[], *([[1], [3]] * 20)], **options),
+        "b": result_of([[], *([[2], [9, 1]] * 20)], **options),
+    }
+    assert compare(padded).table.equals(compare(kept).table)
+    changed = compare(padded).changed(n=None)
+    assert changed.index.tolist() == (compare(kept).changed(n=None).index + 1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("results", "error", "match"),
+    [
+        ([1, 2], TypeError, "results must map names to results, .* got list"),
+        ({"a": 1, "b": 2}, TypeError, "'a' must be an EvaluationResult, got int"),
+        ({1: result_of(RANKS)}, TypeError, "a name must be a string, got 1"),
+        ({}, ValueError, "at least two results to compare, got 0"),
+        ({"a": result_of(RANKS)}, ValueError, "at least two results to compare, got 1"),
+    ],
+)
+def test_results_are_checked(results, error, match):
+    """What is not a mapping of names to results is refused in words."""
+    with pytest.raises(error, match=match):
+        compare(results)
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "match"),
+    [
+        ("ndcg", ValueError, "metric must be spelled with its cutoff, .* got 'ndcg'"),
+        ("@10", ValueError, "an average of 'a' must be one of 'hit_rate', .* got ''"),
+        ("nDCG@10", ValueError, "got 'nDCG'; did you mean 'ndcg'"),
+        ("ndcg@5", ValueError, "'ndcg@5' needs the cutoff 5, and 'a' was evaluated at 10; name it"),
+        ("ndcg@all", ValueError, "needs the cutoff all, and 'a' was evaluated at 10"),
+        ("ndcg@x", ValueError, "k must be a whole number"),
+        ([], ValueError, "metric must name at least one metric, got none"),
+        (["ndcg@10", "ndcg@010"], ValueError, "metric must not name a metric twice, got 'ndcg@10'"),
+        ([3], ValueError, "metric must be spelled with its cutoff, .* got 3"),
+        (3, TypeError, "metric must be a string such as 'ndcg@10', or several, got 3"),
+    ],
+)
+def test_metrics_are_checked(metric, error, match):
+    """A metric is spelled with its cutoff, exists, was evaluated, and comes once."""
+    result = result_of(RANKS)
+    with pytest.raises(error, match=match):
+        compare({"a": result, "b": result}, metric)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"level": 95}, "level must be between 0 and 1"),
+        ({"n_resamples": 10}, "n_resamples must be a whole number of at least 100"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
+)
+def test_sampling_is_checked(options, match):
+    """The same arguments are refused as for the intervals of one result."""
+    result = result_of(RANKS)
+    with pytest.raises(ValueError, match=match):
+        compare({"a": result, "b": result}, **options)
+
+
+def test_no_counted_query_is_refused():
+    """Results in which no query counts hold nothing to compare."""
+    result = result_of(RANKS)
+    result = dataclasses.replace(result, counted=np.zeros(40, np.bool_))
+    with pytest.raises(ValueError, match="no query counts"):
+        compare({"a": result, "b": result})
+
+
+# The queries that changed.
+
+
+def test_changed_queries_come_largest_first():
+    """Both signs, largest change first, equal changes in the order of the queries."""
+    labels = [f"q{i}" for i in range(30)]
+    a = result_of([[1], [2], [4], [], [1]] + [[1]] * 25, queries=labels)
+    b = result_of([[2], [2], [1], [1], [2]] + [[1]] * 25, queries=labels)
+    changed = compare({"a": a, "b": b}, "mrr@10").changed()
+    assert changed.index.name == "query"
+    assert changed.reset_index().to_numpy().tolist() == [
+        ["q3", 0.0, 1.0, 1.0],
+        ["q2", 0.25, 1.0, 0.75],
+        ["q0", 1.0, 0.5, -0.5],
+        ["q4", 1.0, 0.5, -0.5],
+    ]
+    comparison = compare({"a": a, "b": b}, ["mrr@10", "map@10"])
+    turned = comparison.changed("mrr@10", "b", "a", n=1)
+    assert turned.reset_index().to_numpy().tolist() == [["q3", 1.0, 0.0, -1.0]]
+
+
+def test_changed_ranks():
+    """A query found by one system alone changed without bound, and its missing rank is NaN."""
+    a, b = result_of([[1], [], [2], []] + [[1]] * 26), result_of([[9], [3], [], []] + [[1]] * 26)
+    changed = compare({"a": a, "b": b}, "mean_rank@10").changed()
+    assert changed.index.tolist() == [1, 2, 0]
+    assert changed["difference"].tolist() == [-math.inf, math.inf, 8.0]
+    assert changed["value_a"].isna().tolist() == [True, False, False]
+    assert changed["value_b"].isna().tolist() == [False, True, False]
+
+
+def test_nothing_changed():
+    """Results alike have no queries that changed."""
+    result = result_of(RANKS)
+    assert compare({"a": result, "b": result}).changed().empty
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"metric": "map@10"}, "metric must be one of 'ndcg@10', 'mrr@10', got 'map@10'"),
+        ({}, "metric must be one of 'ndcg@10', 'mrr@10', got None"),
+        ({"metric": "mrr@10"}, "a must be one of 'x', 'y', 'z', got None"),
+        ({"metric": "mrr@10", "a": "x"}, "b must be one of 'x', 'y', 'z', got None"),
+        ({"metric": "mrr@10", "a": "x", "b": "w"}, "b must be one of 'x', 'y', 'z', got 'w'"),
+        ({"metric": "mrr@10", "a": "x", "b": "x"}, "two different systems, got 'x' twice"),
+        ({"metric": "mrr@10", "n": 0}, "n must be a whole number of at least 1, or None"),
+    ],
+)
+def test_changed_is_checked(arguments, match):
+    """With several metrics or systems, it must be said which."""
+    result = result_of(RANKS)
+    comparison = compare(dict.fromkeys("xyz", result), ["ndcg@10", "mrr@10"], n_resamples=100)
+    with pytest.raises(ValueError, match=match):
+        comparison.changed(**arguments)
+
+
+# What people read.
+
+
+def clear_and_unclear() -> Comparison:
+    """Compare on one metric that clearly differs and one that hardly does."""
+    a = result_of([[1]] * 20 + [[5]] * 30 + [[]] * 10, k=(1, 10))
+    b = result_of([[1]] * 45 + [[5]] * 6 + [[]] * 9, k=(1, 10))
+    return compare({"bm25": a, "dense": b}, ["mrr@10", "found_rate@10"])
+
+
+def test_summary_says_which_is_better_and_how_surely():
+    """A shown difference names the better system first; one not shown is not called a tie."""
+    shown, not_shown = clear_and_unclear().summary().split("\n")
+    # (45 + 6/5) / 60 = 0.770 against (20 + 30/5) / 60 = 0.433; 51/60 against 50/60.
+    assert shown.startswith("dense is better than bm25 on mrr@10 by 0.337 (0.770 against 0.433; ")
+    assert shown.endswith("; p < 0.001 after Holm).")
+    assert not_shown.startswith(
+        "No difference shown between bm25 and dense on found_rate@10: dense minus bm25 is 0.017 "
+        "(0.850 against 0.833; 95 % interval 0.000 to 0.050; p = 1.000 after Holm)."
+    )
+
+
+def test_summary_turns_round_for_the_first_system():
+    """Where the first system is better, the difference and its bounds are told as positive."""
+    a, b = result_of([[1]] * 40), result_of([[1]] * 20 + [[2]] * 20)
+    sentence = compare({"a": a, "b": b}, "mrr@10", level=0.9).summary()
+    assert sentence.startswith("a is better than b on mrr@10 by 0.250 (1.000 against 0.750; 90 % ")
+    low, _, high = sentence.split("interval ")[1].split(";")[0].split()
+    assert 0 < float(low) < 0.25 < float(high)
+
+
+def test_small_numbers_do_not_read_as_zero():
+    """A difference far below three decimals is still told."""
+    row = Difference(
+        *("a", "b", "mrr@10", 0.5, 0.50004, 0.00004, 0.00001, 0.00007),
+        *(0.0001, 0.0001, 0.0002, 0.1, 5, 6, 1),
+    )
+    comparison = dataclasses.replace(clear_and_unclear(), differences=(row,))
+    assert "by 4e-05 (0.500 against 0.500; 95 % interval 1e-05 to 7e-05;" in comparison.summary()
+
+
+def test_shown_takes_both_the_test_and_the_interval():
+    """Either alone does not show a difference."""
+    row = only(compare({"a": result_of([[2]] * 40), "b": result_of([[1]] * 40)}, "mrr@10"))
+    assert row.is_shown()
+    assert not row.is_shown(level=0.99999)
+    assert not dataclasses.replace(row, ci_low=-0.1).is_shown()
+    assert not dataclasses.replace(row, p_holm=0.06).is_shown()
+    assert dataclasses.replace(row, p_holm=0.06).is_shown(level=0.9)
+
+
+def hostile() -> Comparison:
+    first = result_of([[2], [3]] * 20)
+    second = result_of([[1], [3]] * 20)
+    return compare({"a|b_c $x$ <script>": first, "50% _d_ & {e}\n#": second}, "mrr@10")
+
+
+def test_markdown_is_a_table_whatever_the_names():
+    """Names cannot add columns, lines or markup."""
+    header, rule, row, end = hostile().to_markdown().split("\n")
+    assert header.startswith("| a | b | metric | value a | value b | b − a | 95 % interval | p |")
+    assert rule.startswith("| --- | --- | --- | ---: |")
+    assert header.count("|") == rule.count("|") == row.count("|") - row.count(r"\|")
+    assert row.startswith(r"| a\|b_c \$x\$ \<script\> | 50% \_d\_ \& {e} # | mrr@10 | 0.4167 |")
+    assert end == ""
+
+
+def test_latex_escapes_what_is_special():
+    """The tabular has one cell per column, and no special character unescaped."""
+    lines = hostile().to_latex().split("\n")
+    assert lines[0] == r"\begin{tabular}{lllrrrrrrrrr}"
+    assert lines[1::2][:2] == [r"\toprule", r"\midrule"]
+    assert lines[4].startswith(
+        r"a\textbar{}b\_c \$x\$ \textless{}script\textgreater{} & 50\% \_d\_ \& \{e\} \# & mrr@10 &"
+    )
+    assert lines[4].replace(r"\&", "").count("&") == 11
+    assert lines[5:] == [r"\bottomrule", r"\end{tabular}", ""]
+    assert "b $-$ a & 95 \\% interval" in lines[2]
+
+
+def test_html_holds_no_markup_of_a_name():
+    """In a notebook a name is text."""
+    page = hostile()._repr_html_()
+    assert "<script>" not in page
+    assert page.count("a|b_c $x$ &lt;script&gt;") == 2
+    assert page.count("<tr>") == 2
+
+
+def test_repr_reads_as_a_table():
+    """At the prompt there are aligned columns, the sentences, and what the numbers depend on."""
+    lines = repr(clear_and_unclear()).split("\n")
+    assert lines[0] == "Comparison over 60 queries"
+    assert lines[1].split()[:5] == ["a", "b", "metric", "value", "a"]
+    assert len({len(line) for line in lines[1:4]}) == 1
+    assert lines[4].startswith("dense is better")
+    assert lines[-1].startswith("matcher=text |")
+    assert lines[-1].endswith("| n_resamples=10000 | seed=0")
+    assert "Comparison over 40 queries" in repr(hostile())
+
+
+def test_plot_is_left_to_plotting(monkeypatch):
+    """The comparison hands itself and the axes on, and returns what was drawn on."""
+    plotting = types.ModuleType("krag_eval.plotting")
+    plotting.comparison_forest = lambda comparison, ax: (comparison, ax)
+    monkeypatch.setitem(sys.modules, "krag_eval.plotting", plotting)
+    comparison = clear_and_unclear()
+    assert comparison.plot(ax="axes") == (comparison, "axes")

@@ -1,0 +1,392 @@
+"""Intervals against scipy.stats.bootstrap, against enumeration by hand, and at the edges."""
+
+import dataclasses
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from krag_eval import (
+    AveragingMethod,
+    Conventions,
+    EvaluationResult,
+    KragEvalWarning,
+    Metric,
+    OfflineRetrievalEvaluator,
+    uncertainty,
+)
+from krag_eval.uncertainty import QuerySums, averages_of, confidence_intervals
+
+few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
+no_width = pytest.mark.filterwarnings("ignore:All queries have the same value")
+
+
+def evaluator(
+    n_items: list[int], ranks: list[list[int]], **options: object
+) -> OfflineRetrievalEvaluator:
+    """Make an evaluator of queries with so many items, the first of them at the given ranks."""
+    actual = [[f"item {i}" for i in range(n)] for n in n_items]
+    predicted = []
+    for found in ranks:
+        documents = [f"junk {rank}" for rank in range(1, 11)]
+        for i, rank in enumerate(found):
+            documents[rank - 1] = f"item {i}"
+        predicted.append(documents)
+    return OfflineRetrievalEvaluator(actual, predicted, **options)
+
+
+def random_result(
+    seed: int, n_queries: int = 150, k: object = (1, 3, 5), **options: object
+) -> EvaluationResult:
+    rng = np.random.default_rng(seed)
+    # Powers of two divide without rounding, so that equal sums are equal in scipy as well.
+    n_items = rng.choice([1, 2, 4], n_queries).tolist()
+    ranks = [
+        rng.choice(np.arange(1, 11), rng.integers(0, n + 1), replace=False).tolist()
+        for n in n_items
+    ]
+    return evaluator(n_items, ranks, **options).evaluate(k=k)
+
+
+def by_scipy(statistic, *columns, method="BCa", level=0.95, seed=0, n_resamples=2_000):
+    """Return the interval that scipy makes from the same draws."""
+    interval = stats.bootstrap(
+        columns,
+        statistic,
+        paired=len(columns) > 1,
+        vectorized=True,
+        n_resamples=n_resamples,
+        confidence_level=level,
+        method=method,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return pytest.approx([interval.low, interval.high], rel=1e-9)
+
+
+def mean(values, axis=-1):
+    return np.mean(values, axis=axis)
+
+
+def ratio(top, bottom, axis=-1):
+    return np.sum(top, axis=axis) / np.sum(bottom, axis=axis)
+
+
+def harmonic(p, r):
+    return 2 * p * r / (p + r)
+
+
+@pytest.mark.parametrize("method", ["BCa", "percentile"])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_means_agree_with_scipy(method, level):
+    """A macro average has the interval of scipy.stats.bootstrap with the same seed."""
+    result = random_result(1)
+    table = confidence_intervals(result, level, n_resamples=2_000, seed=5, method=method)
+    for k in (3, 5):
+        for column, key in (("recall", "macro_recall"), ("hit_rate", "hit_rate")):
+            assert table.loc[f"{key}@{k}", ["low", "high"]].tolist() == by_scipy(
+                mean, result.tables[k][column], method=method, level=level, seed=5
+            )
+
+
+@pytest.mark.parametrize("column", ["reciprocal_rank", "average_precision", "ndcg"])
+def test_means_that_round_agree_with_scipy_nearly(column):
+    """Where scipy takes rounding for a difference, its bias shifts by a fraction of a percent."""
+    result = random_result(2)
+    table = confidence_intervals(result, n_resamples=5_000)
+    expected = stats.bootstrap(
+        (result.tables[5][column],), np.mean, n_resamples=5_000, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert table.loc[f"{result.keys[column]}@5", ["low", "high"]].tolist() == pytest.approx(
+        list(expected), abs=2e-3
+    )
+
+
+@pytest.mark.parametrize("method", ["BCa", "percentile"])
+def test_micro_averages_agree_with_scipy(method):
+    """A micro average is resampled as a ratio of sums, its F1 as the harmonic mean of ratios."""
+    result = random_result(3)
+    columns = result.tables[5]
+    relevant, base = columns["relevant"], columns["precision_base"]
+    covered, n_items = columns["covered"], columns["ground_truth"]
+    table = confidence_intervals(result, n_resamples=2_000, method=method)
+    bounds = table[["low", "high"]].apply(list, axis=1)
+
+    def f1(r, b, c, n, axis=-1):
+        return harmonic(ratio(r, b, axis), ratio(c, n, axis))
+
+    assert bounds["micro_precision@5"] == by_scipy(ratio, relevant, base, method=method)
+    assert bounds["micro_recall@5"] == by_scipy(ratio, covered, n_items, method=method)
+    assert bounds["micro_f1@5"] == by_scipy(f1, relevant, base, covered, n_items, method=method)
+
+
+def test_macro_f1_is_resampled_by_its_convention():
+    """Macro F1 is the harmonic mean of resampled means, or the mean of the queries' F1."""
+
+    def f1_of_means(p, r, axis=-1):
+        return harmonic(np.mean(p, axis=axis), np.mean(r, axis=axis))
+
+    of_means = random_result(4, k=4)
+    table = of_means.tables[4]
+    low_high = confidence_intervals(of_means, n_resamples=2_000).loc["macro_f1@4", ["low", "high"]]
+    assert low_high.tolist() == by_scipy(f1_of_means, table["precision"], table["recall"])
+
+    mean_of = random_result(4, k=4, conventions=Conventions(macro_f1="mean_of_f1"))
+    table = confidence_intervals(mean_of, n_resamples=2_000, method="percentile")
+    assert table.loc["macro_f1@4", ["low", "high"]].tolist() == by_scipy(
+        mean, mean_of.tables[4]["f1"], method="percentile"
+    )
+
+
+def test_found_rate_and_mean_rank_agree_with_scipy():
+    """The mean rank is that of the found queries among those drawn; the found rate their share."""
+    result = random_result(5, k=10)
+    rank = result.tables[10]["rank"]
+
+    def mean_rank(values, axis=-1):
+        return np.nanmean(values, axis=axis)
+
+    table = confidence_intervals(result, n_resamples=2_000)
+    assert table.loc["mean_rank@10", ["low", "high"]].tolist() == by_scipy(mean_rank, rank)
+    assert table.loc["found_rate@10", ["low", "high"]].tolist() == by_scipy(
+        mean, (~np.isnan(rank)).astype(float)
+    )
+
+
+@few_queries
+@no_width
+@pytest.mark.parametrize("method", ["BCa", "percentile"])
+@pytest.mark.parametrize(("level", "low", "high"), [(0.95, 0.0, 1.0), (0.4, 0.5, 0.5)])
+def test_two_queries_by_hand(method, level, low, high):
+    """Of 0 and 1, two draws have the mean 0, 1/2 or 1 with chances 1/4, 1/2 and 1/4.
+
+    The quantiles at 2.5 % and 97.5 % are 0 and 1, those at 30 % and 70 % are both 1/2. The
+    distribution is symmetric around the mean and the sample has no skew, so BCa changes nothing.
+    """
+    result = evaluator([1, 1], [[1], []]).evaluate(k=1)
+    table = confidence_intervals(result, level, method=method)
+    assert table.loc["macro_recall@1", ["value", "low", "high"]].tolist() == [0.5, low, high]
+
+
+@few_queries
+@no_width
+def test_mean_rank_leaves_out_resamples_that_find_nothing():
+    """Ranks 1, 5 and nothing: 27 draws of three, one of which has no rank, decide.
+
+    With i ones, j fives and 3 - i - j nothings the mean rank is (i + 5j) / (i + j), in
+    3! / (i! j! (3 - i - j)!) of the draws. Rank 1: 1 + 3 + 3 = 7 of the 26; 1 to 5 between: 3 of
+    7/3, 3 of 11/3, 6 of 3; rank 5: 7. Up to the share 7/26 = 0.27 the quantile is 1.
+    """
+    result = evaluator([1, 1, 1], [[1], [5], []]).evaluate(k=10)
+    table = confidence_intervals(result, 0.5, method="percentile")
+    assert table.loc["mean_rank@10", ["low", "high"]].tolist() == [1.0, 5.0]
+    # At 30 % and 70 % (18.2 of the 26): 7/3 covers ranks 8 to 10, 11/3 ranks 17 to 19.
+    table = confidence_intervals(result, 0.4, method="percentile")
+    assert table.loc["mean_rank@10", ["low", "high"]].tolist() == pytest.approx([7 / 3, 11 / 3])
+
+
+@no_width
+def test_nothing_found_leaves_mean_rank_undefined_and_nothing_else():
+    """Without any rank there is no mean rank; every other average is 0, and so is its interval."""
+    with pytest.warns(KragEvalWarning, match="matched nothing at all"):
+        result = evaluator([1] * 30, [[]] * 30).evaluate(k=5)
+    table = confidence_intervals(result).set_index("metric")
+    assert table.loc["mean_rank", ["value", "low", "high"]].isna().all()
+    assert (table.drop("mean_rank")[["value", "low", "high"]] == 0).all(axis=None)
+
+
+@no_width
+def test_few_found_queries_are_named():
+    """A mean rank over three queries says so, though the other averages rest on forty."""
+    result = evaluator([1] * 40, [[1], [2], [5]] + [[]] * 37).evaluate(k=(1, 10))
+    with pytest.warns(
+        KragEvalWarning, match=r"Fewer than 30 queries have a value.*: mean_rank@10 \(3\)\.$"
+    ):
+        table = confidence_intervals(result)
+    assert 1 <= table.loc["mean_rank@10", "low"] < table.loc["mean_rank@10", "high"] <= 5
+
+
+@pytest.mark.parametrize("n_queries", [2, 29])
+def test_few_queries_warn(n_queries):
+    """Below thirty queries, one warning says that the intervals are too narrow."""
+    result = random_result(6, n_queries)
+    with pytest.warns(KragEvalWarning, match=f"rest on {n_queries} queries. With fewer than 30"):
+        confidence_intervals(result)
+
+
+def test_thirty_queries_do_not_warn():
+    """At the bound there is nothing to say."""
+    result = random_result(7, 30, k=5)
+    assert result.averages(5)["found_rate"] * 30 > 3
+    result = dataclasses.replace(
+        result, keys={name: key for name, key in result.keys.items() if name != "rank"}
+    )
+    confidence_intervals(result)
+
+
+def test_one_query_has_an_interval_without_width():
+    """One query drawn again and again is always the same; the warning says what that is worth."""
+    result = evaluator([2], [[1, 4]]).evaluate(k=3)
+    with pytest.warns(KragEvalWarning, match="rest on 1 query"):
+        table = confidence_intervals(result)
+    assert (table["low"] == table["value"]).all()
+    assert (table["high"] == table["value"]).all()
+
+
+def test_one_value_has_an_interval_without_width():
+    """Where every query scores the same, the averages concerned are named in one warning."""
+    result = evaluator([1] * 40, [[1]] * 40).evaluate(k=(1, 5), metrics=["recall", "rank"])
+    with pytest.warns(KragEvalWarning, match="how far") as caught:
+        table = confidence_intervals(result)
+    assert len(caught) == 1
+    # A mean rank at 1 can only be 1, which is no news.
+    assert str(caught[0].message).endswith(
+        "would move: micro_recall@1, macro_recall@1, found_rate@1, "
+        "micro_recall@5, macro_recall@5, mean_rank@5, found_rate@5."
+    )
+    assert caught[0].filename == __file__
+    assert (table[["low", "high"]] == 1).all(axis=None)
+
+
+@pytest.mark.parametrize("conventions", Conventions.presets().values(), ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_give_the_same_averages(conventions, seed):
+    """What is resampled is, of all queries once, the average that the result prints."""
+    result = random_result(seed, k=(1, 4, None), conventions=conventions)
+    known = averages_of(result.keys, result.conventions)
+    for k in result.k:
+        averages = result.averages(k)
+        assert list(known) == list(averages)
+        sums = QuerySums.of(result, [(average, k) for average in known.values()])
+        values = sums.averages(sums.columns.sum(axis=0))
+        assert values == pytest.approx(list(averages.values()), rel=1e-12)
+
+
+@few_queries
+@no_width
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.sampled_from([[], [1], [3], [2, 4], [1, 2, 3]]), min_size=1, max_size=12).filter(
+        any
+    )
+)
+def test_intervals_stay_in_order_and_in_range(ranks):
+    """Bounds are in order, and never leave what the metric's values span."""
+    result = evaluator([3] * len(ranks), ranks).evaluate(k=5)
+    table = confidence_intervals(result, n_resamples=100).set_index("metric")
+    assert (table["low"] <= table["high"]).all()
+    scores = table.drop("mean_rank")
+    assert scores["low"].ge(0).all()
+    assert scores["high"].le(1).all()
+    assert table.loc["mean_rank", "low"] >= 1
+    assert table.loc["mean_rank", "high"] <= 5
+
+
+def test_levels_nest():
+    """A higher level gives an interval that holds the lower one, up to levels near 1."""
+    result = random_result(8, k=5)
+    tables = [confidence_intervals(result, level) for level in (0.5, 0.9, 0.99, 1 - 1e-12)]
+    for narrow, wide in pairwise(tables):
+        assert (wide["low"] <= narrow["low"]).all()
+        assert (wide["high"] >= narrow["high"]).all()
+
+
+def test_seeds_and_blocks(monkeypatch):
+    """The same seed gives the same digits, however the work is cut; another seed does not."""
+    result = random_result(9)
+    table = confidence_intervals(result, n_resamples=500, seed=3)
+    monkeypatch.setattr(uncertainty, "_BLOCK", 7 * 150)
+    assert confidence_intervals(result, n_resamples=500, seed=3).equals(table)
+    assert not confidence_intervals(result, n_resamples=500, seed=4).equals(table)
+
+
+def test_uncounted_queries_are_never_drawn():
+    """Queries without ground truth that are left out change nothing."""
+    kept = evaluator([1, 2, 4] * 20, [[1], [5], []] * 20)
+    padded = evaluator(
+        [1, 2, 4] * 20 + [0] * 9, [[1], [5], []] * 20 + [[]] * 9, no_ground_truth="skip"
+    )
+    assert confidence_intervals(padded.evaluate(k=5)).equals(
+        confidence_intervals(kept.evaluate(k=5))
+    )
+
+
+def test_table_joins_by_spelling():
+    """Rows are indexed as averages are spelled, and hold the same values."""
+    result = random_result(10, k=(5, None), averaging_method=AveragingMethod.MACRO)
+    table = confidence_intervals(result, n_resamples=100)
+    assert table["value"].to_dict() == result.to_dict()
+    assert list(table.columns) == ["metric", "k", "value", "low", "high"]
+    assert table["k"].unique().tolist() == [5, "all"]
+    assert "micro_recall" not in table["metric"].to_numpy()
+
+
+def test_own_metric_has_an_interval():
+    """A metric of one's own is resampled as its mean over the queries where it is defined."""
+
+    def covered_of_found(relevance, k, _):
+        covered = relevance.covered_within(k).astype(float)
+        return np.where(covered > 0, covered, np.nan)
+
+    metric = Metric("covered_of_found", covered_of_found, "mean_covered")
+    own = evaluator([2] * 60, [[1], [2, 3], [], [9]] * 15).evaluate(k=5, metrics=[metric])
+    table = confidence_intervals(own, n_resamples=2_000)
+    assert table.loc["mean_covered@5", "value"] == 1.5
+
+    def nan_mean(values, axis=-1):
+        return np.nanmean(values, axis=axis)
+
+    assert table.loc["mean_covered@5", ["low", "high"]].tolist() == by_scipy(
+        nan_mean, np.array([1, 2, np.nan, np.nan] * 15)
+    )
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5, True, "0.95", float("nan")])
+def test_level_is_checked(level):
+    """A level is a share, not a percentage."""
+    with pytest.raises(ValueError, match=r"level must be between 0 and 1, such as 0\.95, got "):
+        confidence_intervals(random_result(11), level)
+
+
+@pytest.mark.parametrize("n_resamples", [0, 99, 1e4, True])
+def test_n_resamples_is_checked(n_resamples):
+    """A handful of resamples makes no interval."""
+    with pytest.raises(ValueError, match="n_resamples must be a whole number of at least 100"):
+        confidence_intervals(random_result(11), n_resamples=n_resamples)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None, True])
+def test_seed_is_checked(seed):
+    """There is always a seed, so that there are always the same digits."""
+    with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+        confidence_intervals(random_result(11), seed=seed)
+
+
+def test_method_is_checked():
+    """A misspelt method is refused with what was probably meant."""
+    with pytest.raises(
+        ValueError, match="method must be one of 'BCa', 'percentile', got 'bca'; did"
+    ):
+        confidence_intervals(random_result(11), method="bca")
+
+
+def test_no_counted_query_is_refused():
+    """Nothing can be drawn from no queries."""
+    result = random_result(12)
+    result = dataclasses.replace(result, counted=np.zeros(result.n_queries, np.bool_))
+    with pytest.raises(ValueError, match="no query counts in its averages"):
+        confidence_intervals(result)
+
+
+def test_importing_loads_neither_scipy_nor_pandas():
+    """The heavy libraries load when an interval is asked for."""
+    code = (
+        "import sys, krag_eval.uncertainty, krag_eval.comparison; "
+        "print(sorted({'scipy', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
