@@ -1,0 +1,89 @@
+"""krag's embedding models by name; a provider's package is loaded when its name is asked for.
+
+This room knows the providers and krag's default models. It must not know what vectors are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from krag_eval.messages import unknown_name
+
+__all__ = ["load_embeddings"]
+
+
+class _Provider(NamedTuple):
+    module: str
+    class_name: str
+    install: str
+    defaults: Mapping[str, Any]
+
+
+_PROVIDERS = {
+    "huggingface": _Provider(
+        "langchain_huggingface",
+        "HuggingFaceEmbeddings",
+        'pip install "langchain-huggingface[full]"',
+        {
+            "model_name": "jhgan/ko-sroberta-multitask",
+            "model_kwargs": {"device": "cpu"},
+            "encode_kwargs": {"normalize_embeddings": False},
+        },
+    ),
+    "openai": _Provider(
+        "langchain_openai",
+        "OpenAIEmbeddings",
+        "pip install langchain-openai",
+        {"model": "text-embedding-3-small"},
+    ),
+    "ollama": _Provider(
+        "langchain_ollama",
+        "OllamaEmbeddings",
+        "pip install langchain-ollama",
+        {"model": "bge-m3"},
+    ),
+}
+
+
+def load_embeddings(embedding_type: Any, embedding_config: Mapping[str, Any] | None = None) -> Any:
+    """Return an embedding model for a provider's name, or the model itself.
+
+    Args:
+        embedding_type: ``"huggingface"``, ``"openai"``, ``"ollama"``, or any LangChain
+            ``Embeddings``.
+        embedding_config: Arguments of the provider's class, on top of krag's defaults.
+
+    Raises:
+        ValueError: For an unknown name, or a configuration for a model that is already made.
+        ImportError: If the provider's package is not installed; the message says how to.
+    """
+    if not isinstance(embedding_type, str):
+        if embedding_config:
+            raise ValueError(
+                "embedding_config belongs to an embedding_type given by name; the "
+                f"{type(embedding_type).__name__} passed is already configured."
+            )
+        return embedding_type
+    provider = _PROVIDERS.get(embedding_type)
+    if provider is None:
+        raise ValueError(
+            unknown_name("embedding_type", embedding_type, tuple(_PROVIDERS))
+            + " Any LangChain Embeddings object may be passed instead of a name."
+        )
+    return _provider_class(provider, embedding_type)(
+        **{**provider.defaults, **(embedding_config or {})}
+    )
+
+
+def _provider_class(provider: _Provider, embedding_type: str) -> Any:
+    try:
+        return getattr(import_module(provider.module), provider.class_name)
+    except ModuleNotFoundError as error:
+        if error.name != provider.module:
+            raise
+        raise ImportError(
+            f"embedding_type={embedding_type!r} needs {provider.module.replace('_', '-')}, which "
+            f"is not installed; run: {provider.install} (or pass any LangChain Embeddings object)"
+        ) from error

@@ -1,0 +1,391 @@
+"""krag's evaluators: its names, parameters, defaults and keys over ``OfflineRetrievalEvaluator``.
+
+This room knows what krag called things. It must not know how anything is computed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from krag_eval.compat.embeddings import load_embeddings
+from krag_eval.compat.matchers import GatedRougeMatcher, OwnTextMatcher, SubstringMatcher
+from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.embedding import EmbeddingMatcher
+from krag_eval.matching.rouge import RougeMatcher
+from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.results import EvaluationResult
+
+__all__ = [
+    "AveragingMethod",
+    "EmbeddingRougeOfflineRetrievalEvaluators",
+    "MatchingCriteria",
+    "OfflineRetrievalEvaluators",
+    "RougeOfflineRetrievalEvaluators",
+    "TokenizerConfig",
+    "TokenizerType",
+]
+
+_ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
+# krag's ROUGE nDCG: every retrieved document gains by its best similarity, matched or not, and the
+# ideal list is the same list sorted.
+_ROUGE_NDCG = Conventions(graded_by="similarity", credit="every", ideal="retrieved")
+
+
+class OfflineRetrievalEvaluators:
+    """krag's evaluator of retrieval by text: a document matches if it contains the ground truth.
+
+    The numbers are those of :class:`krag_eval.OfflineRetrievalEvaluator` under
+    ``Conventions.krag()``; that evaluator is :attr:`evaluator`, to go on with. A query without
+    ground truth counts as 0 in every metric, with a warning.
+
+    A subclass that defines its own ``text_match`` decides by that.
+
+    Args:
+        actual_docs: Per query, the documents that should come back.
+        predicted_docs: Per query, the documents that did, best first.
+        match_method: ``"text"``.
+        averaging_method: Which of the micro and macro keys are returned; a string does as well.
+        matching_criteria: Whether a hit needs all of the ground truth or any of it; likewise.
+
+    Raises:
+        TypeError: If the lists are not lists of lists of documents.
+        ValueError: If there are no queries, lengths differ, or an option is not allowed.
+
+    >>> evaluator = OfflineRetrievalEvaluators(
+    ...     [["doc1", "doc2", "doc5"], ["doc3", "doc4"]],
+    ...     [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]],
+    ... )
+    >>> evaluator.calculate_recall(k=10), evaluator.calculate_ndcg(k=10)
+    ({'micro_recall': 0.8, 'macro_recall': 0.75}, {'ndcg': 0.8154648767857288})
+    """
+
+    _match_methods: ClassVar[tuple[str, ...]] = ("text",)
+
+    def __init__(
+        self,
+        actual_docs: Any,
+        predicted_docs: Any,
+        match_method: str = "text",
+        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+    ) -> None:
+        self._match_method = self._checked_method(match_method)
+        self._matcher = self._make_matcher()
+        self._actual_docs = actual_docs
+        self._predicted_docs = predicted_docs
+        #: The krag_eval evaluator behind the numbers.
+        self.evaluator = self._build(averaging_method, matching_criteria)
+        _warn_of_missing_ground_truth(actual_docs)
+
+    @property
+    def actual_docs(self) -> Any:
+        """The ground truth as given."""
+        return self._actual_docs
+
+    @property
+    def predicted_docs(self) -> Any:
+        """The retrieved documents as given."""
+        return self._predicted_docs
+
+    @property
+    def match_method(self) -> str:
+        """The match method."""
+        return self._match_method
+
+    @property
+    def averaging_method(self) -> AveragingMethod:
+        """Which of the micro and macro keys are returned; may be assigned."""
+        return self.evaluator.averaging_method
+
+    @averaging_method.setter
+    def averaging_method(self, value: AveragingMethod | str) -> None:
+        self.evaluator = self._build(value, self.matching_criteria)
+
+    @property
+    def matching_criteria(self) -> MatchingCriteria:
+        """Whether a hit needs all of the ground truth or any of it; may be assigned."""
+        return self.evaluator.matching_criteria
+
+    @matching_criteria.setter
+    def matching_criteria(self, value: MatchingCriteria | str) -> None:
+        self.evaluator = self._build(self.averaging_method, value)
+
+    def text_match(self, actual_text: str, predicted_text: str | Sequence[str]) -> bool:
+        """Tell whether a predicted text, or any of several, matches a ground-truth text."""
+        texts = [predicted_text] if isinstance(predicted_text, str) else predicted_text
+        similarities = [self._matcher.similarity(actual_text, text) for text in texts]
+        # A similarity of 0 is never a match, as everywhere in krag_eval.
+        return any(value and value >= self._matcher.threshold for value in similarities)
+
+    def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"hit_rate"}``."""
+        return self.evaluator.calculate_hit_rate(k)
+
+    def calculate_precision(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_precision", "macro_precision"}``."""
+        return self.evaluator.calculate_precision(k)
+
+    def calculate_recall(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_recall", "macro_recall"}``."""
+        return self.evaluator.calculate_recall(k)
+
+    def calculate_f1_score(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_f1", "macro_f1"}``, 0.0 where nothing was found."""
+        return self.evaluator.calculate_f1_score(k)
+
+    def calculate_mrr(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"mrr"}``."""
+        return self.evaluator.calculate_mrr(k)
+
+    def calculate_map(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"map"}``; each ground-truth document counts once."""
+        return self.evaluator.calculate_map(k)
+
+    def calculate_ndcg(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"ndcg"}``, its ideal list being what was retrieved, in the best order."""
+        return self._ndcg_evaluator.calculate_ndcg(k)
+
+    def get_metrics_by_averaging_method(self, k: int | None = None) -> str:
+        """Return all metrics as text, one a line."""
+        calculations = {
+            "Hit Rate": self.calculate_hit_rate,
+            "MRR": self.calculate_mrr,
+            "Recall": self.calculate_recall,
+            "Precision": self.calculate_precision,
+            "F1 Score": self.calculate_f1_score,
+            "MAP": self.calculate_map,
+            "NDCG": self.calculate_ndcg,
+        }
+        return "\n".join(f"{name} @{k}: {of(k)}" for name, of in calculations.items())
+
+    def visualize_results(self, k: int | None = None) -> None:
+        """Show all metrics as a bar chart."""
+        from matplotlib import pyplot
+
+        from krag_eval.plotting import metric_bars
+
+        metric_bars(self.evaluate(k))
+        pyplot.show()
+
+    def evaluate(self, k: int | None = None) -> EvaluationResult:
+        """Return krag's seven metrics at one cutoff, per query and averaged; krag has no such."""
+        names = ["hit_rate", "reciprocal_rank", "recall", "precision", "f1", "average_precision"]
+        result = self.evaluator.evaluate(k, metrics=names)
+        ndcg = self._ndcg_evaluator.evaluate(k, metrics=["ndcg"])
+        return replace(
+            result,
+            settings={**result.settings, "ndcg": ndcg.settings["conventions"]},
+            tables={
+                cutoff: {**table, "ndcg": ndcg.tables[cutoff]["ndcg"]}
+                for cutoff, table in result.tables.items()
+            },
+            keys={**result.keys, **ndcg.keys},
+        )
+
+    @property
+    def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
+        return self.evaluator
+
+    def _build(
+        self, averaging_method: AveragingMethod | str, matching_criteria: MatchingCriteria | str
+    ) -> OfflineRetrievalEvaluator:
+        return OfflineRetrievalEvaluator(
+            self._actual_docs,
+            self._predicted_docs,
+            self._own_matcher() or self._matcher,
+            averaging_method=averaging_method,
+            matching_criteria=matching_criteria,
+            conventions=Conventions.krag(),
+            no_ground_truth="zero",
+        )
+
+    def _checked_method(self, match_method: str) -> str:
+        if match_method in self._match_methods:
+            return match_method
+        wanted = unknown_name("match_method", match_method, self._match_methods)
+        others = " RougeOfflineRetrievalEvaluators compares by ROUGE." if "rouge" in wanted else ""
+        raise ValueError(f"{type(self).__name__}: {wanted}{others}")
+
+    def _make_matcher(self) -> TextMatcher:
+        return SubstringMatcher()
+
+    def _own_matcher(self) -> OwnTextMatcher | None:
+        """Return a matcher that asks ``text_match``, if a subclass defines one."""
+        if type(self).text_match is OfflineRetrievalEvaluators.text_match:
+            return None
+        return OwnTextMatcher(self.text_match, f"{type(self).__name__}.text_match")
+
+
+class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
+    """krag's evaluator by ROUGE F-measure of stemmed tokens.
+
+    nDCG is krag's: every retrieved document gains by its best similarity, matched or not, and the
+    ideal list is the same list sorted. It judges the order alone: a list of nothing but poor
+    documents has nDCG 1.
+
+    Args:
+        actual_docs: Per query, the documents that should come back.
+        predicted_docs: Per query, the documents that did, best first.
+        match_method: ``"rouge1"``, ``"rouge2"``, ``"rougeL"``, or ``"text"`` as in the base class.
+        averaging_method: Which of the micro and macro keys are returned.
+        matching_criteria: Whether a hit needs all of the ground truth or any of it.
+        threshold: ROUGE score from which a document matches, in [0, 1].
+        tokenizer: What the tokens are; ``TokenizerType.KIWI`` needs ``krag-eval[korean]``.
+
+    Raises:
+        TypeError: If the lists are not lists of lists of documents.
+        ValueError: If there are no queries, lengths differ, or an option is not allowed.
+        ImportError: If the tokenizer's package is not installed.
+
+    >>> evaluator = RougeOfflineRetrievalEvaluators(
+    ...     [["This is the second document."]],
+    ...     [["This is the last document.", "This is the second document."]],
+    ...     tokenizer=TokenizerType.WHITESPACE,
+    ... )
+    >>> evaluator.calculate_precision(k=2)
+    {'micro_precision': 1.0, 'macro_precision': 1.0}
+    """
+
+    _match_methods: ClassVar[tuple[str, ...]] = (*_ROUGE_TYPES, "text")
+
+    def __init__(
+        self,
+        actual_docs: Any,
+        predicted_docs: Any,
+        match_method: str = "rouge1",
+        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+        threshold: float = 0.5,
+        tokenizer: TokenizerType | str = TokenizerType.KIWI,
+    ) -> None:
+        self._threshold = check_threshold(threshold)
+        self._tokens = KragTokens(tokenizer)
+        super().__init__(
+            actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
+        )
+
+    @property
+    def threshold(self) -> float:
+        """ROUGE score from which a document matches."""
+        return self._threshold
+
+    @property
+    def tokenizer(self) -> TokenizerConfig:
+        """The tokenizer's type and function."""
+        return self._tokens.config
+
+    @property
+    def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
+        if self.match_method == "text":
+            return self.evaluator
+        return self.evaluator.with_conventions(_ROUGE_NDCG)
+
+    def _make_matcher(self) -> TextMatcher:
+        if self.match_method == "text":
+            return super()._make_matcher()
+        return RougeMatcher(
+            self.match_method, self._threshold, tokenizer=self._tokens, stemmer=True
+        )
+
+
+class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
+    """krag's evaluator by ROUGE between documents whose embeddings are alike.
+
+    A document matches if the cosine similarity of the embeddings reaches ``similarity_threshold``
+    and the ROUGE F-measure reaches ``rouge_threshold``. Each distinct text is embedded once, in
+    batches. nDCG is as in :class:`RougeOfflineRetrievalEvaluators`, with gain 0 for a document
+    whose embedding is like none.
+
+    Args:
+        actual_docs: Per query, the documents that should come back.
+        predicted_docs: Per query, the documents that did, best first.
+        match_method: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``.
+        averaging_method: Which of the micro and macro keys are returned.
+        matching_criteria: Whether a hit needs all of the ground truth or any of it.
+        rouge_threshold: ROUGE score from which a document matches, in [0, 1].
+        similarity_threshold: Cosine similarity from which ROUGE is looked at, in [0, 1].
+        embedding_type: ``"huggingface"``, ``"openai"``, ``"ollama"``, or any LangChain
+            ``Embeddings``.
+        embedding_config: Arguments of the provider's class, on top of krag's defaults.
+        tokenizer: What the tokens are; ``TokenizerType.KIWI`` needs ``krag-eval[korean]``.
+        embeddings: Any LangChain ``Embeddings``, instead of ``embedding_type``.
+
+    Raises:
+        TypeError: If the lists are not lists of lists of documents, or the embeddings cannot embed.
+        ValueError: If there are no queries, lengths differ, or an option is not allowed.
+        ImportError: If the provider's or the tokenizer's package is not installed.
+    """
+
+    _match_methods: ClassVar[tuple[str, ...]] = _ROUGE_TYPES
+
+    def __init__(
+        self,
+        actual_docs: Any,
+        predicted_docs: Any,
+        match_method: str = "rouge1",
+        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+        rouge_threshold: float = 0.7,
+        similarity_threshold: float = 0.7,
+        embedding_type: Any = "huggingface",
+        embedding_config: Mapping[str, Any] | None = None,
+        tokenizer: TokenizerType | str = TokenizerType.KIWI,
+        *,
+        embeddings: Any = None,
+    ) -> None:
+        self._rouge_threshold = check_threshold(rouge_threshold, "rouge_threshold")
+        self._similarity_threshold = check_threshold(similarity_threshold, "similarity_threshold")
+        self._tokens = KragTokens(tokenizer)
+        self._checked_method(match_method)
+        #: The embedding model.
+        self.embeddings = load_embeddings(
+            embedding_type if embeddings is None else embeddings, embedding_config
+        )
+        super().__init__(
+            actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
+        )
+
+    @property
+    def rouge_threshold(self) -> float:
+        """ROUGE score from which a document matches."""
+        return self._rouge_threshold
+
+    @property
+    def similarity_threshold(self) -> float:
+        """Cosine similarity from which ROUGE is looked at."""
+        return self._similarity_threshold
+
+    @property
+    def tokenizer(self) -> TokenizerConfig:
+        """The tokenizer's type and function."""
+        return self._tokens.config
+
+    @property
+    def _ndcg_evaluator(self) -> OfflineRetrievalEvaluator:
+        return self.evaluator.with_conventions(_ROUGE_NDCG)
+
+    def _make_matcher(self) -> TextMatcher:
+        return GatedRougeMatcher(
+            RougeMatcher(
+                self.match_method, self._rouge_threshold, tokenizer=self._tokens, stemmer=True
+            ),
+            EmbeddingMatcher(self.embeddings, self._similarity_threshold, cache={}),
+        )
+
+
+def _warn_of_missing_ground_truth(actual_docs: Sequence[Sequence[Any]]) -> None:
+    missing = [query for query, documents in enumerate(actual_docs) if not len(documents)]
+    if missing:
+        named = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+        warnings.warn(
+            f"actual_docs: no ground truth for {len(missing)} of {len(actual_docs)} queries "
+            f"({named}); each counts as 0 in every metric. krag counted it as a hit.",
+            KragEvalWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,132 @@
+"""krag's tokens: what its ROUGE compares.
+
+This room knows which words each of krag's tokenizers finds in a text. It must not know ROUGE.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from krag_eval.matching import tokenizers
+from krag_eval.messages import unknown_name
+
+__all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]
+
+
+class TokenizerType(Enum):
+    """How ROUGE splits a text: at white space, into Kiwi's morphemes, or into NLTK's words."""
+
+    WHITESPACE = "whitespace"
+    KIWI = "kiwi"
+    NLTK = "nltk"
+
+
+@dataclass(frozen=True)
+class TokenizerConfig:
+    """A tokenizer type and what it does: a text comes back with spaces between its words."""
+
+    type: TokenizerType
+    tokenize_fn: Callable[[str], str]
+
+
+class KragTokens:
+    """A tokenizer for :class:`~krag_eval.RougeMatcher` that finds krag's tokens.
+
+    The words of the chosen type in lower case, of the text in Unicode NFC. Particles, endings and
+    punctuation all count.
+
+    Args:
+        tokenizer: A ``TokenizerType`` or its value, such as ``"whitespace"``.
+
+    Raises:
+        ValueError: For anything else.
+        ImportError: If ``KIWI`` or ``NLTK`` is asked for and not installed.
+        LookupError: If NLTK has no ``punkt_tab`` data.
+
+    >>> KragTokens("whitespace")("The cat sat.")
+    ['the', 'cat', 'sat.']
+    >>> KragTokens(TokenizerType.KIWI)("나는 밥을 먹었다.")
+    ['나', '는', '밥', '을', '먹', '었', '다', '.']
+    """
+
+    def __init__(self, tokenizer: TokenizerType | str) -> None:
+        self.type = _tokenizer_type(tokenizer)
+        self.name = f"krag-{self.type.value}"
+        self._words = _WORDS[self.type]()
+
+    @property
+    def config(self) -> TokenizerConfig:
+        """The same tokenizer in krag's form."""
+        return TokenizerConfig(self.type, lambda text: " ".join(self._words(text)))
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the tokens of one text."""
+        return _tokens(self._words(_composed(text)))
+
+    def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the tokens of each text in order; Kiwi works on all cores."""
+        if self.type is TokenizerType.KIWI:
+            analysed = tokenizers._KIWI.analyse_all(map(_composed, texts))
+            return map(_tokens, map(_forms, analysed))
+        return map(self, texts)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _tokens(words: Iterable[str]) -> list[str]:
+    # Joined and split again, because a morpheme may hold a space.
+    return " ".join(words).lower().split()
+
+
+def _tokenizer_type(tokenizer: object) -> TokenizerType:
+    try:
+        return TokenizerType(tokenizer)
+    except ValueError:
+        names = tuple(member.value for member in TokenizerType)
+        raise ValueError(unknown_name("tokenizer", tokenizer, names)) from None
+
+
+def _whitespace_words() -> Callable[[str], list[str]]:
+    return str.split
+
+
+def _kiwi_words() -> Callable[[str], list[str]]:
+    if importlib.util.find_spec("kiwipiepy") is None:
+        raise ImportError(
+            "tokenizer=TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not "
+            'installed; run: pip install "krag-eval[korean]" '
+            "(or pass tokenizer=TokenizerType.WHITESPACE)"
+        )
+    return lambda text: _forms(tokenizers._KIWI.analyse(text))
+
+
+def _forms(morphemes: Iterable[Any]) -> list[str]:
+    return [morpheme.form for morpheme in morphemes]
+
+
+def _nltk_words() -> Callable[[str], list[str]]:
+    import nltk
+
+    try:
+        nltk.data.find("tokenizers/punkt_tab")
+    except LookupError:
+        raise LookupError(
+            "tokenizer=TokenizerType.NLTK needs NLTK's sentence data, which is not on this "
+            "machine; run: python -m nltk.downloader punkt_tab"
+        ) from None
+    words: Callable[[str], list[str]] = nltk.word_tokenize
+    return words
+
+
+_WORDS = {
+    TokenizerType.WHITESPACE: _whitespace_words,
+    TokenizerType.KIWI: _kiwi_words,
+    TokenizerType.NLTK: _nltk_words,
+}

@@ -1,0 +1,317 @@
+"""krag's helpers for retrievers and data frames of test questions.
+
+This room knows krag's frames: a test set with the columns ``question``, ``context``, ``source`` and
+``doc_id``, the last three holding one list per question, written as text. It must not know how
+anything is computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from krag_eval.compat.evaluators import (
+    AveragingMethod,
+    MatchingCriteria,
+    OfflineRetrievalEvaluators,
+    RougeOfflineRetrievalEvaluators,
+)
+from krag_eval.conventions import resolve_choice
+from krag_eval.cutoffs import check_cutoff
+from krag_eval.matching.base import check_threshold
+from krag_eval.messages import unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from krag_eval.compat.document import KragDocument
+
+__all__ = [
+    "context_to_document",
+    "evaluate_retrieval_at_K",
+    "flatten_metrics",
+    "setup_retriever",
+    "visualize_retrieval_at_K",
+]
+
+_LIST_COLUMNS = ("context", "source", "doc_id")
+_METHODS = ("text", "rouge1", "rouge2", "rougeL")
+#: krag's metric -> column of a result's per-query table; those below have micro and macro keys.
+_MEANS = {"hit_rate": "hit_rate", "mrr": "reciprocal_rank"}
+_PAIRS = ("recall", "precision", "f1")
+_RANKINGS = {"map": "average_precision", "ndcg": "ndcg"}
+_PANELS_PER_ROW = 5
+
+
+def context_to_document(df_test: pd.DataFrame, idx: int) -> list[KragDocument]:
+    """Return the ground-truth documents of one row of a test set.
+
+    Args:
+        df_test: A frame with the columns ``context``, ``source`` and ``doc_id``. Each cell is a
+            list, or one written as Python text, which is read as data and never executed.
+        idx: Position of the row, from 0.
+
+    Raises:
+        ValueError: If a column is missing, a cell is no list, or the lists differ in length.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"context": ["['Closed on Mondays.']"], "source": ["['guide.pdf']"],
+    ...                       "doc_id": ["[7]"]})
+    >>> context_to_document(frame, 0)[0].metadata
+    {'source': 'guide.pdf', 'doc_id': 7}
+    """
+    from krag_eval.compat.document import KragDocument
+
+    _check_columns(df_test, "df_test", _LIST_COLUMNS)
+    texts, sources, ids = (_list_in(df_test, column, idx) for column in _LIST_COLUMNS)
+    if not len(texts) == len(sources) == len(ids):
+        raise ValueError(
+            f"df_test: row {idx} must have one source and one doc_id per context, got "
+            f"{len(texts)} contexts, {len(sources)} sources and {len(ids)} ids."
+        )
+    return [
+        KragDocument(text, {"source": source, "doc_id": doc_id})
+        for text, source, doc_id in zip(texts, sources, ids, strict=True)
+    ]
+
+
+def setup_retriever(retriever: Any, k: int) -> Any:
+    """Return a retriever that fetches ``k`` documents; the one passed is left as it is.
+
+    A retriever of a vector store, BM25, or a multi-query retriever around one is copied; a
+    configurable runnable is given its ``search_kwargs``; any other is returned unchanged.
+    """
+    if isinstance(getattr(retriever, "search_kwargs", None), dict):
+        return _changed(retriever, search_kwargs={**retriever.search_kwargs, "k": k})
+    if isinstance(getattr(retriever, "k", None), int):
+        return _changed(retriever, k=k)
+    if isinstance(getattr(getattr(retriever, "retriever", None), "search_kwargs", None), dict):
+        return _changed(retriever, retriever=setup_retriever(retriever.retriever, k))
+    if type(retriever).__module__.startswith("langchain_core.runnables"):
+        return retriever.with_config({"configurable": {"search_kwargs": {"k": k}}})
+    return retriever
+
+
+def flatten_metrics(metrics: Mapping[str, Any], k: int) -> dict[str, float]:
+    """Return metrics in one level, their names followed by the cutoff.
+
+    >>> flatten_metrics({"recall": {"micro_recall": 0.8, "macro_recall": 0.75}, "map": 0.6}, 5)
+    {'micro_recall@5': 0.8, 'macro_recall@5': 0.75, 'map@5': 0.6}
+    """
+    flat: dict[str, float] = {}
+    for name, value in metrics.items():
+        values = value if isinstance(value, Mapping) else {name: value}
+        flat.update({f"{key}@{k}": number for key, number in values.items()})
+    return flat
+
+
+def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
+    df_qa_test: pd.DataFrame,
+    k: int,
+    retrievers: Mapping[str, Any],
+    ensemble: bool = False,
+    rouge_method: str | None = None,
+    threshold: float = 0.5,
+    ensemble_weights: Sequence[float] | None = None,
+    averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+    matching_criteria: MatchingCriteria | str = MatchingCriteria.PARTIAL,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ask every retriever every question, and measure what comes back.
+
+    Args:
+        df_qa_test: A frame with the columns ``question``, ``context``, ``source``, ``doc_id``; see
+            :func:`context_to_document`. Its index does not matter.
+        k: Documents to retrieve, and the cutoff.
+        retrievers: Name -> LangChain retriever.
+        ensemble: Whether to measure their ensemble too, as ``"Ensemble"``; needs
+            ``langchain-classic`` (or ``langchain`` before 1.0).
+        rouge_method: ``"rouge1"``, ``"rouge2"``, ``"rougeL"``; ``None`` or ``"text"`` for
+            substrings.
+        threshold: ROUGE score from which a document matches.
+        ensemble_weights: Weight of each retriever; equal if not given.
+        averaging_method: Which of the micro and macro columns there are; for a single question
+            they are equal.
+        matching_criteria: Whether a hit needs all of the ground truth or any of it.
+
+    Returns:
+        The means per retriever, indexed by its name, and one row per question and retriever. The
+        columns are ``hit_rate@k``, ``mrr@k``, ``micro_recall@k`` and so on.
+
+    Raises:
+        ValueError: For anything wrong with the frame or the options, before a question is asked.
+        RuntimeError: If a retriever fails, naming it and the question.
+    """
+    import pandas as pd
+
+    build = _evaluator_factory(rouge_method, threshold, averaging_method, matching_criteria)
+    if check_cutoff(k) is None:
+        raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+    questions, actual_docs = _test_set(df_qa_test)
+    frames = []
+    for name, retriever in _prepared(retrievers, k, ensemble, ensemble_weights).items():
+        predicted_docs = [_retrieved(name, retriever, question) for question in questions]
+        columns = _columns(build(actual_docs, predicted_docs), k)
+        frames.append(pd.DataFrame({"question": questions, "retriever": name, **columns}))
+    # All retrievers of the first question, then of the second: the stable sort keeps their order.
+    output = pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+    return output.drop(columns="question").groupby("retriever").mean(), output
+
+
+def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N802 - krag's name
+    """Show one panel per metric, with a bar per retriever.
+
+    Args:
+        df_mean: The first frame of :func:`evaluate_retrieval_at_K`.
+        k: The cutoff whose columns are drawn.
+
+    Raises:
+        ValueError: If the frame has no column at that cutoff.
+    """
+    from matplotlib import pyplot
+
+    names = [column for column in df_mean.columns if str(column).endswith(f"@{k}")]
+    if not names:
+        raise ValueError(f"df_mean has no column ending in '@{k}', only {list(df_mean.columns)}.")
+    n_columns = min(len(names), _PANELS_PER_ROW)
+    n_rows = math.ceil(len(names) / n_columns)
+    figure, axes = pyplot.subplots(
+        n_rows,
+        n_columns,
+        figsize=(3 * n_columns, 3 * n_rows),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    figure.suptitle(f"Retrieval metrics at k = {k}")
+    for ax, name in zip(axes.flat, names, strict=False):
+        bars = ax.bar([str(label) for label in df_mean.index], df_mean[name])
+        ax.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
+        ax.set_title(name.removesuffix(f"@{k}"))
+        ax.set_ylim(0.0, 1.1)
+        ax.tick_params(axis="x", rotation=45)
+    for ax in axes.flat[len(names) :]:
+        ax.remove()
+    pyplot.show()
+
+
+def _check_columns(frame: pd.DataFrame, argument: str, wanted: Sequence[str]) -> None:
+    missing = [column for column in wanted if column not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"{argument} must have the columns {', '.join(map(repr, wanted))}; "
+            f"{', '.join(map(repr, missing))} missing, got {list(frame.columns)!r}."
+        )
+
+
+def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
+    """Return the list a cell holds, or is the text of."""
+    cell = frame[column].iloc[position]
+    value = cell
+    if isinstance(cell, str):
+        try:
+            value = ast.literal_eval(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            value = None
+    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
+        raise ValueError(
+            f"df_test: column {column!r} of row {position} must hold a list, or the text of one "
+            f"such as \"['first', 'second']\", got {cell!r:.80}."
+        )
+    return list(value)
+
+
+def _test_set(frame: pd.DataFrame) -> tuple[list[Any], list[list[KragDocument]]]:
+    _check_columns(frame, "df_qa_test", ("question", *_LIST_COLUMNS))
+    if frame.empty:
+        raise ValueError("df_qa_test has no rows; an evaluation needs at least one question.")
+    return frame["question"].tolist(), [
+        context_to_document(frame, position) for position in range(len(frame))
+    ]
+
+
+def _evaluator_factory(
+    rouge_method: str | None, threshold: float, averaging_method: Any, matching_criteria: Any
+) -> Callable[[Any, Any], OfflineRetrievalEvaluators]:
+    """Check the options, and return what makes an evaluator of two lists."""
+    method = "text" if rouge_method is None else rouge_method
+    if method not in _METHODS:
+        raise ValueError(unknown_name("rouge_method", rouge_method, _METHODS))
+    options = {
+        "match_method": method,
+        "averaging_method": resolve_choice(AveragingMethod, averaging_method, "averaging_method"),
+        "matching_criteria": resolve_choice(
+            MatchingCriteria, matching_criteria, "matching_criteria"
+        ),
+    }
+    if method == "text":
+        return partial(OfflineRetrievalEvaluators, **options)
+    return partial(RougeOfflineRetrievalEvaluators, threshold=check_threshold(threshold), **options)
+
+
+def _changed(retriever: Any, /, **values: Any) -> Any:
+    """Return a copy of a retriever with other settings."""
+    if hasattr(retriever, "model_copy"):
+        return retriever.model_copy(update=values)
+    changed = copy.copy(retriever)
+    for name, value in values.items():
+        setattr(changed, name, value)
+    return changed
+
+
+def _prepared(
+    retrievers: Mapping[str, Any], k: int, ensemble: bool, weights: Sequence[float] | None
+) -> dict[str, Any]:
+    if not retrievers:
+        raise ValueError("retrievers must name at least one retriever, got none.")
+    prepared = {name: setup_retriever(retriever, k) for name, retriever in retrievers.items()}
+    if ensemble:
+        if weights is None:
+            weights = [1 / len(prepared)] * len(prepared)
+        if len(weights) != len(prepared):
+            raise ValueError(
+                f"ensemble_weights must have one weight per retriever, got {len(weights)} for "
+                f"{len(prepared)} retrievers."
+            )
+        prepared["Ensemble"] = _ensemble_class()(
+            retrievers=list(prepared.values()), weights=list(weights)
+        )
+    return prepared
+
+
+def _ensemble_class() -> Any:
+    for module in ("langchain_classic.retrievers", "langchain.retrievers"):
+        try:
+            return import_module(module).EnsembleRetriever
+        except ModuleNotFoundError:
+            continue
+    raise ImportError(
+        "ensemble=True needs LangChain's EnsembleRetriever, which is not installed; "
+        "run: pip install langchain-classic"
+    )
+
+
+def _retrieved(name: str, retriever: Any, question: Any) -> list[Any]:
+    try:
+        return list(retriever.invoke(question))
+    except Exception as error:
+        raise RuntimeError(
+            f"retriever {name!r} failed on the question {question!r}: {error}"
+        ) from error
+
+
+def _columns(evaluator: OfflineRetrievalEvaluators, k: int) -> dict[str, Any]:
+    """Return one value per question under each of krag's names."""
+    table = evaluator.evaluate(k).tables[k]
+    averaging = evaluator.averaging_method
+    pairs = {
+        f"{average}_{name}": name
+        for name in _PAIRS
+        for average in ("micro", "macro")
+        if averaging in (average, AveragingMethod.BOTH)
+    }
+    return {f"{key}@{k}": table[column] for key, column in {**_MEANS, **pairs, **_RANKINGS}.items()}
