@@ -25,7 +25,7 @@ Columns: TypeAlias = Mapping[str, NDArray[Any]]
 _SHARES = {"precision": ("relevant", "precision_base"), "recall": ("covered", "ground_truth")}
 
 
-def exact_sum(values: NDArray[np.floating]) -> Fraction:
+def exact_sum(values: NDArray[Any]) -> Fraction:
     """Return the sum of finite floats without any rounding.
 
     Sums of parts add up to the sum of the whole, to the last digit.
@@ -56,7 +56,7 @@ def exact_sum(values: NDArray[np.floating]) -> Fraction:
     return Fraction(total << scale) if scale >= 0 else Fraction(total, 1 << -scale)
 
 
-def exact_mean(values: NDArray[np.floating]) -> float:
+def exact_mean(values: NDArray[Any]) -> float:
     """Return the correctly rounded mean of finite floats; NaN of none.
 
     >>> exact_mean(np.array([0.1, 0.2, 0.3]))
@@ -99,7 +99,8 @@ def _micro(name: str, columns: Columns) -> Fraction:
     if name == "f1":
         return _harmonic_mean(_micro("precision", columns), _micro("recall", columns))
     found, base = _SHARES[name]
-    return Fraction(int(columns[found].sum()), int(columns[base].sum()) or 1)
+    # Not by integers: k times the number of queries may pass 64 bits.
+    return exact_sum(columns[found]) / (exact_sum(columns[base]) or 1)
 
 
 def _macro(name: str, columns: Columns, conventions: Conventions) -> Fraction:

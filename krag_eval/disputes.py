@@ -6,6 +6,7 @@ is given a function that does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
@@ -75,4 +76,5 @@ def responsible_fields(averages: Averages, preset: Conventions, key: str) -> lis
 
 
 def _same(first: float, second: float) -> bool:
-    return first == second or (first != first and second != second)
+    # The same number reached by another way may differ in its last digits.
+    return math.isclose(first, second, rel_tol=1e-12) or (first != first and second != second)

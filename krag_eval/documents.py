@@ -62,7 +62,8 @@ class AnyOf:
     __slots__ = ("alternatives",)
 
     def __init__(self, alternatives: Iterable[DocumentLike]) -> None:
-        if isinstance(alternatives, (str, bytes, Mapping)) or _is_document(alternatives):
+        single = isinstance(alternatives, (str, bytes, Mapping)) or _is_document(alternatives)
+        if single or not isinstance(alternatives, Iterable):
             raise TypeError(
                 "AnyOf: alternatives must be a list of documents, got a single "
                 f"{type(alternatives).__name__}; write AnyOf([first, second])."
@@ -209,7 +210,7 @@ class QuerySet:
             actual,
             predicted,
             _labels(queries, len(actual)),
-            has_alternatives=AnyOf in actual_types,
+            has_alternatives=any(issubclass(kind, AnyOf) for kind in actual_types),
             strings_only=(actual_types <= {str}, predicted_types <= {str}),
         )
 
@@ -376,11 +377,13 @@ def _check_mapping(document: Mapping[Any, Any], where: str) -> None:
 def _grade_of(item: Item, key: str, where: str) -> float | None:
     """Return the grade of an item, ``None`` if it has none."""
     alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    grades = {_checked_grade(metadata_of(document).get(key), where) for document in alternatives}
+    given = [_checked_grade(metadata_of(document).get(key), where) for document in alternatives]
+    if all(grade is None for grade in given):
+        return None
+    grades = {1.0 if grade is None else grade for grade in given}
     if len(grades) > 1:
         raise ValueError(
-            f"{where}: the alternatives of one AnyOf must have one grade, got "
-            f"{sorted(1.0 if grade is None else grade for grade in grades)}."
+            f"{where}: the alternatives of one AnyOf must have one grade, got {sorted(grades)}."
         )
     return grades.pop()
 

@@ -175,7 +175,7 @@ class _FunctionMatcher(Matcher):
 
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return what the function says; strings and dicts reach it as documents."""
-        return float(self.function(as_document(actual), as_document(predicted)))
+        return self._number(self.function(as_document(actual), as_document(predicted)))
 
 
 class TextMatcher(Matcher):

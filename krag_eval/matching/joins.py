@@ -245,10 +245,14 @@ class Units:
         end = 0
         for item, (size, query) in enumerate(zip(self.item_sizes.tolist(), queries, strict=True)):
             start, end = end, end + size
-            # Two blank texts say the same nothing; each is an item that cannot be found.
-            if not all(blank[start:end]):
-                key = (query, frozenset(identity[start:end]))
-                same_as[item] = seen.setdefault(key, item)
+            # A blank text is no alternative; two items of nothing else cannot be found, as two.
+            said = frozenset(
+                one
+                for one, empty in zip(identity[start:end], blank[start:end], strict=True)
+                if not empty
+            )
+            if said:
+                same_as[item] = seen.setdefault((query, said), item)
         return same_as
 
 
