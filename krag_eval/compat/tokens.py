@@ -71,7 +71,7 @@ class KragTokens:
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Yield the tokens of each text in order; Kiwi works on all cores."""
         if self.type is TokenizerType.KIWI:
-            analysed = tokenizers._KIWI.analyse_all(map(_composed, texts))
+            analysed = tokenizers.shared_kiwi.analyse_all(map(_composed, texts))
             return map(_tokens, map(_forms, analysed))
         return map(self, texts)
 
@@ -104,7 +104,7 @@ def _kiwi_words() -> Callable[[str], list[str]]:
             'installed; run: pip install "krag-eval[korean]" '
             "(or pass tokenizer=TokenizerType.WHITESPACE)"
         )
-    return lambda text: _forms(tokenizers._KIWI.analyse(text))
+    return lambda text: _forms(tokenizers.shared_kiwi.analyse(text))
 
 
 def _forms(morphemes: Iterable[Any]) -> list[str]:

@@ -42,6 +42,7 @@ __all__ = [
     "has_words",
     "resolve_tokenizer",
     "rouge_score_tokens",
+    "shared_kiwi",
     "tokenize_all",
     "tokenizer_name",
     "unicode_tokens",
@@ -240,7 +241,7 @@ class KiwiTokenizer:
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of one text."""
-        return self._tokens(_KIWI.analyse(_readable_by_kiwi(text)))
+        return self._tokens(shared_kiwi.analyse(_readable_by_kiwi(text)))
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Yield the tokens of each text in order; Kiwi works on all cores.
@@ -248,7 +249,7 @@ class KiwiTokenizer:
         >>> list(KiwiTokenizer().tokenize_all(["밥을 먹었다.", "집을 지었다."]))
         [['밥', '먹'], ['집', '짓']]
         """
-        return map(self._tokens, _KIWI.analyse_all(map(_readable_by_kiwi, texts)))
+        return map(self._tokens, shared_kiwi.analyse_all(map(_readable_by_kiwi, texts)))
 
     def _tokens(self, morphemes: Iterable[Any]) -> list[str]:
         words = [(m.form.lower(), m.tag) for m in morphemes if _LETTER_OR_DIGIT.search(m.form)]
@@ -521,7 +522,8 @@ class _SharedKiwi:
         self._lock = threading.Lock()
 
 
-_KIWI = _SharedKiwi()
+#: The model takes some 500 MB; whoever needs morphemes shares this one.
+shared_kiwi = _SharedKiwi()
 
 _KIWIPIEPY_MISSING = (
     'tokenizer="kiwi" needs kiwipiepy, which is not installed; '

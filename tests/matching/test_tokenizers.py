@@ -114,7 +114,7 @@ def fake_kiwi(monkeypatch: pytest.MonkeyPatch) -> type[FakeKiwi]:
     package = types.ModuleType("kiwipiepy")
     package.Kiwi = FakeKiwi  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "kiwipiepy", package)
-    monkeypatch.setattr(tokenizers, "_KIWI", tokenizers._SharedKiwi())
+    monkeypatch.setattr(tokenizers, "shared_kiwi", tokenizers._SharedKiwi())
     return FakeKiwi
 
 
@@ -355,7 +355,7 @@ def test_kiwi_received_where_kiwipiepy_is_missing_names_the_extra(
     """A tokenizer unpickled on a machine without the package says the same at its first text."""
     kiwi = KiwiTokenizer()
     monkeypatch.setitem(sys.modules, "kiwipiepy", None)
-    monkeypatch.setattr(tokenizers, "_KIWI", tokenizers._SharedKiwi())
+    monkeypatch.setattr(tokenizers, "shared_kiwi", tokenizers._SharedKiwi())
     with pytest.raises(ImportError, match=r'pip install "krag-eval\[korean\]"'):
         kiwi("밥")
 
