@@ -169,6 +169,8 @@ def test_exact_matching_of_a_text_that_is_none_names_the_argument():
         (" a ", "(a)", True),  # white space around the ground truth does not count
         ("b", "é", False),
         ("e", nfd("é"), False),  # nor is an accent cut off
+        ("x", "x\u0302", False),  # not even one that has no composed spelling
+        ("क", "कि", False),
         ("서울", "서울 시청", True),
         ("서울", "서울은 크다", False),  # Hangul is spaced
         ("東京", "東京タワー", True),  # Japanese and Chinese are not

@@ -1,4 +1,4 @@
-"""Reading files: what is accepted, and that every refusal names the file, the line and the remedy.
+"""Reading JSON lines: what is accepted, and that a refusal names file, line and remedy.
 
 Expected values are what stands in the file written by the test.
 """
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import AnyOf, KragEvalWarning
-from krag_eval.datasets import Dataset, DatasetError, demo_dataset, read_jsonl
+from krag_eval.datasets import Dataset, DatasetError, read_jsonl
 
 LINE = '{"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}'
 
@@ -343,23 +343,3 @@ class TestRefusedFiles:
         except DatasetError:
             return
         dataset.evaluator(no_ground_truth="zero")
-
-
-class TestDataset:
-    """What was read, on its way to an evaluator."""
-
-    def test_the_evaluator_gets_labels_and_options(self) -> None:
-        """Queries are labelled by their questions; options are passed on."""
-        dataset = Dataset(["Q"], [["a"]], [["x a y"]])
-        evaluator = dataset.evaluator(matcher="contains")
-        assert evaluator.queries == ["Q"]
-        assert evaluator.calculate_recall(k=1)["macro_recall"] == 1.0
-
-    def test_its_repr_does_not_print_the_texts(self, tmp_path: Path) -> None:
-        """In a notebook, a dataset shows what it is, in one line."""
-        path = written(tmp_path, LINE)
-        assert repr(read_jsonl(path)) == f"Dataset of 1 queries from {path}"
-
-    def test_the_demo_comes_with_the_package(self) -> None:
-        """The demo data needs no path."""
-        assert demo_dataset().n_queries >= 20

@@ -1,0 +1,107 @@
+"""Options that commands share, in the order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.cutoffs import check_cutoffs, unspelled
+from krag_eval.matching.names import MATCHER_NAMES
+
+__all__ = ["check_early", "evaluation_options", "field_options", "output_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def bundled(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Bundle options that several commands share, shown in the order given."""
+    return lambda command: reduce(lambda made, add: add(made), reversed(options), command)
+
+
+evaluation_options = bundled(
+    click.option(
+        "--matcher",
+        metavar="NAME",
+        default="text",
+        show_default=True,
+        help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}.",
+    ),
+    click.option(
+        "--threshold",
+        metavar="T",
+        type=float,
+        help="Similarity from which a pair is a match, 0 to 1; the matcher's own by default.",
+    ),
+    click.option(
+        "-k",
+        "cutoffs",
+        metavar="K",
+        multiple=True,
+        default=("1", "3", "5", "10"),
+        show_default="1, 3, 5, 10",
+        help="Look at the first K retrieved documents, or 'all'; repeat it for several cutoffs.",
+    ),
+    click.option(
+        "--criteria",
+        "matching_criteria",
+        type=click.Choice([one.value for one in MatchingCriteria]),
+        default="all",
+        show_default=True,
+        help="A query is a hit when all of its ground truth is found, or (partial) any of it.",
+    ),
+    click.option(
+        "--averaging",
+        "averaging_method",
+        type=click.Choice([one.value for one in AveragingMethod]),
+        default="both",
+        show_default=True,
+        help="Which averages of precision, recall and F1 to show.",
+    ),
+    click.option(
+        "--conventions",
+        metavar="NAME|FIELDS",
+        default="default",
+        show_default=True,
+        help=f"How disputed points are settled: {', '.join(Conventions.presets())}, "
+        "or fields such as gain=linear,precision_at=k.",
+    ),
+    click.option(
+        "--no-ground-truth",
+        type=click.Choice(["error", "skip", "zero"]),
+        default="error",
+        show_default=True,
+        help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
+    ),
+)
+
+field_options = bundled(
+    click.option("--question-field", metavar="NAME", default="question", show_default=True),
+    click.option("--actual-field", metavar="NAME", default="actual", show_default=True),
+    click.option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
+)
+
+output_options = bundled(
+    click.option(
+        "--json", "json_path", metavar="OUT", help="Save the result; Python reads it back."
+    ),
+    click.option("--csv", "csv_path", metavar="OUT", help="Save one row per query and cutoff."),
+    click.option(
+        "--plot",
+        "plot_path",
+        metavar="OUT",
+        help="Draw the metrics at the last cutoff named, as .png, .svg or .pdf.",
+    ),
+)
+
+
+def check_early(options: Mapping[str, Any]) -> None:
+    """Refuse a bad option before a long file is read."""
+    from krag_eval.matching.names import resolve_matcher
+
+    resolve_matcher(options["matcher"])
+    Conventions.parse(options["conventions"])
+    check_cutoffs([unspelled(one) for one in options["cutoffs"]])

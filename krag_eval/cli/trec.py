@@ -1,0 +1,218 @@
+"""``krag-eval trec``: judgements and runs in TREC's formats, under trec_eval's names."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from krag_eval.cli.outputs import Outputs
+from krag_eval.cli.printing import WIDEST, WIDTH, four_digits, print_cells, print_signature
+from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.wording import one_line
+from krag_eval.cutoffs import check_cutoffs, spelled, unspelled
+from krag_eval.messages import KragEvalWarning
+
+if TYPE_CHECKING:
+    from krag_eval.datasets.judged import Qrels
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["trec"]
+
+# trec_eval's measure -> our key, under Conventions.trec() with partial hits; first what is counted
+# and averaged over all retrieved documents, then what is cut off.
+_COUNTS = {"num_ret": "retrieved", "num_rel": "ground_truth", "num_rel_ret": "covered"}
+_UNCUT = {
+    "map": "map",
+    "recip_rank": "mrr",
+    "set_P": "macro_precision",
+    "set_recall": "macro_recall",
+    "set_F": "macro_f1",
+    "ndcg": "ndcg",
+}
+_CUT = {
+    "P": "macro_precision",
+    "recall": "macro_recall",
+    "success": "hit_rate",
+    "map_cut": "map",
+    "ndcg_cut": "ndcg",
+}
+# The default of each option that belongs in the signature when it was changed.
+_UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
+# Of a run's name, at most its beginning and end are printed.
+_LONGEST_RUN = 40
+
+
+@click.command("trec", short_help="Evaluate TREC runs; the numbers are trec_eval's.")
+@click.argument("qrels")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "-k",
+    "cutoffs",
+    metavar="K",
+    multiple=True,
+    default=("5", "10", "100"),
+    show_default="5, 10, 100",
+    help="Cut off after the first K documents; repeat it for several. "
+    "What needs no cutoff is always shown.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["zero", "skip"]),
+    default="zero",
+    show_default=True,
+    help="Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
+)
+@click.option(
+    "--relevance-level",
+    metavar="L",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Grade from which a document is relevant (trec_eval -l); nDCG uses all grades.",
+)
+@click.option(
+    "--scores",
+    type=click.Choice(["single", "double"]),
+    default="single",
+    show_default=True,
+    help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
+)
+@click.option("--json", "json_path", metavar="OUT", help="Save the result of a single run.")
+@click.option("--csv", "csv_path", metavar="OUT", help="Save one row per run, topic and cutoff.")
+def trec(
+    qrels: str,
+    runs: tuple[str, ...],
+    cutoffs: tuple[str, ...],
+    json_path: str | None,
+    csv_path: str | None,
+    **reading: Any,
+) -> None:
+    """Evaluate each RUN against the judgements in QRELS ('-' reads standard input).
+
+    Both are in TREC's formats, plain or .gz: "topic 0 document grade" and "topic Q0 document rank
+    score tag". Documents are ordered by score, then by id, both descending; ranks are ignored.
+    The numbers are trec_eval's, under its names and ours.
+    """
+    from krag_eval.datasets.trec import read_qrels
+
+    _check_names(qrels, runs, json_path)
+    outputs = Outputs.checked(json_path, csv_path, sources=[qrels, *runs])
+    k = check_cutoffs([unspelled(one) for one in cutoffs])
+    with warnings_as("warning"):
+        judged = read_qrels(_source(qrels))
+        results = {
+            name: _evaluated(judged, run, [*(one for one in k if one), None], reading)
+            for name, run in zip(_run_names(runs), runs, strict=True)
+        }
+    _print_runs(results, judged.name)
+    outputs.write_runs(results)
+
+
+def _check_names(qrels: str, runs: Sequence[str], json_path: str | None) -> None:
+    if [qrels, *runs].count("-") > 1:
+        raise ValueError("'-' can be read once, got it more than once; name the other files.")
+    if len(set(runs)) < len(runs):
+        raise ValueError(f"RUN: each run is named once, got {', '.join(runs)}.")
+    if json_path is not None and len(runs) > 1:
+        raise ValueError(
+            f"--json: holds the result of one run, got {len(runs)} runs; save each by a command of "
+            "its own, or all of them by --csv."
+        )
+
+
+def _source(name: str) -> Any:
+    return sys.stdin if name == "-" else name
+
+
+def _run_names(runs: Sequence[str]) -> list[str]:
+    """Call runs by their files' names, with as much of their paths as tells them apart."""
+    parts = [os.path.normpath(run).split(os.sep) for run in runs]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = [os.sep.join(one[-depth:]) for one in parts]
+        if len(set(names)) == len(runs):
+            return names
+    return list(runs)
+
+
+def _evaluated(
+    qrels: Qrels, name: str, cutoffs: Sequence[int | None], reading: Mapping[str, Any]
+) -> EvaluationResult:
+    from krag_eval.datasets.judged import judged_dataset
+    from krag_eval.datasets.trec import read_run
+
+    run = read_run(_source(name))
+    result = judged_dataset(qrels, run, **reading).evaluator().evaluate(cutoffs)
+    if reading["relevance_level"] > 1:
+        # trec_eval's nDCG disregards the level: every positive grade gains.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)  # said already
+            graded = judged_dataset(qrels, run, **{**reading, "relevance_level": 1})
+            ndcg = graded.evaluator().evaluate(cutoffs, metrics=["ndcg"]).tables
+        tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
+        result = replace(result, tables=tables)
+    said = {name: str(value) for name, value in reading.items() if value != _UNSAID[name]}
+    return replace(result, settings={**result.settings, **said})
+
+
+# Printing
+
+
+def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
+    click.echo(f"{_counted(results)} of {one_line(judged)}\n")
+    for names in _side_by_side(results):
+        header = ["trec_eval", "krag_eval", *(one_line(name, _LONGEST_RUN) for name in names)]
+        print_cells(header, _rows([results[name] for name in names]), names=2)
+    for signature in dict.fromkeys(result.signature for result in results.values()):
+        print_signature(signature)
+
+
+def _counted(results: Mapping[str, EvaluationResult]) -> str:
+    numbers = sorted({result.n_queries for result in results.values()})
+    topics = "topic" if numbers == [1] else "topics"
+    return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} {topics}"
+
+
+def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]]:
+    """Group runs so that a table of each group fits into the terminal."""
+    measures = _rows(list(results.values())[:1])
+    left = sum(max(len(row[column]) for row in measures) + 2 for column in (0, 1))
+    group: list[str] = []
+    width = left
+    for name in results:
+        needed = min(max(len(one_line(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
+        if group and width + needed > WIDTH:
+            yield group
+            group, width = [], left
+        group.append(name)
+        width += needed
+    yield group
+
+
+def _rows(results: Sequence[EvaluationResult]) -> list[list[str]]:
+    return [*_count_rows(results), *_measure_rows(results)]
+
+
+def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
+    yield ["num_q", "queries", *(str(result.n_queries) for result in results)]
+    for measure, column in _COUNTS.items():
+        totals = [str(int(result.tables[None][column].sum())) for result in results]
+        yield [measure, f"sum of {column}", *totals]
+
+
+def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
+    for measure, key in _UNCUT.items():
+        yield [measure, f"{key}@all", *_values(results, key, None)]
+    for measure, key in _CUT.items():
+        for k in results[0].k:
+            if k is not None:
+                yield [f"{measure}_{k}", f"{key}@{spelled(k)}", *_values(results, key, k)]
+
+
+def _values(results: Sequence[EvaluationResult], key: str, k: int | None) -> list[str]:
+    return [four_digits(result.averages(k)[key]) for result in results]

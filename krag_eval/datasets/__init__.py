@@ -1,0 +1,22 @@
+"""Files and documents: reading what should have been retrieved, and what was.
+
+This room knows file formats; its errors name the file and the line. It must not know metrics. A
+file is read whole or refused: there is no partial result.
+"""
+
+from krag_eval.datasets.autorag import read_autorag
+from krag_eval.datasets.base import Dataset, DatasetError
+from krag_eval.datasets.beir import read_beir
+from krag_eval.datasets.demo import demo_dataset
+from krag_eval.datasets.jsonl import read_jsonl
+from krag_eval.datasets.trec import read_trec
+
+__all__ = [
+    "Dataset",
+    "DatasetError",
+    "demo_dataset",
+    "read_autorag",
+    "read_beir",
+    "read_jsonl",
+    "read_trec",
+]

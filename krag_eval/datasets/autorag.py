@@ -1,0 +1,187 @@
+"""AutoRAG's tables: questions with nested ground truth, a corpus, and what was retrieved.
+
+How ground truth is nested is AutoRAG's own rule, and is settled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from krag_eval.datasets.base import Dataset, Place, labels_of
+from krag_eval.datasets.columns import Columns, Row, Table, named, plain
+from krag_eval.datasets.joining import check_overlap
+from krag_eval.datasets.texts import ids_in, with_texts
+from krag_eval.documents import AnyOf, DocumentLike
+
+__all__ = ["read_autorag"]
+
+
+def read_autorag(
+    qa: Table,
+    corpus: Table | None = None,
+    retrieved: Table | Mapping[str, Sequence[str]] | None = None,
+) -> Dataset:
+    """Read a data set in AutoRAG's format, with what was retrieved.
+
+    ``qa`` has the columns ``qid``, ``query`` and ``retrieval_gt``. Ground truth is a list of lists
+    of document ids: all of the outer ones are needed, any one of an inner list will do, so ``[["a",
+    "b"], ["c"]]`` becomes ``[AnyOf(["a", "b"]), "c"]``. As in AutoRAG, a flat list ``["a", "b"]``
+    means ``[["a", "b"]]`` and a string ``"a"`` means ``[["a"]]``; ``[[]]`` is no ground truth.
+
+    The evaluator of what is returned compares ids. Everything else is up to you: krag_eval's own
+    conventions by default; AutoRAG's numbers with ``conventions=Conventions.autorag()`` and
+    ``no_ground_truth="skip"``.
+
+    Args:
+        qa: The questions.
+        corpus: Documents: ``doc_id``, ``contents`` and perhaps ``metadata``. With it, documents
+            have texts, so that ``matcher="coverage"`` and the like work.
+        retrieved: What was retrieved: ``{qid: ids}``, best first, or a table with the column
+            ``retrieved_ids``, and perhaps ``retrieved_contents``. A table is joined by its column
+            ``qid``; without one, its rows must be those of ``qa``, in order. If not given, ``qa``
+            has these columns itself.
+
+    Raises:
+        DatasetError: If a table cannot be used; the message names the file and the row.
+        ImportError: If a Parquet file is given and pyarrow is missing.
+
+    >>> import pandas as pd
+    >>> truth = [["a", "b"], ["c"]]
+    >>> qa = pd.DataFrame({"qid": ["q1"], "query": ["When?"], "retrieval_gt": [truth]})
+    >>> dataset = read_autorag(qa, retrieved={"q1": ["a", "x", "b"]})
+    >>> dataset.actual
+    [[AnyOf(['a', 'b']), 'c']]
+    >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
+    0.5
+    """
+    questions = Columns.read(qa, "qa", ("qid", "query", "retrieval_gt"))
+    ids = questions.texts("qid")
+    questions.check_distinct("qid", ids)
+    predicted, has_texts = _predicted(questions, ids, retrieved)
+    dataset = Dataset(
+        queries=labels_of(questions.texts("query"), ids, questions.name),
+        actual=[_items(value, place) for place, value in questions.cells("retrieval_gt")],
+        predicted=predicted,
+        source=questions.name,
+        defaults={"matcher": "id"},
+    )
+    if corpus is None:
+        return dataset
+    documents = Columns.read(corpus, "corpus", ("doc_id", "contents"))
+    wanted = _documents(documents, ids_in(dataset))
+    return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
+
+
+# Ground truth
+
+
+def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf]:
+    """Return AutoRAG's nested ground truth as items."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list | tuple):
+        raise row.error(f"must be a list of lists of document ids, got {named(value)}.")
+    groups = [plain(group) for group in value]
+    if groups and all(isinstance(group, str) for group in groups):
+        groups = [groups]
+    if not any(groups):
+        return []
+    return [_item(group, row) for group in groups]
+
+
+def _item(group: Any, row: Row) -> DocumentLike | AnyOf:
+    ids = [plain(one) for one in group] if isinstance(group, list | tuple) else None
+    if not ids or not all(isinstance(one, str) and one for one in ids):
+        raise row.error(
+            f"must be a list of lists of document ids, got {str(group)[:60]!r} as one of them; "
+            "write [[…], […]], and [[]] for no ground truth."
+        )
+    return ids[0] if len(ids) == 1 else AnyOf(ids)
+
+
+# What was retrieved
+
+
+def _predicted(
+    questions: Columns, ids: Sequence[str], retrieved: Any
+) -> tuple[list[list[DocumentLike]], bool]:
+    """Return what was retrieved for each question, and whether it came with texts."""
+    if isinstance(retrieved, Mapping):
+        lists = {
+            key: _ids(plain(value), Row("retrieved", number, f"the list of {key!r}"))
+            for number, (key, value) in enumerate(retrieved.items())
+        }
+        return _by_id(lists, ids, "retrieved", questions.name), False
+    table = questions
+    if retrieved is not None:
+        table = Columns.read(retrieved, "retrieved", ("retrieved_ids",))
+    elif "retrieved_ids" not in questions.columns:
+        raise Place(questions.name).error(
+            "no column 'retrieved_ids'; say what was retrieved by retrieved=…."
+        )
+    has_texts = "retrieved_contents" in table.columns
+    lists_in_order = list(_retrieved(table, has_texts))
+    if "qid" in table.columns:
+        keys = table.texts("qid")
+        table.check_distinct("qid", keys)
+        by_key = dict(zip(keys, lists_in_order, strict=True))
+        return _by_id(by_key, ids, table.name, questions.name), has_texts
+    if len(lists_in_order) != len(ids):
+        raise Place(table.name).error(
+            f"holds {len(lists_in_order)} rows and no column 'qid', and {questions.name} "
+            f"{len(ids)}; rows without 'qid' must be those of {questions.name}, in order."
+        )
+    return lists_in_order, has_texts
+
+
+def _retrieved(table: Columns, has_texts: bool) -> Iterator[list[DocumentLike]]:
+    texts = table.cells("retrieved_contents") if has_texts else None
+    for row, value in table.cells("retrieved_ids"):
+        ids = _ids(value, row)
+        if texts is None:
+            yield ids
+            continue
+        place, contents = next(texts)
+        if not isinstance(contents, list | tuple) or len(contents) != len(ids):
+            raise place.error(f"must be a list with one text for each of the {len(ids)} ids.")
+        if not all(isinstance(text, str) for text in contents):
+            raise place.error("must be a list of texts.")
+        yield [
+            {"page_content": text, "id": identity}
+            for identity, text in zip(ids, contents, strict=True)
+        ]
+
+
+def _ids(value: Any, row: Row) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise row.error(f"must be a list of document ids, best first, got {named(value)}.")
+    for one in value:
+        if not isinstance(one, str) or not one:
+            raise row.error(f"must be a list of document ids, got {named(one)} as one of them.")
+    return list(value)
+
+
+def _by_id(
+    lists: Mapping[str, list[DocumentLike]], ids: Sequence[str], name: str, questions: str
+) -> list[list[DocumentLike]]:
+    """Put lists into the order of the questions."""
+    check_overlap(ids, lists, expected_name=questions, given_name=name, stacklevel=5)
+    return [lists.get(one, []) for one in ids]
+
+
+def _documents(table: Columns, wanted: set[str]) -> dict[str, dict[str, Any]]:
+    ids = table.texts("doc_id")
+    table.check_distinct("doc_id", ids)
+    documents: dict[str, dict[str, Any]] = {
+        identity: {"page_content": text, "id": identity}
+        for identity, text in zip(ids, table.texts("contents"), strict=True)
+        if identity in wanted
+    }
+    if "metadata" in table.columns:
+        for identity, (row, value) in zip(ids, table.cells("metadata"), strict=True):
+            if identity in documents and value is not None:
+                if not isinstance(value, Mapping):
+                    raise row.error(f"must be an object, got {named(value)}.")
+                documents[identity]["metadata"] = dict(value)
+    return documents

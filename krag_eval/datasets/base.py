@@ -1,0 +1,123 @@
+"""What every reader returns, and how every reader refuses: the data set, and the place to blame."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from krag_eval.documents import AnyOf, DocumentLike
+from krag_eval.messages import KragEvalWarning
+
+if TYPE_CHECKING:
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
+
+__all__ = ["Dataset", "DatasetError", "Place", "Source", "labels_of", "name_of"]
+
+Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
+
+
+class DatasetError(ValueError):
+    """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """Questions with the documents that should come back and the ranked ones that did.
+
+    Attributes:
+        queries: One label per query: its question, its id, or its position 0, 1, …
+        actual: Per query, its ground truth: documents or ``AnyOf``.
+        predicted: Per query, the retrieved documents, best first.
+        source: Name of the file it was read from.
+        lines: Per query, the line of that file, where a query is a line.
+        defaults: What :meth:`evaluator` passes on unless told otherwise, by the format read.
+    """
+
+    queries: list[str | int]
+    actual: list[list[DocumentLike | AnyOf]]
+    predicted: list[list[DocumentLike]]
+    source: str = field(default="", compare=False)
+    lines: list[int] = field(default_factory=list, compare=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.queries)
+
+    def evaluator(self, **options: Any) -> OfflineRetrievalEvaluator:
+        """Return an evaluator of this data set, its queries labelled.
+
+        Args:
+            **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
+                ``threshold``, …; they go before the data set's own ``defaults``.
+
+        >>> from krag_eval.datasets import demo_dataset
+        >>> demo_dataset().evaluator(matcher="contains").calculate_hit_rate(k=1)
+        {'hit_rate': 0.0714...}
+        """
+        from krag_eval.evaluator import OfflineRetrievalEvaluator
+
+        return OfflineRetrievalEvaluator(
+            self.actual, self.predicted, **{"queries": self.queries, **self.defaults, **options}
+        )
+
+    def __repr__(self) -> str:
+        read_from = f" from {self.source}" if self.source else ""
+        return f"Dataset of {self.n_queries} queries{read_from}"
+
+
+class Place(NamedTuple):
+    """A file, and a line of it (0 for the file as a whole), to blame."""
+
+    name: str
+    line: int = 0
+
+    def error(self, problem: str) -> DatasetError:
+        """Return the refusal, on one line."""
+        return DatasetError(_printable(f"{self}: {problem}"))
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}" if self.line else self.name
+
+
+def name_of(source: Source) -> str:
+    """Return what to call a source in messages.
+
+    >>> name_of("runs/bm25.trec.gz")
+    'runs/bm25.trec.gz'
+    """
+    if isinstance(source, str | os.PathLike):
+        return os.fsdecode(source)
+    if source is sys.stdin:
+        return "<stdin>"
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:
+    """Label queries by their questions; by their ids, with a warning, if two ask the same.
+
+    >>> labels_of(["When?", "Where?"], ["q1", "q2"], "queries.jsonl")
+    ['When?', 'Where?']
+    """
+    if len(set(questions)) == len(questions):
+        return list(questions)
+    warnings.warn(
+        f"{name}: {len(questions)} queries have {len(set(questions))} different texts, so all are "
+        "labelled by their ids.",
+        KragEvalWarning,
+        stacklevel=3,
+    )
+    return list(ids)
+
+
+def _printable(text: str) -> str:
+    """Keep a message on one line, whatever the name of a file or field."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )

@@ -1,0 +1,210 @@
+"""JSON lines: one query per line, with its ground truth and what was retrieved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from krag_eval.datasets.base import Dataset, Place, Source, name_of
+from krag_eval.datasets.lines import numbered_lines
+from krag_eval.datasets.strict_json import kind_of, names_of, object_of
+from krag_eval.documents import AnyOf, DocumentLike
+from krag_eval.messages import KragEvalWarning
+
+__all__ = ["read_jsonl"]
+
+_DOCUMENT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
+# Far beyond any real metadata, far below where Python's own recursion gives up.
+_MAX_DEPTH = 100
+
+
+def read_jsonl(
+    source: Source,
+    *,
+    question_field: str = "question",
+    actual_field: str = "actual",
+    predicted_field: str = "predicted",
+) -> Dataset:
+    """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
+
+    A line looks like ``{"question": "…", "actual": [documents], "predicted": [documents]}``. A
+    document is a string or ``{"page_content": "…", "metadata": {…}, "id": "…"}``; among the ground
+    truth, ``{"any_of": [documents]}`` lists interchangeable ones. Other fields are ignored. The
+    question is optional: unless every line has one, queries are labelled by position.
+
+    The text is UTF-8, with or without a byte order mark; blank lines are skipped wherever they
+    are. JSON is read strictly: ``NaN``, ``Infinity``, a key given twice in one object and half of
+    a surrogate pair are refused, because tools disagree about what they mean.
+
+    Args:
+        source: A path, or an open file (binary is preferred); compression is recognised by
+            content. ``sys.stdin`` is read as bytes, whatever the locale.
+        question_field: Name of the field with the question, text or a whole number.
+        actual_field: Name of the field with the ground truth.
+        predicted_field: Name of the field with the retrieved documents, best first.
+
+    Raises:
+        DatasetError: If anything in the file cannot be used, or there is nothing in it; the
+            message names file and line.
+        TypeError: If ``source`` is neither a path nor an open file.
+
+    >>> import io
+    >>> read_jsonl(io.StringIO('{"question": "When?", "actual": ["9"], "predicted": ["8", "9"]}'))
+    Dataset of 1 queries from <stream>
+    """
+    fields = _Fields(question_field, actual_field, predicted_field)
+    name = name_of(source)
+    with closing(numbered_lines(source, name)) as lines:
+        records = [_record(text, fields, Place(name, number)) for number, text in lines]
+    if not records:
+        raise Place(name).error(
+            "holds no queries; expected one JSON object per line, such as "
+            '{"question": "…", "actual": ["…"], "predicted": ["…"]}.'
+        )
+    return Dataset(
+        queries=_labels(records, fields, name),
+        actual=[record.actual for record in records],
+        predicted=[record.predicted for record in records],
+        source=name,
+        lines=[record.place.line for record in records],
+    )
+
+
+class _Fields(NamedTuple):
+    question: str
+    actual: str
+    predicted: str
+
+
+class _Record(NamedTuple):
+    place: Place
+    question: str | int | None
+    actual: list[Any]
+    predicted: list[Any]
+
+
+def _record(text: str, fields: _Fields, place: Place) -> _Record:
+    content = object_of(text, place, 'a JSON object with "actual" and "predicted"')
+    question = content.get(fields.question)
+    if isinstance(question, bool) or not isinstance(question, str | int | None):
+        raise place.error(
+            f"{fields.question} must be a string or a whole number, got {kind_of(question)}; put "
+            "anything else into a field of another name."
+        )
+    actual = _documents(content, "actual_field", fields.actual, place)
+    predicted = _documents(content, "predicted_field", fields.predicted, place)
+    return _Record(place, question, actual, predicted)
+
+
+def _documents(content: Mapping[str, Any], option: str, name: str, place: Place) -> list[Any]:
+    if name not in content:
+        raise place.error(_missing(content, option, name))
+    documents = content[name]
+    if not isinstance(documents, list):
+        raise place.error(
+            f"{name} must be a list of documents, got {kind_of(documents)}; write a list even for "
+            "one document, and [] for none."
+        )
+    if set(map(type, documents)) <= {str}:
+        return documents
+    read = _item if option == "actual_field" else _document
+    return [read(one, f"{name}[{i}]", place) for i, one in enumerate(documents)]
+
+
+def _missing(content: Mapping[str, Any], option: str, name: str) -> str:
+    role = "ground truth" if option == "actual_field" else "retrieved documents"
+    return (
+        f'no field "{name}"; the fields are {names_of(content)}; name the one with the {role} by '
+        f'{option}="…".'
+    )
+
+
+def _item(value: Any, where: str, place: Place) -> DocumentLike | AnyOf:
+    """Read a ground-truth item: a document, or interchangeable ones."""
+    if isinstance(value, list):
+        raise place.error(
+            f"{where} must be a document, got a list; write "
+            '{"any_of": […]} for interchangeable documents.'
+        )
+    if not isinstance(value, dict) or "any_of" not in value:
+        return _document(value, where, place)
+    alternatives = value["any_of"]
+    if len(value) > 1 or not isinstance(alternatives, list) or not alternatives:
+        raise place.error(
+            f'{where}: "any_of" must be the only key and hold a list of one or more documents, '
+            f"got {kind_of(alternatives)} and the keys {names_of(value)}; write "
+            '{"any_of": ["…", "…"]}.'
+        )
+    return AnyOf(
+        [_document(one, f"{where}.any_of[{i}]", place) for i, one in enumerate(alternatives)]
+    )
+
+
+def _document(value: Any, where: str, place: Place) -> DocumentLike:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise place.error(
+            f'{where} must be a string or an object with "page_content", got {kind_of(value)}; '
+            "leave out what is not a document."
+        )
+    if "any_of" in value:
+        raise place.error(f'{where}: "any_of" belongs in the ground truth, one level deep.')
+    if "page_content" not in value or not value.keys() <= _DOCUMENT_KEYS:
+        raise place.error(
+            f'{where} needs the key "page_content" and may have "metadata" and "id", got the keys '
+            f'{names_of(value)}; put anything else into "metadata".'
+        )
+    _check_parts(value, where, place)
+    return value
+
+
+def _check_parts(document: Mapping[str, Any], where: str, place: Place) -> None:
+    text, metadata, identity = map(document.get, ("page_content", "metadata", "id"))
+    if not isinstance(text, str):
+        raise place.error(f"{where}.page_content must be a string, got {kind_of(text)}.")
+    if not isinstance(metadata, dict | None):
+        raise place.error(f"{where}.metadata must be an object, got {kind_of(metadata)}.")
+    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
+        raise place.error(
+            f"{where}.id must be a string or a whole number, got {kind_of(identity)}."
+        )
+    if metadata and _deeper_than(_MAX_DEPTH, metadata):
+        raise place.error(f"{where}.metadata is nested too deeply; flatten it.")
+
+
+def _deeper_than(limit: int, value: Any) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _labels(records: Sequence[_Record], fields: _Fields, name: str) -> list[str | int]:
+    labels = [record.question for record in records if record.question is not None]
+    if len(labels) == len(records):
+        return labels
+    without = next(record.place for record in records if record.question is None)
+    if not labels and fields.question != "question":
+        raise without.error(
+            f'no field "{fields.question}" on any line; name the one with the question by '
+            'question_field="…", or leave that out.'
+        )
+    if labels:
+        warnings.warn(
+            f"{len(records) - len(labels)} of {len(records)} queries in {name} have no "
+            f"{fields.question} (the first is on line {without.line}), so all are labelled by "
+            "position.",
+            KragEvalWarning,
+            stacklevel=3,
+        )
+    return list(range(len(records)))

@@ -1,0 +1,54 @@
+"""Running the command, in this process or as a program, and reading what it prints."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from krag_eval import cli
+from krag_eval.cli import main
+
+# A program of its own finds the package being tested, installed or not.
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])}
+SAMPLE = """\
+{"question": "First?", "actual": ["doc1", "doc2", "doc5"], "predicted": ["doc1", "doc2", "doc5"]}
+{"question": "둘째?", "actual": ["doc3", "doc4"], "predicted": ["doc6", "doc4", "doc5"]}
+"""
+
+
+def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    """Run the command in this process; a bug ends in an exception."""
+    result = CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command as a program of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "krag_eval", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **{"env": ENVIRONMENT, **options},  # type: ignore[call-overload]
+    )
+
+
+def refusal(*arguments: object) -> str:
+    """Return the one line with which the command refuses, after ``krag-eval: error:``."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert result.output.startswith("krag-eval: error: ")
+    return result.output.removeprefix("krag-eval: error: ").rstrip()
+
+
+def printed(output: str) -> dict[str, list[str]]:
+    """Return the rows of the printed table: name -> cells."""
+    rows = (line.split() for line in output.splitlines())
+    return {cells[0]: cells[1:] for cells in rows if len(cells) > 1}

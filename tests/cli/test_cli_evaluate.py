@@ -1,0 +1,225 @@
+"""``krag-eval evaluate``: what it prints, and how it refuses.
+
+Numbers of the sample are worked by hand in docs/metrics.md.
+"""
+
+import gzip
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from cli_runs import SAMPLE, printed, refusal, run, shell
+
+from krag_eval import OfflineRetrievalEvaluator
+from krag_eval.datasets import read_jsonl
+
+
+class TestEvaluate:
+    """What is printed."""
+
+    def test_rows_are_metrics_and_columns_cutoffs(self, sample: Path) -> None:
+        """Every metric at every cutoff, to four digits."""
+        table = printed(run("evaluate", sample, "-k", 1, "-k", 2, "-k", "all").output)
+        assert table["metric"] == ["@1", "@2", "@all"]
+        assert table["hit_rate"] == ["0.0000", "0.0000", "0.5000"]
+        assert table["micro_recall"] == ["0.2000", "0.6000", "0.8000"]
+        assert table["macro_f1"] == ["0.2500", "0.6562", "0.7059"]
+        assert table["ndcg"] == ["0.5000", "0.6934", "0.6934"]
+        assert table["mean_rank"] == ["1.0000", "1.5000", "1.5000"]
+
+    def test_default_cutoffs(self, sample: Path) -> None:
+        """Without -k: 1, 3, 5, 10."""
+        assert printed(run("evaluate", sample).output)["metric"] == ["@1", "@3", "@5", "@10"]
+
+    def test_says_how_many_queries_and_how(self, sample: Path) -> None:
+        """The number of queries, the file, and the signature, wrapped to 100 columns."""
+        output = run("evaluate", sample, "-k", 2, "--criteria", "partial").output
+        assert output.startswith(f"2 queries from {sample}\n")
+        evaluator = read_jsonl(sample).evaluator(matching_criteria="partial")
+        assert evaluator.evaluate(k=[2]).signature in " ".join(output.split())
+        assert max(map(len, output.splitlines()[1:])) <= 100
+
+    def test_options_reach_the_evaluator(self, sample: Path) -> None:
+        """Matcher, threshold, averaging and conventions are those of the Python options."""
+        output = run(
+            *("evaluate", sample, "--matcher", "rouge1", "--threshold", 0.25, "-k", 2),
+            *("--averaging", "macro", "--conventions", "gain=linear,precision_at=k"),
+        ).output
+        signature = " ".join(output.split())
+        for setting in ("rouge1", "threshold=0.25", "averaging=macro", "gain=linear"):
+            assert setting in signature
+        assert "micro_recall" not in printed(output)
+
+    def test_many_cutoffs_continue_below(self, sample: Path) -> None:
+        """No number is cut off and no line is wider than 100 columns."""
+        cutoffs = [part for k in range(1, 21) for part in ("-k", k)]
+        output = run("evaluate", sample, *cutoffs).output
+        assert output.count("macro_precision") == 3
+        assert "…" not in output
+        assert max(map(len, output.splitlines()[1:])) <= 100
+
+    def test_fields_of_other_names(self, tmp_path: Path) -> None:
+        """The three field names can be given."""
+        path = tmp_path / "run.jsonl"
+        path.write_text('{"q": "Q", "gold": ["a"], "hits": ["a"]}')
+        fields = ("--question-field", "q", "--actual-field", "gold", "--predicted-field", "hits")
+        assert printed(run("evaluate", path, *fields, "-k", 1).output)["mrr"] == ["1.0000"]
+
+    def test_alternatives_and_metadata_are_read_from_the_file(self, tmp_path: Path) -> None:
+        """Items [AnyOf(t1, t2), t3] with t1, x, t2, y retrieved: one item of two is covered.
+
+        AutoRAG's values for this example under its preset: recall 1/2, MAP 5/12.
+        """
+        path = tmp_path / "run.jsonl"
+        path.write_text(
+            '{"question": "Q", "actual": [{"any_of": ["t1", {"page_content": "t2"}]}, "t3"], '
+            '"predicted": ["t1", "x", "t2", "y"]}'
+        )
+        table = printed(run("evaluate", path, "-k", "all", "--conventions", "autorag").output)
+        assert (table["macro_recall"], table["map"]) == (["0.5000"], ["0.4167"])
+        own = printed(run("evaluate", path, "-k", "all").output)
+        # Credited once, at rank 1: DCG 1, ideal 1 + 1 / log2(3).
+        assert (own["map"], own["ndcg"]) == (["0.5000"], ["0.6131"])
+
+    def test_skipped_queries_are_counted(self, tmp_path: Path) -> None:
+        """Queries left out are not hidden."""
+        path = tmp_path / "run.jsonl"
+        path.write_text('{"actual": ["a"], "predicted": ["a"]}\n{"actual": [], "predicted": []}')
+        output = run("evaluate", path, "--no-ground-truth", "skip").output
+        assert output.startswith(f"1 query from {path} (1 more skipped: no ground truth)\n")
+
+    @pytest.mark.parametrize("compressed", [False, True])
+    def test_reads_standard_input(self, compressed: bool) -> None:
+        """A dash reads standard input, compressed or not."""
+        content = gzip.compress(SAMPLE.encode()) if compressed else SAMPLE.encode()
+        output = run("evaluate", "-", "-k", 2, stdin=content).output
+        assert output.startswith("2 queries from <stdin>\n")
+        assert printed(output)["mrr"] == ["0.7500"]
+
+    def test_warnings_are_one_line_in_the_shell_s_words(self, tmp_path: Path) -> None:
+        """A warning of ours goes to standard error without Python's decoration."""
+        path = tmp_path / "run.jsonl"
+        path.write_text('{"actual": ["a"], "predicted": ["b"]}')
+        done = shell("evaluate", path)
+        assert done.returncode == 0
+        [warning] = done.stderr.splitlines()
+        assert warning.startswith("warning: The matcher text matched nothing at all")
+        assert "try --matcher contains" in warning
+        assert "warning:" not in done.stdout
+
+    def test_other_warnings_stay_as_they_are(
+        self, sample: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Only our own warnings are reworded."""
+
+        def evaluate(self: OfflineRetrievalEvaluator, k: object) -> None:
+            warnings.warn("not ours", DeprecationWarning, stacklevel=1)
+
+        monkeypatch.setattr(OfflineRetrievalEvaluator, "evaluate", evaluate)
+        with pytest.raises(DeprecationWarning, match="not ours"):
+            run("evaluate", sample)
+
+
+class TestRefusals:
+    """Bad input: one line, exit code 2, no traceback."""
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (["--matcher", "rougel"], "did you mean 'rougeL'?"),
+            (["--matcher", "rouge1", "--threshold", "2"], "from 0 to 1, got 2.0"),
+            (["--matcher", "rouge1", "--threshold", "nan"], "from 0 to 1, got nan"),
+            (["--threshold", "0.5"], "threshold must be left out"),
+            (["--threshold", "high"], "'high' is not a valid float"),
+            (["-k", "0"], "k must be a whole number of at least 1"),
+            (["-k", "1.5"], "k must be a whole number of at least 1"),
+            (["-k", "2", "-k", "2"], "k must not name a cutoff twice"),
+            (["--conventions", "trek"], "or one of 'default', 'trec'"),
+            (["--conventions", "gain=cubic"], "'exponential', 'linear', got 'cubic'"),
+            (["--criteria", "most"], "'most' is not one of 'all', 'partial'"),
+            (["--nonsense"], "(see krag-eval evaluate --help)"),
+            (["--actual-field", "gold"], 'sample.jsonl:1: no field "gold"'),
+            (["--question-field", "q"], 'no field "q" on any line; name the one with'),
+        ],
+    )
+    def test_options(self, sample: Path, options: list[str], expected: str) -> None:
+        """Each refusal says what is allowed and what came."""
+        assert expected in refusal("evaluate", sample, *options)
+
+    def test_a_bad_line_is_named(self, sample: Path) -> None:
+        """File, line number, what is wrong."""
+        sample.write_text(SAMPLE + "oops\n", "utf-8")
+        assert refusal("evaluate", sample).startswith(f"{sample}:3: not valid JSON")
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        """A file that is not there is bad input, not a crash."""
+        assert "none.jsonl: no such file" in refusal("evaluate", tmp_path / "none.jsonl")
+
+    def test_no_ground_truth_names_queries_and_option(self, tmp_path: Path) -> None:
+        """The remedy is given as it is typed in a shell."""
+        path = tmp_path / "run.jsonl"
+        path.write_text('{"question": "Why?", "actual": [], "predicted": []}')
+        message = refusal("evaluate", path)
+        assert message.startswith(f"{path}: actual: no ground truth for 1 of 1 queries ('Why?')")
+        assert "--no-ground-truth skip" in message
+
+    def test_an_error_of_the_matcher_names_the_line(self, tmp_path: Path) -> None:
+        """Blank lines shift lines against queries; the line is the file's."""
+        path = tmp_path / "run.jsonl"
+        path.write_text(
+            '{"actual": ["a"], "predicted": ["a"]}\n\n'
+            '{"actual": ["a"], "predicted": ["b", {"page_content": "a"}]}\n'
+        )
+        message = refusal("evaluate", path, "--matcher", "id")
+        assert message.startswith(f"{path}:3: predicted[1] has no id")
+
+    def test_an_unknown_command(self) -> None:
+        """Usage errors fit on one line as well."""
+        assert "No such command 'evalute'" in refusal("evalute")
+
+    @pytest.mark.parametrize("error", [KeyError("x"), ValueError("operands"), TypeError("None")])
+    def test_a_bug_is_not_disguised(
+        self, sample: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ) -> None:
+        """An error that our code did not raise itself keeps its traceback."""
+
+        def broken(self: object, **options: object) -> None:
+            raise error  # in this file: not our package
+
+        monkeypatch.setattr("krag_eval.datasets.Dataset.evaluator", broken)
+        with pytest.raises(type(error)):
+            run("evaluate", sample)
+
+    def test_a_missing_extra_is_no_bug(self, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The line that installs it is all there is to say."""
+        ours: dict[str, object] = {"__name__": "krag_eval.some_room"}
+        exec("def read(*_, **__): raise ImportError('pip install it')", ours)
+        monkeypatch.setattr("krag_eval.datasets.read_jsonl", ours["read"])
+        assert refusal("evaluate", sample) == "pip install it"
+
+    def test_a_failing_operation_is_a_bug(
+        self, sample: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An operation that fails inside the package is no refusal of input."""
+        monkeypatch.setattr("krag_eval.averages._harmonic_mean", lambda *_: None)
+        with pytest.raises(TypeError):
+            run("evaluate", sample)
+
+    def test_interruption_is_quiet(self, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ctrl-C ends with the shell's code for it and says nothing."""
+
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("krag_eval.datasets.read_jsonl", interrupted)
+        result = run("evaluate", sample)
+        assert (result.exit_code, result.output.strip()) == (130, "")
+
+    def test_long_messages_are_clipped(self, tmp_path: Path) -> None:
+        """A question of a megabyte is not printed whole; the remedy still is."""
+        path = tmp_path / "run.jsonl"
+        path.write_text(json.dumps({"question": "x" * 10**6, "actual": [], "predicted": []}))
+        message = refusal("evaluate", path)
+        assert len(message) < 1200
+        assert "--no-ground-truth skip" in message

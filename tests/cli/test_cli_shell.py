@@ -1,0 +1,79 @@
+"""The command as a program: help, pipes, terminals, exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import ENVIRONMENT, SAMPLE, printed, run, shell
+
+from krag_eval import __version__
+
+
+class TestShell:
+    """The command as a program."""
+
+    def test_version(self) -> None:
+        """The version is the package's."""
+        assert run("--version").output == f"krag-eval, version {__version__}\n"
+
+    def test_without_a_command_it_explains_itself(self) -> None:
+        """Bare krag-eval lists the commands."""
+        result = run()
+        assert result.exit_code == 0
+        assert "evaluate" in result.output
+
+    def test_help_loads_nothing_heavy(self) -> None:
+        """The help text appears without pandas, matplotlib, rich or LangChain."""
+        code = (
+            "import sys; from krag_eval.cli import main\n"
+            "try: main(['evaluate', '--help'])\n"
+            "except SystemExit: pass\n"
+            "heavy = {'pandas', 'matplotlib', 'rich', 'langchain_core', 'rouge_score', 'scipy'}\n"
+            "sys.exit(f'loaded: {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_reads_a_pipe(self) -> None:
+        """Standard input of the real program."""
+        done = shell("evaluate", "-", "-k", "2", input=SAMPLE)
+        assert (done.returncode, printed(done.stdout)["mrr"]) == (0, ["0.7500"])
+
+    def test_errors_go_to_standard_error(self, tmp_path: Path) -> None:
+        """One line there, nothing on standard output, no traceback."""
+        done = shell("evaluate", tmp_path / "none.jsonl")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("krag-eval: error: ")
+        assert done.stderr.count("\n") == 1
+
+    @pytest.mark.parametrize("arguments", [["demo"], ["evaluate", "-"]])
+    def test_an_ascii_terminal_is_enough(self, arguments: list[str]) -> None:
+        """Korean questions in a message do not crash a terminal that cannot show them."""
+        ascii_only = {
+            "LC_ALL": "C",
+            "PYTHONCOERCECLOCALE": "0",
+            "PYTHONIOENCODING": "ascii",
+            "PYTHONUTF8": "0",
+        }
+        empty = '{"question": "언제?", "actual": [], "predicted": []}'
+        done = shell(*arguments, env=ENVIRONMENT | ascii_only, input=empty)
+        assert "Traceback" not in done.stderr
+        assert done.returncode == (0 if arguments == ["demo"] else 2)
+
+    def test_a_closed_pipe_is_quiet(self) -> None:
+        """``krag-eval demo | head -1`` prints one line and no complaint."""
+        read, write = os.pipe()
+        os.close(read)
+        with os.fdopen(write, "w") as closed:
+            done = subprocess.run(
+                [sys.executable, "-m", "krag_eval", "demo"],
+                env=ENVIRONMENT,
+                stdout=closed,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert done.stderr == b""

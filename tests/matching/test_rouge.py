@@ -1,0 +1,533 @@
+"""ROUGE: equal to rouge-score bit for bit, whatever the texts, and loaded no sooner than needed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import subprocess
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
+from numpy.typing import NDArray
+from rouge_score.rouge_scorer import RougeScorer
+
+from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.matching import rouge
+from krag_eval.matching.names import resolve_matcher
+from krag_eval.matching.rouge import RougeMatcher
+from krag_eval.matching.tokenizers import unicode_tokens
+from krag_eval.messages import KragEvalWarning
+
+ROOT = Path(rouge.__file__).parents[2]
+TYPES = ("rouge1", "rouge2", "rougeL")
+STATISTICS = ("fmeasure", "recall", "precision")
+
+# Words that share stems, words too short to stem, and irregular forms the stemmer knows by heart.
+ENGLISH = """
+the a of and to in is was his sky skies dying news river rivers flow flows flowed flowing relate
+relational relation relations generalization oscillators hopping hop hope hoping agreed feed
+plastered motoring conflated troubled sized happy happily was were 3 42 2024 x86
+"""
+KOREAN = """
+서울은 서울의 대한민국 수도이다 강이 한강이 흐른다 부산은 항구 도시이다 RAG 2024년
+"""
+
+Scores = NDArray[np.float64]
+
+
+def scores_of(matcher: RougeMatcher, actual: list[str], predicted: list[str]) -> Scores:
+    """Return the similarities of all pairs of one query; shape (actual, predicted)."""
+    matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+    scores = np.zeros((len(actual), len(predicted)))
+    scores[matches.item, matches.rank - 1] = matches.similarity
+    return scores
+
+
+def reference(
+    matcher: RougeMatcher,
+    actual: list[str],
+    predicted: list[str],
+    tokenize: Callable[[str], list[str]] | None = None,
+) -> Scores:
+    """Return the same from rouge-score, by its own tokenizer or the one given."""
+    scorer = RougeScorer(
+        [matcher.rouge_type],
+        use_stemmer=matcher.stemmer,
+        tokenizer=_Adapter(tokenize) if tokenize else None,
+    )
+    return np.array(
+        [
+            [getattr(scorer.score(a, p)[matcher.rouge_type], matcher.statistic) for p in predicted]
+            for a in actual
+        ]
+    )
+
+
+class _Adapter:
+    """A tokenizer as rouge-score wants it."""
+
+    def __init__(self, tokenize: Callable[[str], list[str]]) -> None:
+        self.tokenize = tokenize
+
+
+def texts(vocabulary: str, n: int, seed: int) -> list[str]:
+    """Draw texts of 2 to 60 words, the first words more often, so that some repeat much."""
+    draw = random.Random(seed)
+    words = vocabulary.split()
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    return [" ".join(draw.choices(words, weights, k=draw.randint(2, 60))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("stemmer", [False, True])
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_scores_of_english_texts_are_those_of_rouge_score(
+    rouge_type: str, stemmer: bool, statistic: str
+) -> None:
+    """Every bit agrees, for each type, statistic and with and without stemming."""
+    matcher = RougeMatcher(rouge_type, statistic=statistic, stemmer=stemmer)
+    actual, predicted = texts(ENGLISH, 7, seed=1), texts(ENGLISH, 30, seed=2)
+    expected = reference(matcher, actual, predicted)
+    assert np.count_nonzero(expected) > 100
+    assert np.array_equal(scores_of(matcher, actual, predicted), expected)
+
+
+# Few different words, so that repeats and shared subsequences abound; empty texts too.
+token_texts = st.lists(st.sampled_from(["a", "b", "cd", "efgh", "ab12"]), max_size=40).map(" ".join)
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+@settings(deadline=None, max_examples=60)
+@given(actual=token_texts, predicted=st.lists(token_texts, min_size=1, max_size=3))
+@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+def test_scores_of_any_tokens_are_those_of_rouge_score(
+    rouge_type: str, actual: str, predicted: list[str]
+) -> None:
+    """Repeated, missing and shared tokens in any arrangement agree in every bit."""
+    matcher = RougeMatcher(rouge_type)
+    expected = reference(matcher, [actual], predicted)
+    assert np.array_equal(scores_of(matcher, [actual], predicted), expected)
+
+
+@pytest.mark.parametrize("stemmer", [False, True])
+@settings(deadline=None, max_examples=100)
+@given(
+    actual=st.text(st.characters(codec="ascii"), max_size=80),
+    predicted=st.text(st.characters(codec="ascii"), max_size=80),
+)
+def test_scores_of_any_ascii_text_are_those_of_rouge_score(
+    stemmer: bool, actual: str, predicted: str
+) -> None:
+    """Control characters, punctuation and digits are read as rouge-score reads them."""
+    matcher = RougeMatcher("rouge1", stemmer=stemmer)
+    expected = reference(matcher, [actual], [predicted])[0, 0]
+    assert matcher.similarity(actual, predicted) == expected
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_scores_of_korean_texts_are_those_of_rouge_score_given_the_tokens(rouge_type: str) -> None:
+    """rouge-score with our tokens agrees in every bit on Korean."""
+    matcher = RougeMatcher(rouge_type)
+    actual, predicted = texts(KOREAN, 5, seed=3), texts(KOREAN, 20, seed=4)
+    expected = reference(matcher, actual, predicted, tokenize=unicode_tokens)
+    assert np.count_nonzero(expected) > 50
+    assert np.array_equal(scores_of(matcher, actual, predicted), expected)
+
+
+# Lin (2004), section 3.1: of four words "police ... the gunman" is in the order of the first
+# sentence and only "the gunman" in that of the second, while both share the bigram "the gunman",
+# one of three, and the words police, the, gunman, three of four.
+@pytest.mark.parametrize(
+    ("rouge_type", "first", "second"),
+    [("rougeL", 3 / 4, 2 / 4), ("rouge2", 1 / 3, 1 / 3), ("rouge1", 3 / 4, 3 / 4)],
+)
+def test_the_example_of_the_paper(rouge_type: str, first: float, second: float) -> None:
+    """The two sentences of the paper that introduced ROUGE score what it says."""
+    matcher = RougeMatcher(rouge_type, statistic="recall")
+    truth = "police killed the gunman"
+    assert matcher.similarity(truth, "police kill the gunman") == first
+    assert matcher.similarity(truth, "the gunman kill police") == second
+
+
+def test_a_repeated_word_counts_as_often_as_both_texts_have_it() -> None:
+    """Overlap is clipped: two of the three predicted words find a partner."""
+    # "to" twice in the truth, three times in the prediction: 2 shared, of 4 and of 3 words.
+    assert RougeMatcher("rouge1", statistic="recall").similarity("to be to do", "to to to") == 2 / 4
+    assert (
+        RougeMatcher("rouge1", statistic="precision").similarity("to be to do", "to to to") == 2 / 3
+    )
+
+
+def test_fmeasure_is_the_harmonic_mean_of_precision_and_recall() -> None:
+    """One shared word of one and of three gives 2 · 1 · ⅓ / (1 + ⅓) = ½."""
+    assert RougeMatcher("rouge1").similarity("a b c", "a") == 0.5
+
+
+def test_stemming_unites_the_forms_of_a_word() -> None:
+    """Both words have the stem "fish"."""
+    assert RougeMatcher("rouge1").similarity("fishing", "fished") == 0.0
+    assert RougeMatcher("rouge1", stemmer=True).similarity("fishing", "fished") == 1.0
+
+
+def test_words_of_three_letters_are_not_stemmed() -> None:
+    """Porter would make "hi" of "his"; rouge-score leaves such short words alone."""
+    assert PorterStemmer().stem("his") == "hi"
+    assert RougeMatcher("rouge1", stemmer=True).similarity("his", "hi") == 0.0
+
+
+def suffixes_of_nltk(step: str) -> set[str]:
+    """Return the suffixes that a step of nltk's stemmer tries, by listening to it."""
+    heard: set[str] = set()
+
+    class Listening(PorterStemmer):  # type: ignore[misc]
+        def _apply_rule_list(self, word: str, rules: list[tuple[str, str, object]]) -> str:
+            heard.update(suffix for suffix, _, _ in rules)
+            return word
+
+    getattr(Listening(), step)("word")
+    return heard
+
+
+@pytest.mark.parametrize("step", ["_step1a", "_step1c", "_step2", "_step3", "_step4", "_step5b"])
+def test_no_step_of_the_stemmer_is_skipped_that_has_a_rule(step: str) -> None:
+    """Every suffix that nltk knows is one that we call nltk for."""
+    suffixes = suffixes_of_nltk(step)
+    assert suffixes
+    assert all(suffix.endswith(rouge._STEM_STEPS[step]) for suffix in suffixes)
+
+
+def test_every_kind_of_word_is_stemmed_as_nltk_does() -> None:
+    """All of Porter's suffixes, on long and short stems and on each other, come off alike."""
+    steps = ("_step1a", "_step1c", "_step2", "_step3", "_step4", "_step5b")
+    suffixes = {"", "ed", "ing", "eed", "ied", "e", "at", "bl", "iz", "ly"}.union(
+        *map(suffixes_of_nltk, steps)
+    )
+    starts = ["", "y", "sk", "d", "ag", "rel", "fall", "oper", "sens", "hopp", "2024"]
+    words = [start + a + b for start in starts for a in suffixes for b in suffixes]
+    stem, expected = rouge._quick_stemmer(), PorterStemmer().stem
+    assert len(words) > 25_000
+    assert [word for word in words if len(word) > 3 and stem(word) != expected(word)] == []
+
+
+@pytest.mark.parametrize("n_tokens", [65_535, 65_536, 70_000])
+def test_counts_beyond_16_bits_do_not_spill_into_other_texts(n_tokens: int) -> None:
+    """Texts around and above 65,535 tokens are counted right, beside each other."""
+    long, other = "a " * n_tokens, "b " * n_tokens
+    scores = scores_of(
+        RougeMatcher("rouge1", statistic="recall"), [long, "a b", other, "c"], [long, other, "a b"]
+    )
+    assert scores.tolist() == [
+        [1.0, 0.0, 1 / n_tokens],
+        [0.5, 0.5, 1.0],
+        [0.0, 1.0, 1 / n_tokens],
+        [0.0, 0.0, 0.0],
+    ]
+
+
+def test_sums_over_many_long_predicted_texts_do_not_run_over() -> None:
+    """Ten predicted texts of 60,000 equal words each are counted separately."""
+    truths, documents = ["a " * 50_000, "b"], [f"{'a ' * 60_000}{word}" for word in "bcdefghijk"]
+    scores = scores_of(RougeMatcher("rouge1", statistic="recall"), truths, documents)
+    assert scores.tolist() == [[1.0] * 10, [1.0] + [0.0] * 9]
+
+
+def test_token_numbers_in_the_surrogate_range_are_told_apart() -> None:
+    """With 60,000 different words some would become surrogates, were these not skipped."""
+    words = [f"w{number}" for number in range(60_000)]
+    truth, window = " ".join(words[55_000:56_000]), " ".join(words[55_500:56_500])
+    matcher = RougeMatcher("rougeL", statistic="recall")
+    # Half of the truth's words are in the window, all are in the long text; 55,296 is U+D800.
+    assert scores_of(matcher, [" ".join(words), truth], [window]).tolist() == [[1 / 60], [0.5]]
+
+
+def test_more_different_words_than_code_points_are_told_apart() -> None:
+    """Where Unicode is exhausted, at 1.1 million words, words are compared as numbers."""
+    words = [str(number) for number in range(1_120_000)]
+    truth, window = " ".join(words[-1_000:]), " ".join(words[-1_500:-500])
+    matcher = RougeMatcher("rougeL", statistic="recall", tokenizer="whitespace")
+    assert scores_of(matcher, [truth], [window, " ".join(words)]).tolist() == [[0.5, 1.0]]
+
+
+@given(st.lists(st.sampled_from([high + low for high in (0, 1 << 16, 1 << 40) for low in (0, 1)])))
+def test_keys_are_numbered_whatever_digits_they_differ_in(keys: list[int]) -> None:
+    """Keys of more than 32 bits get equal numbers where they are equal and nowhere else."""
+    numbers = rouge._dense(np.array(keys, np.int64))
+    assert numbers.tolist() == np.unique(keys, return_inverse=True)[1].tolist()
+
+
+def test_bigrams_of_a_large_vocabulary_are_told_apart() -> None:
+    """With 70,000 different words the number of possible bigrams exceeds 32 bits."""
+    words = [f"w{number}" for number in range(70_000)]
+    truth, window = " ".join(words[-100:]), " ".join(words[-150:-50])
+    scores = scores_of(
+        RougeMatcher("rouge2", statistic="recall"), [" ".join(words), truth], [window]
+    )
+    # The window has 99 bigrams, all of them in the long text; it shares 50 words, 49 bigrams, with
+    # the truth.
+    assert scores.tolist() == [[99 / 69_999], [49 / 99]]
+
+
+def test_bigrams_do_not_reach_from_one_text_into_the_next() -> None:
+    """The last word of a text and the first of another are no bigram."""
+    scores = scores_of(RougeMatcher("rouge2"), ["a b", "c d"], ["b c", "c d"])
+    assert scores.tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_a_query_may_have_more_than_four_truths(rouge_type: str) -> None:
+    """Nine ground-truth texts, more than two rounds of four, score like one by one."""
+    matcher = RougeMatcher(rouge_type)
+    actual, predicted = texts(ENGLISH, 9, seed=7), texts(ENGLISH, 6, seed=8)
+    expected = reference(matcher, actual, predicted)
+    assert np.array_equal(scores_of(matcher, actual, predicted), expected)
+
+
+def test_queries_do_not_disturb_each_other() -> None:
+    """The marks of one query are gone before the next one is scored."""
+    queries = QuerySet.from_lists([["a b c"], ["x y z"]], [["a b x"], ["a b z"]])
+    matches = RougeMatcher("rouge1", statistic="recall").match(queries)
+    assert matches.item.tolist() == [0, 1]
+    assert matches.similarity.tolist() == [2 / 3, 1 / 3]
+
+
+def test_a_truth_listed_twice_is_scored_twice() -> None:
+    """The same text among the truths of one query is marked once for each."""
+    scores = scores_of(RougeMatcher("rouge1"), ["a b", "a b"], ["a b", "c"])
+    assert scores.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_the_best_alternative_counts(rouge_type: str) -> None:
+    """An item of several alternatives has the similarity of the nearest one."""
+    queries = QuerySet.from_lists(
+        [[AnyOf(["no word alike", "the cat sat"]), "on a mat"]], [["the cat sat", "on a mat"]]
+    )
+    matches = RougeMatcher(rouge_type).match(queries)
+    assert matches.item.tolist() == [0, 1]
+    assert matches.rank.tolist() == [1, 2]
+    assert matches.similarity.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_blank_texts_match_nothing(rouge_type: str) -> None:
+    """Two blank texts are not alike, and the user is told of them."""
+    matcher = RougeMatcher(rouge_type, threshold=0.0)
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 2 predicted"):
+        scores = scores_of(matcher, [" ", "a b"], ["", " ", "a b"])
+    assert scores.tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_texts_of_punctuation_match_nothing(rouge_type: str) -> None:
+    """A text without a word is not even like itself."""
+    scores = scores_of(RougeMatcher(rouge_type), ["---", "a b"], ["---", "…!", "a b"])
+    assert scores.tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_queries_without_a_single_word_match_nothing(rouge_type: str) -> None:
+    """Nothing to count is not an error."""
+    assert len(RougeMatcher(rouge_type).match(QuerySet.from_lists([["--"]], [["!!"]]))) == 0
+
+
+def test_texts_too_short_for_a_bigram_are_counted_in_a_warning() -> None:
+    """One word has no bigram, so rouge2 cannot find it; the user is told what can."""
+    with pytest.warns(KragEvalWarning, match=r"1 distinct texts .* fewer than 2 .* Use \"rouge1\""):
+        scores = scores_of(RougeMatcher("rouge2"), ["Seoul", "of Korea"], ["Seoul"])
+    assert not scores.any()
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("stemmer", [False, True])
+def test_identical_texts_score_exactly_one(rouge_type: str, statistic: str, stemmer: bool) -> None:
+    """No rounding keeps a text from being equal to itself, at any length."""
+    words = [f"word{number % 7}" for number in range(120)]
+    prefixes = [" ".join(words[:length]) for length in range(2, 120)]
+    matcher = RougeMatcher(rouge_type, 1.0, statistic, stemmer=stemmer)
+    assert all(np.diag(scores_of(matcher, prefixes, prefixes)) == 1.0)
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_composed_and_decomposed_hangul_are_the_same(rouge_type: str) -> None:
+    """The default tokenizer sees one text in two spellings."""
+    text = "서울은 대한민국의 수도이다"
+    decomposed = unicodedata.normalize("NFD", text)
+    assert decomposed != text
+    assert scores_of(RougeMatcher(rouge_type), [text], [decomposed]).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_a_pair_alone_scores_as_it_does_in_a_batch(rouge_type: str) -> None:
+    """What else is compared in the same run makes no difference."""
+    matcher = RougeMatcher(rouge_type, stemmer=True)
+    actual, predicted = texts(ENGLISH, 6, seed=9), texts(ENGLISH, 9, seed=10)
+    alone = [[matcher.similarity(truth, document) for document in predicted] for truth in actual]
+    assert scores_of(matcher, actual, predicted).tolist() == alone
+
+
+def test_each_distinct_text_is_tokenized_once() -> None:
+    """Texts that recur in many queries cost the tokenizer nothing."""
+    seen: Counter[str] = Counter()
+
+    def tokenize(text: str) -> list[str]:
+        seen[text] += 1
+        return text.split()
+
+    queries = QuerySet.from_lists([["a b", "c d"]] * 5, [["a b", "e f"]] * 5)
+    RougeMatcher("rouge1", tokenizer=tokenize).match(queries)
+    assert seen == {"a b": 1, "c d": 1, "e f": 1}
+
+
+def test_each_distinct_token_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stemmer is by far the slowest step, so no word reaches it twice."""
+    seen: Counter[str] = Counter()
+
+    def stem(self: PorterStemmer, word: str) -> str:
+        seen[word] += 1
+        return word
+
+    monkeypatch.setattr(PorterStemmer, "stem", stem)
+    scores_of(RougeMatcher("rouge1", stemmer=True), ["rivers flow rivers"], ["rivers rise flow"])
+    assert seen == {"rivers": 1, "flow": 1, "rise": 1}
+
+
+def test_any_callable_is_a_tokenizer() -> None:
+    """A user's function decides what the tokens are, and is named in the signature."""
+
+    def pairs_of_letters(text: str) -> list[str]:
+        return [text[start : start + 2] for start in range(0, len(text), 2)]
+
+    matcher = RougeMatcher("rouge1", statistic="recall", tokenizer=pairs_of_letters)
+    assert matcher.similarity("abcd", "cdef") == 0.5
+    assert "pairs_of_letters" in matcher.signature
+
+
+def test_one_token_per_text_is_enough() -> None:
+    """A tokenizer that keeps texts whole compares them whole."""
+    scores = scores_of(RougeMatcher("rougeL", tokenizer=lambda text: [text]), ["a b"], ["a b", "a"])
+    assert scores.tolist() == [[1.0, 0.0]]
+
+
+def test_a_tokenizer_that_loses_a_text_is_refused() -> None:
+    """rouge-score's own tokenizer finds no word in Korean; that must not look like a bad score."""
+    with pytest.raises(ValueError, match="'rouge_score' yields no token for '서울은 수도이다'"):
+        RougeMatcher("rouge1", tokenizer="rouge_score").similarity("서울은 수도이다", "서울")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rougel", "'rouge1', 'rouge2', 'rougeL', got 'rougel'; did you mean 'rougeL'"),
+        ("rouge3", "rouge_type must be one of 'rouge1', .* got 'rouge3'; did you mean 'rouge"),
+        ("rougeLsum", "got 'rougeLsum'; did you mean 'rougeL'"),
+        (None, "got None"),
+    ],
+)
+def test_unknown_types_are_refused(name: str, message: str) -> None:
+    """The refusal lists the types there are and the nearest one."""
+    with pytest.raises(ValueError, match=message):
+        RougeMatcher(name)
+
+
+def test_unknown_statistics_are_refused() -> None:
+    """The refusal lists the statistics there are and the nearest one."""
+    with pytest.raises(
+        ValueError,
+        match="statistic must be one of 'fmeasure', 'recall', 'precision', got 'Recall'; "
+        "did you mean 'recall'",
+    ):
+        RougeMatcher("rouge1", statistic="Recall")
+
+
+def test_unknown_tokenizers_are_refused_by_the_constructor() -> None:
+    """A misspelt tokenizer is found before any text is."""
+    with pytest.raises(ValueError, match=r"got 'Kiwi'[,;] did you mean 'kiwi'"):
+        RougeMatcher("rouge1", tokenizer="Kiwi")
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), True, "0.5", None])
+def test_thresholds_outside_the_range_are_refused(threshold: float) -> None:
+    """Similarities are in [0, 1], and so are thresholds."""
+    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1, got"):
+        RougeMatcher("rouge1", threshold)
+
+
+def test_a_stemmer_is_asked_for_with_yes_or_no() -> None:
+    """A name would be taken for yes."""
+    with pytest.raises(TypeError, match="stemmer must be True or False, got 'no'"):
+        RougeMatcher("rouge1", stemmer="no")  # type: ignore[arg-type]
+
+
+def test_the_signature_tells_every_setting() -> None:
+    """Whoever repeats a measurement needs all of them."""
+    matcher = RougeMatcher("rouge2", statistic="recall", tokenizer="whitespace", stemmer=True)
+    assert matcher.signature == "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)"
+
+
+def test_the_names_of_the_types_are_names_of_matchers() -> None:
+    """``matcher="rougeL"`` with options builds the same matcher."""
+    matcher = resolve_matcher("rougeL", threshold=0.8, statistic="precision")
+    assert isinstance(matcher, RougeMatcher)
+    assert (matcher.name, matcher.threshold, matcher.statistic) == ("rougeL", 0.8, "precision")
+
+
+def test_a_long_wait_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before comparing texts for minutes, rougeL says how many, and what takes less."""
+    monkeypatch.setattr(rouge, "_TOKEN_PAIRS_PER_SECOND", 1e-1)
+    with pytest.warns(KragEvalWarning, match=r"rougeL compares 4 tokens .* may take 3 minutes"):
+        scores_of(RougeMatcher("rougeL"), ["a b c d"], ["b c d e", "a"])  # 20 pairs: 200 seconds
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_copies_score_the_same(
+    rouge_type: str, duplicate: Callable[[RougeMatcher], RougeMatcher]
+) -> None:
+    """A matcher may be copied or sent to another process, even after use."""
+    matcher = RougeMatcher(rouge_type, 0.7, "recall", "character", stemmer=True)
+    actual, predicted = texts(ENGLISH, 2, seed=11), texts(ENGLISH, 2, seed=12)
+    expected = scores_of(matcher, actual, predicted)
+    again = duplicate(matcher)
+    assert (again.signature, again.threshold) == (matcher.signature, 0.7)
+    assert np.array_equal(scores_of(again, actual, predicted), expected)
+
+
+@pytest.mark.parametrize("rouge_type", TYPES)
+def test_a_matcher_remembers_nothing_of_a_run(rouge_type: str) -> None:
+    """Memory is given back when the scores are there."""
+    matcher = RougeMatcher(rouge_type, stemmer=True)
+    before = dict(vars(matcher))
+    scores_of(matcher, ["a river"], ["the rivers"])
+    assert vars(matcher) == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "absent"),
+    [
+        ("'rouge1'", "nltk rouge_score rapidfuzz"),
+        ("'rougeL'", "nltk rouge_score"),
+        ("'rouge2', stemmer=True", "rouge_score rapidfuzz"),
+    ],
+)
+def test_nothing_is_loaded_without_need(settings: str, absent: str) -> None:
+    """Only stemming needs nltk and only rougeL rapidfuzz; nothing needs rouge-score."""
+    code = (
+        "import sys; from krag_eval.matching.rouge import RougeMatcher;"
+        "assert not {'nltk', 'rapidfuzz'} & set(sys.modules);"
+        f"assert RougeMatcher({settings}).similarity('a river', 'a river') == 1.0;"
+        f"print(*sorted(set('{absent}'.split()) & set(sys.modules)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert run.stdout.split() == []
