@@ -111,7 +111,11 @@ class Conventions:
 
     @classmethod
     def trec(cls) -> Conventions:
-        """Return the conventions of trec_eval (precision over k, linear gain, mean of F1)."""
+        """Return the conventions of trec_eval (precision over k, linear gain, mean of F1).
+
+        trec_eval's ``success_k`` is the hit rate with ``matching_criteria="partial"``, and its
+        averages count queries without relevant documents as 0 (``no_ground_truth="zero"``).
+        """
         return cls(precision_at="k", macro_f1="mean_of_f1", gain="linear")
 
     @classmethod

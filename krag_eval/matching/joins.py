@@ -142,20 +142,19 @@ class Units:
     @classmethod
     def of_texts(cls, queries: QuerySet, *, normalize: bool = True) -> Units:
         """Number the distinct texts; NFC and NFD spellings are one text if ``normalize``."""
-        numbers: dict[str, int] = {}
         alternatives, sizes = _flat_alternatives(queries)
-        positions = [
-            np.fromiter(
-                (numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
-            )
-            for texts in (
-                _texts(alternatives, "actual_docs", normalize),
-                _texts(list(chain.from_iterable(queries.predicted)), "predicted_docs", normalize),
-            )
-        ]
+        actual = _texts(alternatives, "actual_docs", normalize)
+        predicted = _texts(
+            list(chain.from_iterable(queries.predicted)), "predicted_docs", normalize
+        )
+        numbers: dict[str, int] = {}
+        positions = [_numbered(texts, numbers) for texts in (actual, predicted)]
+        # Two spellings of one text are one item, even where the tokenizer gets to see both.
+        composed = (unicodedata.normalize("NFC", text) for text in actual)
+        identity = positions[0] if normalize else _numbered(list(composed), {})
         values = list(numbers)
         blank = np.fromiter(map(is_blank, values), np.bool_, len(values))
-        return cls(queries, values, blank, positions[0], sizes, positions[0], positions[1])
+        return cls(queries, values, blank, positions[0], sizes, identity, positions[1])
 
     @classmethod
     def of_documents(cls, queries: QuerySet) -> Units:
@@ -191,20 +190,23 @@ class Units:
             np.concatenate([block[part] for block in blocks]) if blocks else np.empty(0)
             for part in range(3)
         )
-        return Matches.sorted(
-            item.astype(np.int64), rank.astype(np.int64), similarity, self._same_as()
-        )
+        # Queries, items and ranks were walked through in order: nothing is left to sort.
+        return Matches(item.astype(np.int64), rank.astype(np.int64), similarity, self._same_as())
 
     def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
         """Yield, per query, the similarities (items, predicted) and its first item's number."""
         first_item = first_alternative = first_predicted = 0
+        score_block = self._score_without_blanks if self.blank.any() else _score
         for query in range(self.queries.n_queries):
-            n_items = len(self.queries.actual[query])
+            n_items, n_predicted = (
+                len(self.queries.actual[query]),
+                len(self.queries.predicted[query]),
+            )
             sizes = self.item_sizes[first_item : first_item + n_items]
-            n_alternatives, n_predicted = int(sizes.sum()), len(self.queries.predicted[query])
+            n_alternatives = int(sizes.sum()) if self.queries.has_alternatives else n_items
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
-            block = self._score(score, actual, predicted, name)
+            block = score_block(score, actual, predicted, name)
             if (wrong := _out_of_range(block)) is not None:
                 item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
                 raise ValueError(
@@ -219,21 +221,12 @@ class Units:
             first_alternative += n_alternatives
             first_predicted += n_predicted
 
-    def _score(
+    def _score_without_blanks(
         self, score: BlockScorer, actual: IntArray, predicted: IntArray, name: str
     ) -> FloatArray:
         rows, columns = ~self.blank[actual], ~self.blank[predicted]
         block = np.zeros((len(actual), len(predicted)))
-        if not (rows.any() and columns.any()):
-            return block
-        scores = _as_numbers(score(actual[rows], predicted[columns]), name)
-        wanted = (int(rows.sum()), int(columns.sum()))
-        if scores.shape != wanted:
-            raise ValueError(
-                f"matcher {name}: similarities of {wanted[0]} ground-truth and {wanted[1]} "
-                f"predicted documents must have the shape {wanted}, got {scores.shape}."
-            )
-        block[np.ix_(rows, columns)] = scores
+        block[np.ix_(rows, columns)] = _score(score, actual[rows], predicted[columns], name)
         return block
 
     def _same_as(self) -> IntArray:
@@ -294,6 +287,13 @@ def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
     return list(chain.from_iterable(items)), sizes
 
 
+def _numbered(texts: Sequence[str], numbers: dict[str, int]) -> IntArray:
+    """Return the number of each text, giving new texts the next ones."""
+    return np.fromiter(
+        (numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
+    )
+
+
 def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
     texts = [text_of(document, f"a document of {name}") for document in documents]
     return [unicodedata.normalize("NFC", text) for text in texts] if normalize else texts
@@ -302,6 +302,19 @@ def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
 def _positive(block: FloatArray, first_item: int) -> tuple[IntArray, IntArray, FloatArray]:
     rows, columns = np.nonzero(block)
     return rows + first_item, columns + 1, block[rows, columns]
+
+
+def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str) -> FloatArray:
+    wanted = (len(actual), len(predicted))
+    if 0 in wanted:
+        return np.zeros(wanted)
+    scores = _as_numbers(score(actual, predicted), name)
+    if scores.shape != wanted:
+        raise ValueError(
+            f"matcher {name}: similarities of {wanted[0]} ground-truth and {wanted[1]} "
+            f"predicted documents must have the shape {wanted}, got {scores.shape}."
+        )
+    return scores
 
 
 def _as_numbers(scores: Any, name: str) -> FloatArray:
@@ -315,9 +328,8 @@ def _as_numbers(scores: Any, name: str) -> FloatArray:
 
 def _out_of_range(block: FloatArray) -> tuple[int, int] | None:
     """Return the first place that holds no number from 0 to 1, if any."""
-    # Written so that NaN fails it too.
-    wrong = ~((block >= 0.0) & (block <= 1.0))
-    if not wrong.any():
+    # Written so that NaN fails it too. Two extremes are cheaper than a mask of every block.
+    if block.min(initial=0.0) >= 0.0 and block.max(initial=0.0) <= 1.0:
         return None
-    row, column = np.argwhere(wrong)[0].tolist()
+    row, column = np.argwhere(~((block >= 0.0) & (block <= 1.0)))[0].tolist()
     return row, column

@@ -672,3 +672,15 @@ def test_the_form_of_a_document_does_not_matter(matcher, data):
     predicted = data.draw(st.lists(WORDS, max_size=4))
     mixed = [[data.draw(FORMS)(text) for text in texts] for texts in (actual, predicted)]
     assert pairs(matcher(), *mixed) == pairs(matcher(), actual, predicted)
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains", "coverage", "rouge1", "fuzzy"])
+def test_two_spellings_of_one_text_are_one_item(matcher):
+    """NFC and NFD of the same Hangul look alike and mean one document under every text matcher."""
+    composed = "한국어 문서입니다"
+    decomposed = unicodedata.normalize("NFD", composed)
+    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
+        result = OfflineRetrievalEvaluator(
+            [[composed, decomposed]], [[composed]], matcher
+        ).evaluate(1)
+    assert result.per_query().loc[0, "ground_truth"] == 1
