@@ -1,0 +1,187 @@
+"""What must hold for every matcher that reads texts, whatever it makes of them.
+
+The matchers come from the table of names, so that a new one is held to this from its first day.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    EmbeddingMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+)
+from krag_eval.documents import QuerySet
+from krag_eval.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval.matching.tokenizers import TOKENIZER_NAMES
+
+WITHOUT_TEXT = {"id"}
+EVERY_TOKENIZER = [
+    matcher
+    for tokenizer in TOKENIZER_NAMES
+    for matcher in (
+        RougeMatcher("rouge1", tokenizer=tokenizer),
+        RougeMatcher("rougeL", tokenizer=tokenizer, stemmer=True),
+        CoverageMatcher(tokenizer=tokenizer),
+    )
+]
+MATCHERS: list[Matcher] = [
+    *(resolve_matcher(name) for name in MATCHER_NAMES if name not in WITHOUT_TEXT),
+    *EVERY_TOKENIZER,
+    EmbeddingMatcher(DeterministicFakeEmbedding(size=16), 0.7),
+    CoverageMatcher() & RougeMatcher("rouge2"),
+    CoverageMatcher() | RougeMatcher("rouge1"),
+]
+every_matcher = pytest.mark.parametrize("matcher", MATCHERS, ids=lambda matcher: matcher.signature)
+
+# ASCII for rouge_score's tokenizer, which has no other letters, and what is awkward in Unicode.
+WORDS = st.sampled_from(
+    [
+        "the",
+        "fee",
+        "is",
+        "5",
+        "euros",
+        "a",
+        "day",
+        "Straße",
+        "서울은",
+        "대한민국의",
+        "수도",
+        "नमस्ते",
+        "東京",
+        "café",
+        "x",
+    ]
+)
+ASCII_WORDS = st.sampled_from(
+    ["the", "fee", "is", "5", "euros", "a", "day", "per", "book", "and", "year"]
+)
+
+
+def texts(matcher: Matcher, min_size: int = 1) -> st.SearchStrategy[str]:
+    """Draw texts the matcher's tokenizer can read."""
+    ascii_only = "rouge_score" in matcher.signature
+    words = ASCII_WORDS if ascii_only else WORDS
+    # ROUGE-2 of a single token is 0 by its definition: there is no bigram.
+    least = max(min_size, 2 if "rouge2" in matcher.signature else 1)
+    return st.lists(words, min_size=least, max_size=12).map(" ".join)
+
+
+def batch(
+    matcher: Matcher, actual: list[str], predicted: list[str]
+) -> dict[tuple[int, int], float]:
+    """Score all pairs in one query; pairs that are not there have similarity 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+    places = zip(matches.item.tolist(), (matches.rank - 1).tolist(), strict=True)
+    return dict(zip(places, matches.similarity.tolist(), strict=True))
+
+
+@every_matcher
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_identical_texts_score_one(matcher: Matcher, data: st.DataObject) -> None:
+    """A text is as similar to itself as can be."""
+    text = data.draw(texts(matcher))
+    assert batch(matcher, [text], [text]) == {(0, 0): 1.0}
+
+
+@every_matcher
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_pair_scores_the_same_alone_and_in_a_batch(matcher: Matcher, data: st.DataObject) -> None:
+    """What else is compared in the same run changes no digit; all are in [0, 1]."""
+    actual = data.draw(st.lists(texts(matcher), min_size=1, max_size=5, unique=True))
+    predicted = data.draw(st.lists(texts(matcher), min_size=1, max_size=5))
+    scores = batch(matcher, actual, predicted)
+    assert all(0.0 < score <= 1.0 for score in scores.values())
+    for row, truth in enumerate(actual):
+        for column, text in enumerate(predicted):
+            together = scores.get((row, column), 0.0)
+            assert matcher.similarity(truth, text) == together
+
+
+@every_matcher
+def test_texts_without_a_word_in_common_are_far_below_the_threshold(matcher: Matcher) -> None:
+    """Two sentences on different matters, without a shared word."""
+    if matcher.signature.startswith("embedding"):
+        matcher = EmbeddingMatcher(_Orthogonal(), 0.7)
+    pair = ("Books may stay out for a month", "Parking costs two euros per hour")
+    # Strings over one alphabet share letters by chance: edit distance stays below 0.5, no lower,
+    # and single characters are ROUGE's worst case.
+    by_letters = re.search("fuzzy|rouge.*character", matcher.signature)
+    limit = 0.8 if by_letters and "rouge" in by_letters[0] else 0.5 if by_letters else 0.0
+    assert matcher.similarity(*pair) <= limit
+
+
+class _Orthogonal:
+    """One axis per text seen."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.seen += [text for text in texts if text not in self.seen]
+        return [[float(self.seen.index(text) == axis) for axis in range(8)] for text in texts]
+
+
+@every_matcher
+@pytest.mark.parametrize("blank", ["", " ", "\n\t", "\u3000"])
+def test_a_blank_text_matches_nothing_not_even_itself(matcher: Matcher, blank: str) -> None:
+    """Nothing says nothing, on either side."""
+    assert batch(matcher, [blank, "the fee is"], [blank, "a day and"]).keys() <= {(1, 1)}
+    assert matcher.similarity(blank, blank) == 0.0
+
+
+@every_matcher
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_any_of_takes_its_best_alternative(matcher: Matcher, data: st.DataObject) -> None:
+    """An item with several alternatives is as similar as the most similar of them."""
+    first, second, predicted = (data.draw(texts(matcher)) for _ in range(3))
+    assume(first != second)
+    alone = [matcher.similarity(text, predicted) for text in (first, second)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        matches = matcher.match(QuerySet.from_lists([[AnyOf([first, second])]], [[predicted]]))
+    assert matches.similarity.max(initial=0.0) == max(alone)
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [matcher for matcher in MATCHERS if "rouge_score" not in matcher.signature],
+    ids=lambda matcher: matcher.signature,
+)
+def test_both_spellings_of_hangul_are_one_text(matcher: Matcher) -> None:
+    """NFC and NFD differ in bytes, not in what they say."""
+    composed = "서울은 대한민국의 수도입니다"
+    decomposed = unicodedata.normalize("NFD", composed)
+    assert composed != decomposed
+    assert matcher.similarity(composed, decomposed) == 1.0
+
+
+@every_matcher
+def test_the_same_answer_twice(matcher: Matcher) -> None:
+    """A matcher keeps nothing from one run that changes the next."""
+    actual, predicted = [["the fee is 5 euros a day"]] * 2, [["the fee is 5 euros", "a day"]] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        first, second = (
+            OfflineRetrievalEvaluator(actual, predicted, matcher=matcher).evaluate(k=[1, 2])
+            for _ in range(2)
+        )
+    assert first.metrics.equals(second.metrics)
