@@ -14,7 +14,9 @@ import statistics
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from itertools import chain
 
+import numpy as np
 import pytrec_eval
 
 from krag_eval import Conventions, OfflineRetrievalEvaluator
@@ -49,7 +51,15 @@ def by_pytrec_eval(qrels: Qrels, run: Run) -> float:
 
 
 def lists_of(qrels: Qrels, run: Run) -> tuple[list[list[str]], list[list[str]]]:
-    ranked = [sorted(scores, key=scores.__getitem__, reverse=True) for scores in run.values()]
+    """Return what should come back and what did, ranked by score."""
+    n_scores = sum(map(len, run.values()))
+    scores = np.fromiter(chain.from_iterable(map(dict.values, run.values())), float, n_scores)
+    rises = np.flatnonzero(np.diff(scores) > 0) + 1
+    starts = np.cumsum([0, *map(len, run.values())])
+    if np.isin(rises, starts).all():  # ranked as they are, like most runs
+        ranked = [list(ranking) for ranking in run.values()]
+    else:
+        ranked = [sorted(r, key=r.__getitem__, reverse=True) for r in run.values()]
     return [list(qrels[query]) for query in run], ranked
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from krag_eval.conventions import Conventions
@@ -57,22 +57,28 @@ def conventions_table(averages: Averages, own: Conventions) -> pd.DataFrame:
 def responsible_fields(averages: Averages, preset: Conventions, key: str) -> list[str]:
     """Name the fields that make one average differ from its default, as ``field=value``.
 
-    A field is responsible if changing it alone changes the default number, or if undoing it alone
-    changes the preset's.
+    A field is responsible if undoing it alone changes the preset's number; where no field does so
+    alone, if changing it alone changes the default one.
     """
     default = Conventions()
     if _same(averages(preset)[key], averages(default)[key]):
         return []
-    responsible = []
-    for field in fields(Conventions):
-        name, value = field.name, getattr(preset, field.name)
-        if value == getattr(default, name):
-            continue
-        alone = averages(replace(default, **{name: value}))[key]
-        undone = averages(replace(preset, **{name: getattr(default, name)}))[key]
-        if not (_same(alone, averages(default)[key]) and _same(undone, averages(preset)[key])):
-            responsible.append(f"{name}={value}")
-    return responsible
+    changed = preset.changed()
+    undone = {name: replace(preset, **{name: getattr(default, name)}) for name in changed}
+    responsible = [
+        name for name in changed if not _same(averages(undone[name])[key], averages(preset)[key])
+    ]
+    if not responsible:
+        alone = {
+            name: replace(default, **{name: value})  # type: ignore[arg-type]
+            for name, value in changed.items()
+        }
+        responsible = [
+            name
+            for name in changed
+            if not _same(averages(alone[name])[key], averages(default)[key])
+        ]
+    return [f"{name}={changed[name]}" for name in responsible]
 
 
 def _same(first: float, second: float) -> bool:

@@ -39,6 +39,7 @@ DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
 
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
+_SHORT = 64  # characters: the length of an id
 _DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
 
 
@@ -295,10 +296,30 @@ def _lists_of(value: Any, name: str) -> tuple[list[list[Any]], set[type]]:
     """Return ``value`` as a list of new lists, and the types of the documents in them."""
     outer = _as_list(value, name, "a list with one list of documents per query")
     lists = [
-        _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
+        inner.copy()
+        if type(inner) is list
+        else _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
         for query, inner in enumerate(outer)
     ]
-    return lists, set(map(type, chain.from_iterable(lists)))
+    return lists, _types_in(lists)
+
+
+def _types_in(lists: list[list[Any]]) -> set[type]:
+    """Return the types of the documents; texts of different classes of ``str`` are just texts."""
+    types: set[type] = set()
+    for documents in lists:
+        # Joining strings checks that all of them are, in less than half the time of asking each;
+        # worth it where there is little to join.
+        if documents and isinstance(documents[0], str) and len(documents[0]) <= _SHORT:
+            try:
+                "".join(documents)
+            except TypeError:
+                types.update(map(type, documents))
+            else:
+                types.add(str)
+        else:
+            types.update(map(type, documents))
+    return types
 
 
 def _as_list(value: Any, name: str, wanted: str) -> list[Any]:

@@ -212,8 +212,13 @@ class MetadataMatcher(KeyMatcher):
 
 
 def _is_missing(value: Any) -> bool:
-    # NaN is what data frames make of a missing value.
-    return value is None or (isinstance(value, float) and value != value)
+    """Tell whether a value is none, or what data frames make of none: NaN, NaT and pandas' NA."""
+    if value is None:
+        return True
+    try:
+        return not bool(value == value)
+    except (TypeError, ValueError):  # NA has no truth value, and an array has several
+        return type(value).__name__ == "NAType"
 
 
 def _hashable(value: Any, key: str, where: str) -> Hashable:

@@ -1,0 +1,345 @@
+"""The definitions written once more, with sets and loops, and the random cases to compare on.
+
+Nothing here is fast or clever, and nothing of ``krag_eval.metrics`` or ``krag_eval.averages`` is
+used: a query is a few items, each with its similarity at some ranks, and every value is worked out
+from that query alone.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from krag_eval import Conventions, KragEvalWarning, Matcher
+from krag_eval.matching.joins import Matches
+from krag_eval.relevance import Relevance
+
+THRESHOLD = 0.5
+# Two below the threshold, one on it, and a match that is less than certain.
+SIMILARITIES = (0.1, 0.3, 0.5, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A ground-truth item: its similarity at each rank, 0 where none is given."""
+
+    similarity: Mapping[int, float]
+    grade: float = 1.0
+    n_alternatives: int = 1
+
+
+@dataclass(frozen=True)
+class Query:
+    """The items of a query and the number of its predicted documents."""
+
+    items: Sequence[Item]
+    n_retrieved: int
+
+    def cut(self, k: int) -> Query:
+        """Return the query as it would be had only the first k documents been retrieved."""
+        items = [
+            Item(
+                {r: s for r, s in item.similarity.items() if r <= k},
+                item.grade,
+                item.n_alternatives,
+            )
+            for item in self.items
+        ]
+        return Query(items, min(self.n_retrieved, k))
+
+
+def relevance_of(queries: Sequence[Query], threshold: float = THRESHOLD) -> Relevance:
+    """Return what the package makes of the same similarities."""
+    items = [(number, item) for number, query in enumerate(queries) for item in query.items]
+    pairs = [
+        (number, rank, similarity)
+        for number, (_, item) in enumerate(items)
+        for rank, similarity in item.similarity.items()
+    ]
+    item, rank, similarity = zip(*pairs, strict=True) if pairs else ((), (), ())
+    return Relevance.from_matches(
+        Matches.sorted(
+            np.array(item, np.int64),
+            np.array(rank, np.int64),
+            np.array(similarity, np.float64),
+            np.arange(len(items)),
+        ),
+        item_query=np.array([number for number, _ in items], np.int64),
+        n_retrieved=np.array([query.n_retrieved for query in queries], np.int64),
+        threshold=threshold,
+        grade=np.array([item.grade for _, item in items], np.float64),
+        n_alternatives=np.array([item.n_alternatives for _, item in items], np.int64),
+    )
+
+
+# --- one query -------------------------------------------------------------------------------
+
+
+class Found:
+    """What was found for one query within a cutoff."""
+
+    def __init__(self, query: Query, k: int | None, threshold: float = THRESHOLD) -> None:
+        self.items = list(query.items)
+        self.k = k
+        self.n = len(query.items)
+        self.retrieved = query.n_retrieved if k is None else min(k, query.n_retrieved)
+        ranks = range(1, self.retrieved + 1)
+        self.similarity = [[item.similarity.get(i, 0.0) for i in ranks] for item in query.items]
+        self.hits = [
+            [i for i in ranks if row[i - 1] > 0 and row[i - 1] >= threshold]
+            for row in self.similarity
+        ]
+        self.relevant = sorted(set().union(*self.hits))
+        self.first = [min(hits) if hits else None for hits in self.hits]
+        self.covered = [j for j in range(self.n) if self.first[j] is not None]
+
+    def precision_at(self, rank: int) -> float:
+        return len([i for i in self.relevant if i <= rank]) / rank
+
+
+def hit_all(found: Found, conventions: Conventions) -> float:
+    return float(found.n > 0 and len(found.covered) == found.n)
+
+
+def hit_any(found: Found, conventions: Conventions) -> float:
+    return float(len(found.covered) > 0)
+
+
+def precision(found: Found, conventions: Conventions) -> float:
+    base = precision_base(found, conventions)
+    return len(found.relevant) / base if base else 0.0
+
+
+def precision_base(found: Found, conventions: Conventions) -> int:
+    if conventions.precision_at == "k" and found.k is not None:
+        return found.k
+    return found.retrieved
+
+
+def recall(found: Found, conventions: Conventions) -> float:
+    return len(found.covered) / found.n if found.n else 0.0
+
+
+def f1(found: Found, conventions: Conventions) -> float:
+    return harmonic_mean(precision(found, conventions), recall(found, conventions))
+
+
+def reciprocal_rank(found: Found, conventions: Conventions) -> float:
+    if conventions.reciprocal_rank == "per_item":
+        return sum(1 / found.first[j] for j in found.covered) / found.n if found.n else 0.0
+    return 1 / found.relevant[0] if found.relevant else 0.0
+
+
+def rank(found: Found, conventions: Conventions) -> float:
+    return float(found.relevant[0]) if found.relevant else math.nan
+
+
+def average_precision(found: Found, conventions: Conventions) -> float:
+    if not found.n:
+        return 0.0
+    if conventions.average_precision == "per_item":
+        total = 0.0
+        for hits in found.hits:
+            own = [len([h for h in hits if h <= i]) / i for i in hits]
+            total += sum(own) / len(own) if own else 0.0
+        return total / found.n
+    if conventions.credit == "every":
+        return sum(found.precision_at(i) for i in found.relevant) / found.n
+    return sum(found.precision_at(found.first[j]) for j in found.covered) / found.n
+
+
+def ndcg(found: Found, conventions: Conventions) -> float:
+    gained = gains(found, conventions)
+    dcg = sum(gain / math.log2(i + 1) for i, gain in gained.items())
+    ideal = ideal_gains(found, conventions, gained)
+    depth = found.k
+    if conventions.ideal == "alternatives":
+        depth = found.retrieved
+    best = sorted(ideal, reverse=True)[:depth]
+    idcg = sum(gain / math.log2(i + 1) for i, gain in enumerate(best, 1))
+    return dcg / idcg if idcg else 0.0
+
+
+def gains(found: Found, conventions: Conventions) -> dict[int, float]:
+    """Return what each rank gains."""
+    gained: dict[int, float] = {}
+    for i in range(1, found.retrieved + 1):
+        credited = [j for j in found.covered if found.first[j] == i]
+        matched = [j for j in range(found.n) if i in found.hits[j]]
+        if conventions.credit == "once":
+            if credited and conventions.graded_by == "grade":
+                gained[i] = sum(gain_of(found.items[j].grade, conventions) for j in credited)
+            elif credited:
+                gained[i] = gain_of(max(found.similarity[j][i - 1] for j in credited), conventions)
+        elif conventions.graded_by == "grade":
+            if matched:
+                gained[i] = gain_of(max(found.items[j].grade for j in matched), conventions)
+        else:
+            best = max((row[i - 1] for row in found.similarity), default=0.0)
+            gained[i] = gain_of(best, conventions)
+    return gained
+
+
+def ideal_gains(found: Found, conventions: Conventions, gained: Mapping[int, float]) -> list[float]:
+    """Return the gains of the best list, in any order."""
+    if conventions.ideal == "retrieved":
+        return list(gained.values())
+    once = conventions.credit == "once"
+    ideal = list(gained.values()) if once else []
+    for j, item in enumerate(found.items):
+        grade = item.grade if conventions.graded_by == "grade" else 1.0
+        copies = item.n_alternatives if conventions.ideal == "alternatives" else 1
+        if once and j in found.covered:
+            copies -= 1
+        ideal += [gain_of(grade, conventions)] * copies
+    return ideal
+
+
+def gain_of(grade: float, conventions: Conventions) -> float:
+    return 2.0**grade - 1 if conventions.gain == "exponential" else grade
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    return 2 * first * second / (first + second) if first + second else 0.0
+
+
+METRICS: Mapping[str, Callable[[Found, Conventions], float]] = {
+    "hit_rate": hit_all,
+    "hit_any": hit_any,
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "reciprocal_rank": reciprocal_rank,
+    "average_precision": average_precision,
+    "ndcg": ndcg,
+    "rank": rank,
+}
+
+
+# --- over queries ----------------------------------------------------------------------------
+
+
+def averages(
+    queries: Sequence[Query],
+    k: int | None,
+    conventions: Conventions | None = None,
+    *,
+    threshold: float = THRESHOLD,
+) -> dict[str, float]:
+    """Return every average over the queries, all of which count."""
+    conventions = conventions or Conventions()
+    founds = [Found(query, k, threshold) for query in queries]
+
+    def mean(name: str) -> float:
+        return sum(METRICS[name](found, conventions) for found in founds) / len(founds)
+
+    def share(top: int, bottom: int) -> float:
+        return float(Fraction(top, bottom)) if bottom else 0.0
+
+    micro_precision = share(
+        sum(len(found.relevant) for found in founds),
+        sum(precision_base(found, conventions) for found in founds),
+    )
+    micro_recall = share(
+        sum(len(found.covered) for found in founds), sum(found.n for found in founds)
+    )
+    macro_f1 = harmonic_mean(mean("precision"), mean("recall"))
+    if conventions.macro_f1 == "mean_of_f1":
+        macro_f1 = mean("f1")
+    ranks = [found.relevant[0] for found in founds if found.relevant]
+    return {
+        "hit_rate": mean("hit_rate"),
+        "micro_precision": micro_precision,
+        "macro_precision": mean("precision"),
+        "micro_recall": micro_recall,
+        "macro_recall": mean("recall"),
+        "micro_f1": harmonic_mean(micro_precision, micro_recall),
+        "macro_f1": macro_f1,
+        "mrr": mean("reciprocal_rank"),
+        "map": mean("average_precision"),
+        "ndcg": mean("ndcg"),
+        "mean_rank": sum(ranks) / len(ranks) if ranks else math.nan,
+        "found_rate": len(ranks) / len(founds),
+    }
+
+
+# --- random cases ----------------------------------------------------------------------------
+
+
+def queries_of(n_retrieved: int, min_items: int) -> st.SearchStrategy[Query]:
+    """Return a strategy for queries with that many predicted documents."""
+    ranks = st.integers(1, n_retrieved) if n_retrieved else st.nothing()
+    items = st.builds(
+        Item,
+        similarity=st.dictionaries(ranks, st.sampled_from(SIMILARITIES)),
+        grade=st.sampled_from([1.0, 2.0, 3.0, 0.5]),
+        n_alternatives=st.integers(1, 3),
+    )
+    return st.builds(Query, st.lists(items, min_size=min_items, max_size=3), st.just(n_retrieved))
+
+
+def queries(min_items: int = 0) -> st.SearchStrategy[Query]:
+    """Return a strategy for queries with any repeats and overlaps: all may match at all ranks."""
+    return st.one_of([queries_of(n_retrieved, min_items) for n_retrieved in range(6)])
+
+
+CUTOFFS = st.one_of(st.none(), st.integers(1, 8))
+
+CONVENTIONS = st.builds(
+    Conventions,
+    **{name: st.sampled_from(values) for name, values in Conventions.allowed().items()},
+)
+
+
+def many_queries(n: int, *, seed: int = 0, graded: bool = True) -> list[Query]:
+    """Return random queries for tests that look at many at once."""
+    source = random.Random(seed)
+    made = []
+    for _ in range(n):
+        n_retrieved = source.randint(0, 6)
+        made.append(
+            Query(
+                [
+                    Item(
+                        {
+                            rank: source.choice(SIMILARITIES)
+                            for rank in range(1, n_retrieved + 1)
+                            if source.random() < 0.4
+                        },
+                        source.choice([1.0, 2.0, 3.0]) if graded else 1.0,
+                        source.randint(1, 3),
+                    )
+                    for _ in range(source.randint(0, 4))
+                ],
+                n_retrieved,
+            )
+        )
+    return made
+
+
+class TableMatcher(Matcher):
+    """Looks similarities up by the two texts."""
+
+    threshold = THRESHOLD
+
+    def __init__(self, table: Mapping[tuple[str, str], float]) -> None:
+        self.table = table
+
+    def similarity(self, actual, predicted):
+        return self.table.get((actual.page_content, predicted.page_content), 0.0)
+
+
+@contextmanager
+def no_advice() -> Iterator[None]:
+    """Silence the package's warnings where random input is bound to raise some."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        yield

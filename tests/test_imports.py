@@ -1,0 +1,143 @@
+"""Importing: what loads when, and that every public name is where it says it is."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import krag_eval
+
+HEAVY = ("matplotlib", "pandas", "langchain_core", "rouge_score", "nltk", "scipy", "rapidfuzz")
+
+PLAIN_STRINGS = """
+from krag_eval import OfflineRetrievalEvaluator
+evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]])
+evaluator.calculate_recall(k=1)
+evaluator.evaluate(k=[1, 2]).to_dict()
+"""
+
+
+def loaded_by(code):
+    """Return the top-level packages that a fresh process has loaded after running the code."""
+    show = "import sys, json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{show}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(krag_eval.__file__).parents[1],
+    )
+    return set(json.loads(done.stdout))
+
+
+def parsed():
+    """Return the syntax tree of the package's ``__init__``."""
+    return ast.parse(Path(krag_eval.__file__).read_text("utf-8"))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    """Not even numpy."""
+    loaded = loaded_by("import krag_eval")
+    assert "krag_eval" in loaded
+    assert not loaded & {*HEAVY, "numpy"}
+
+
+def test_evaluating_plain_strings_loads_nothing_heavy():
+    """A user who brings no LangChain document and asks for no table does not wait for either."""
+    loaded = loaded_by(PLAIN_STRINGS)
+    assert "numpy" in loaded
+    assert not loaded & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("code", "package"),
+    [
+        (PLAIN_STRINGS + "evaluator.evaluate(k=1).metrics", "pandas"),
+        ("from langchain_core.documents import Document", "langchain_core"),
+    ],
+)
+def test_heavy_packages_load_when_asked_for(code, package):
+    """So the tests above do look at what they say."""
+    assert package in loaded_by(code)
+
+
+def test_a_matcher_loads_only_what_it_needs():
+    """Naming one that compares exactly does not load ROUGE."""
+    code = "from krag_eval.matching.names import resolve_matcher; resolve_matcher('id')"
+    assert not loaded_by(code) & set(HEAVY)
+
+
+@pytest.mark.parametrize("name", krag_eval.__all__)
+def test_every_public_name_resolves(name):
+    """From the top, to the object of that name in its home."""
+    value = getattr(krag_eval, name)
+    if name != "__version__":
+        home = import_module(f"krag_eval.{krag_eval._HOMES[name]}")
+        assert getattr(home, name) is value
+        assert name in home.__all__
+
+
+def test_the_public_names_are_those_with_a_home():
+    """And the version, each once."""
+    assert set(krag_eval.__all__) == {*krag_eval._HOMES, "__version__"}
+    assert len(set(krag_eval.__all__)) == len(krag_eval.__all__)
+
+
+def test_type_checkers_see_the_same_homes():
+    """The block that is only for them imports every name from its home, and nothing else."""
+    (block,) = (
+        node
+        for node in parsed().body
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+    )
+    seen = {
+        alias.asname or alias.name: node.module.removeprefix("krag_eval.")
+        for node in block.body
+        for alias in node.names
+    }
+    assert seen == krag_eval._HOMES
+
+
+def test_names_are_cached_after_the_first_use():
+    """The second look costs a dictionary."""
+    assert krag_eval.Conventions is vars(krag_eval)["Conventions"]
+
+
+def test_completion_shows_the_public_names():
+    """``dir`` knows what has not been loaded yet."""
+    assert set(krag_eval.__all__) <= set(dir(krag_eval))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    """As for any module."""
+    with pytest.raises(AttributeError, match="module 'krag_eval' has no attribute 'Evaluator'"):
+        krag_eval.Evaluator  # noqa: B018  (looking it up is the test)
+
+
+def test_an_unknown_name_cannot_be_imported():
+    """As from any module."""
+    with pytest.raises(ImportError, match="cannot import name 'Evaluator' from 'krag_eval'"):
+        from krag_eval import Evaluator  # noqa: F401  (importing it is the test)
+
+
+def test_everything_can_be_imported_at_once():
+    """A star import gives what is public."""
+    names = {}
+    exec("from krag_eval import *", names)  # the only place a star import can be written here
+    assert set(krag_eval.__all__) <= set(names)
+
+
+def test_the_version_is_a_version():
+    """Three numbers."""
+    assert len([int(part) for part in krag_eval.__version__.split(".")[:3]]) == 3
+
+
+def test_type_information_ships_with_the_package():
+    """The marker that type checkers look for."""
+    assert (Path(krag_eval.__file__).parent / "py.typed").is_file()

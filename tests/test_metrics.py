@@ -1,0 +1,452 @@
+"""Every registered metric: agreement with the plain definitions, and the laws none may break."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
+
+from krag_eval import Conventions, MatchingCriteria
+from krag_eval.metrics import COUNTS, METRICS, metrics_for, precision_base
+
+# The hit rate has two definitions, and an evaluator uses one of them.
+ALL = {**METRICS, "hit_any": metrics_for(MatchingCriteria.PARTIAL)["hit_rate"]}
+
+# Every metric belongs to one of these two; a new one has to be put where it belongs.
+SHARES = {
+    "hit_rate",
+    "hit_any",
+    "precision",
+    "recall",
+    "f1",
+    "reciprocal_rank",
+    "average_precision",
+    "ndcg",
+}
+RANKS = {"rank"}
+GROWING_WITH_K = {"hit_rate", "hit_any", "recall"}
+
+DEFAULT = Conventions()
+
+every_metric = pytest.mark.parametrize("name", ALL)
+every_share = pytest.mark.parametrize("name", sorted(SHARES))
+some_examples = settings(max_examples=150, deadline=None)
+many_examples = settings(max_examples=200, deadline=None)
+
+lists_of_queries = st.lists(reference.queries(), min_size=1, max_size=3)
+
+
+def values(name, queries, k=None, conventions=DEFAULT):
+    """Return the values of a metric for these queries, as Python floats."""
+    return ALL[name].compute(relevance_of(queries), k, conventions).tolist()
+
+
+def all_values(queries, k=None, conventions=DEFAULT):
+    """Return the values of every metric for these queries."""
+    relevance = relevance_of(queries)
+    return {
+        name: metric.compute(relevance, k, conventions).tolist() for name, metric in ALL.items()
+    }
+
+
+def expected_values(queries, k=None, conventions=DEFAULT):
+    """Return the same by the plain definitions."""
+    founds = [reference.Found(query, k) for query in queries]
+    return {
+        name: [define(found, conventions) for found in founds]
+        for name, define in reference.METRICS.items()
+    }
+
+
+def assert_close(first, second):
+    """Check that every metric has the same values but for rounding."""
+    for name in ALL:
+        assert first[name] == pytest.approx(second[name], abs=1e-12, nan_ok=True), name
+
+
+def assert_same(first, second):
+    """Check that every metric has the same values to the last digit."""
+    for name in ALL:
+        assert all(map(same, first[name], second[name])), (name, first[name], second[name])
+
+
+def assert_no_worse(before, after):
+    """Check that no metric of a single query got worse: shares do not fall, ranks do not rise."""
+    for name in ALL:
+        (old,), (new,) = before[name], after[name]
+        if name in RANKS:
+            assert math.isnan(old) or new <= old, name
+        else:
+            assert new >= old - 1e-12, name
+
+
+def same(first, second):
+    """Tell whether two values are the same to the last digit, undefined included."""
+    return first == second or (math.isnan(first) and math.isnan(second))
+
+
+def test_every_registered_metric_is_in_exactly_one_group():
+    """A metric that is registered but in no group here fails the suite."""
+    assert set(ALL) == SHARES | RANKS
+    assert not SHARES & RANKS
+    assert GROWING_WITH_K <= SHARES
+
+
+def test_every_registered_metric_has_a_plain_definition():
+    """Nothing is registered that the reference implementation does not check."""
+    assert set(reference.METRICS) == set(ALL)
+
+
+def test_metrics_are_registered_under_their_own_names():
+    """The registry's key is the metric's name, and no two means share a key."""
+    assert [metric.name for metric in METRICS.values()] == list(METRICS)
+    assert len({metric.key for metric in METRICS.values()}) == len(METRICS)
+
+
+def test_the_registry_cannot_be_changed_in_place():
+    """A metric of one's own is passed to ``evaluate``, never written into the registry."""
+    with pytest.raises(TypeError):
+        METRICS["mine"] = METRICS["ndcg"]
+
+
+# --- agreement with the plain definitions ----------------------------------------------------
+
+
+@many_examples
+@given(queries=lists_of_queries, k=CUTOFFS)
+def test_agrees_with_the_plain_definitions(queries, k):
+    """Under default conventions, any overlaps, repeats, grades and cutoffs."""
+    assert_close(all_values(queries, k), expected_values(queries, k))
+
+
+@many_examples
+@given(queries=lists_of_queries, k=CUTOFFS, conventions=CONVENTIONS)
+def test_agrees_with_the_plain_definitions_under_any_conventions(queries, k, conventions):
+    """Under every combination of conventions, scores above 1 included."""
+    assert_close(all_values(queries, k, conventions), expected_values(queries, k, conventions))
+
+
+@some_examples
+@given(queries=lists_of_queries, k=CUTOFFS)
+def test_counts_agree_with_the_plain_definition(queries, k):
+    """The counts that micro averages are made of are those of the definitions."""
+    relevance = relevance_of(queries)
+    founds = [reference.Found(query, k) for query in queries]
+    expected = {
+        "ground_truth": [found.n for found in founds],
+        "retrieved": [found.retrieved for found in founds],
+        "relevant": [len(found.relevant) for found in founds],
+        "covered": [len(found.covered) for found in founds],
+    }
+    assert {name: count(relevance, k).tolist() for name, count in COUNTS.items()} == expected
+    for conventions in (DEFAULT, Conventions(precision_at="k")):
+        base = [reference.precision_base(found, conventions) for found in founds]
+        assert precision_base(relevance, k, conventions).tolist() == base
+
+
+# --- the range -------------------------------------------------------------------------------
+
+
+@many_examples
+@given(queries=lists_of_queries, k=CUTOFFS)
+def test_shares_stay_between_0_and_1_whatever_overlaps_or_repeats(queries, k):
+    """An item is credited once, so no overlap lifts a score above 1, not even by rounding."""
+    found = all_values(queries, k)
+    for name in SHARES:
+        assert all(0.0 <= value <= 1.0 for value in found[name]), name
+
+
+@some_examples
+@given(queries=lists_of_queries, k=CUTOFFS)
+def test_ranks_lie_within_the_cutoff_or_are_undefined(queries, k):
+    """A rank is a whole number from 1 to min(k, m); without a relevant document it is NaN."""
+    computed = all_values(queries, k)
+    for name in RANKS:
+        for query, value in zip(queries, computed[name], strict=True):
+            found = reference.Found(query, k)
+            if found.relevant:
+                assert value in range(1, found.retrieved + 1), name
+            else:
+                assert math.isnan(value), name
+
+
+CREDIT_ONCE = [
+    Conventions(**dict(zip(Conventions.allowed(), chosen, strict=True)))
+    for chosen in itertools.product(*Conventions.allowed().values())
+    if "every" not in chosen
+]
+
+
+@every_share
+def test_stays_between_0_and_1_under_all_conventions_that_credit_once(name):
+    """All 192 combinations, on 300 queries with arbitrary overlaps and graded items."""
+    relevance = relevance_of(many_queries(300))
+    assert len(CREDIT_ONCE) == 192
+    for conventions in CREDIT_ONCE:
+        for k in (1, 2, 4, None):
+            value = ALL[name].compute(relevance, k, conventions)
+            assert (value >= 0.0).all(), (conventions, k)
+            assert (value <= 1.0).all(), (conventions, k)
+
+
+@every_metric
+def test_one_value_per_query_as_floats(name):
+    """Every metric returns a float64 array of shape (queries,)."""
+    value = ALL[name].compute(relevance_of(many_queries(20)), 3, DEFAULT)
+    assert value.shape == (20,)
+    assert value.dtype == np.float64
+
+
+# --- the best value --------------------------------------------------------------------------
+
+
+@st.composite
+def perfect(draw, most_items_per_document):
+    """Draw a query whose every item is found and whose every document is relevant, best first.
+
+    With several items per document the gains of one document add up, and documents are ordered by
+    their sums.
+    """
+    documents = draw(
+        st.lists(
+            st.lists(
+                st.sampled_from([1.0, 2.0, 3.0]), min_size=1, max_size=most_items_per_document
+            ),
+            min_size=1,
+            max_size=5,
+        )
+    )
+    documents.sort(key=lambda grades: sum(2.0**grade - 1 for grade in grades), reverse=True)
+    items = [
+        Item({rank: 1.0}, grade) for rank, grades in enumerate(documents, 1) for grade in grades
+    ]
+    return Query(draw(st.permutations(items)), len(documents))
+
+
+@some_examples
+@given(query=perfect(most_items_per_document=1))
+def test_a_perfect_ranking_is_worth_1(query):
+    """One-to-one, all found, nothing else, best grades first: every metric is 1, the rank too."""
+    for k in (None, len(query.items)):
+        assert all_values([query], k) == {name: [1.0] for name in ALL}
+
+
+@some_examples
+@given(query=perfect(most_items_per_document=3))
+def test_1_is_reachable_when_documents_cover_several_items(query):
+    """Items covered by one document gain together, in the ideal list too."""
+    assert_close(all_values([query]), {name: [1.0] for name in ALL})
+
+
+@every_share
+def test_nothing_relevant_is_worth_0(name):
+    """Documents came back, and none matches: 0."""
+    assert values(name, [Query([Item({}), Item({1: 0.3})], 3)]) == [0.0]
+
+
+@every_share
+def test_nothing_retrieved_is_worth_0(name):
+    """No document came back: 0, not undefined."""
+    assert values(name, [Query([Item({})], 0)], 5) == [0.0]
+
+
+@every_share
+def test_no_ground_truth_is_worth_0(name):
+    """Without items a metric is 0; whether it counts is decided by whoever averages."""
+    assert values(name, [Query([], 3), Query([], 0)]) == [0.0, 0.0]
+
+
+# --- order within a list ---------------------------------------------------------------------
+
+
+@st.composite
+def one_to_one(draw):
+    """Draw a ranking of relevant and irrelevant documents, one item each, some not retrieved."""
+    grades = draw(
+        st.lists(
+            st.one_of(st.none(), st.sampled_from([1.0, 2.0, 3.0])), min_size=2, max_size=8
+        ).filter(lambda grades: None in grades and set(grades) != {None})
+    )
+    missed = draw(st.lists(st.sampled_from([1.0, 2.0, 3.0]), max_size=3))
+    return grades, missed
+
+
+def ranking(grades, missed):
+    """Return the query in which the i-th document matches one item of that grade, or none."""
+    found = [Item({rank: 1.0}, grade) for rank, grade in enumerate(grades, 1) if grade]
+    return Query([*found, *(Item({}, grade) for grade in missed)], len(grades))
+
+
+@some_examples
+@given(drawn=one_to_one(), data=st.data())
+def test_exchanging_a_relevant_document_with_an_irrelevant_one_above_never_lowers(drawn, data):
+    """At every cutoff a better order is worth at least as much; a rank never rises."""
+    grades, missed = drawn
+    pairs = [
+        (above, below)
+        for above, below in itertools.combinations(range(len(grades)), 2)
+        if grades[above] is None and grades[below] is not None
+    ]
+    assume(pairs)
+    above, below = data.draw(st.sampled_from(pairs))
+    better = list(grades)
+    better[above], better[below] = better[below], better[above]
+    for k in (1, 2, 3, 5, None):
+        before = all_values([ranking(grades, missed)], k)
+        assert_no_worse(before, all_values([ranking(better, missed)], k))
+
+
+@some_examples
+@given(drawn=one_to_one(), data=st.data())
+def test_pulling_a_relevant_document_up_never_lowers(drawn, data):
+    """Moved above an irrelevant document, those in between stepping down by one: likewise."""
+    grades = [grade and 1.0 for grade in drawn[0]]
+    missed = [1.0] * len(drawn[1])
+    above = grades.index(None)
+    below = [i for i, grade in enumerate(grades) if grade is not None and i > above]
+    assume(below)
+    pulled = data.draw(st.sampled_from(below))
+    better = [*grades[:above], grades[pulled], *grades[above:pulled], *grades[pulled + 1 :]]
+    for k in (1, 2, 3, 5, None):
+        before = all_values([ranking(grades, missed)], k)
+        assert_no_worse(before, all_values([ranking(better, missed)], k))
+
+
+# --- cutoffs ---------------------------------------------------------------------------------
+
+
+@some_examples
+@given(queries=lists_of_queries, k=st.integers(1, 8), conventions=CONVENTIONS)
+def test_at_k_only_the_first_k_documents_count(queries, k, conventions):
+    """The value at k is, digit for digit, that of the lists cut to k, under any conventions."""
+    cut = [query.cut(k) for query in queries]
+    assert_same(all_values(queries, k, conventions), all_values(cut, k, conventions))
+
+
+@some_examples
+@given(queries=lists_of_queries, k=st.integers(5, 8))
+def test_a_cutoff_beyond_the_list_changes_nothing(queries, k):
+    """By default a cutoff of at least the list's length equals no cutoff."""
+    assert_same(all_values(queries, k), all_values(queries, None))
+
+
+@some_examples
+@given(queries=lists_of_queries)
+def test_recall_and_hit_rate_never_fall_as_k_grows(queries):
+    """What is found within k is found within k + 1."""
+    for k in range(1, 8):
+        smaller, larger = all_values(queries, k), all_values(queries, k + 1)
+        for name in GROWING_WITH_K:
+            assert all(map(float.__le__, smaller[name], larger[name])), (name, k)
+
+
+# --- queries are independent -----------------------------------------------------------------
+
+
+@some_examples
+@given(queries=lists_of_queries, k=CUTOFFS, conventions=CONVENTIONS)
+def test_a_query_is_scored_as_if_it_were_alone(queries, k, conventions):
+    """Digit for digit, whatever other queries stand beside it, in whatever order."""
+    together = all_values(queries, k, conventions)
+    alone = [all_values([query], k, conventions) for query in queries]
+    assert_same(together, {name: [one[name][0] for one in alone] for name in ALL})
+
+
+@some_examples
+@given(query=reference.queries(min_items=1), k=CUTOFFS, data=st.data())
+def test_the_order_of_the_ground_truth_does_not_matter(query, k, data):
+    """Ground truth is a set: its order changes no value beyond rounding."""
+    other = replace(query, items=data.draw(st.permutations(query.items)))
+    assert_close(all_values([other], k), all_values([query], k))
+
+
+@every_metric
+def test_computing_changes_nothing_for_the_next_one(name):
+    """Asking twice, with other questions in between, gives the same answer."""
+    relevance = relevance_of(many_queries(50))
+    before = ALL[name].compute(relevance, 3, DEFAULT).copy()
+    for metric in ALL.values():
+        for conventions in Conventions.presets().values():
+            metric.compute(relevance, 2, conventions)
+    np.testing.assert_array_equal(ALL[name].compute(relevance, 3, DEFAULT), before)
+
+
+# --- the threshold ---------------------------------------------------------------------------
+
+
+def test_a_similarity_at_the_threshold_is_a_match():
+    """0.5 at a threshold of 0.5 is a match, the next float below is not."""
+    below = math.nextafter(0.5, 0)
+    queries = [Query([Item({1: 0.5})], 1), Query([Item({1: below})], 1)]
+    assert values("recall", queries) == [1.0, 0.0]
+
+
+@some_examples
+@given(queries=lists_of_queries)
+def test_a_lower_threshold_never_uncovers_an_item(queries):
+    """Recall and hit rate never fall as the threshold does."""
+    for name in GROWING_WITH_K:
+        at = [
+            ALL[name].compute(relevance_of(queries, threshold), None, DEFAULT)
+            for threshold in (1.0, 0.8, 0.5, 0.3, 0.1)
+        ]
+        assert all((low <= high).all() for low, high in itertools.pairwise(at)), name
+
+
+# --- grades ----------------------------------------------------------------------------------
+
+
+def test_an_item_of_grade_0_is_no_ground_truth():
+    """It counts neither as an item nor as found: one of one item is covered, at rank 2."""
+    query = Query([Item({1: 1.0}, grade=0.0), Item({2: 1.0}, grade=2.0)], 2)
+    assert values("recall", [query]) == [1.0]
+    assert values("precision", [query]) == [0.5]
+    assert values("rank", [query]) == [2.0]
+
+
+def test_grades_matter_to_ndcg_alone():
+    """Grades 3 and 1 at ranks 2 and 1: everything but nDCG is as with grades of 1."""
+    graded = Query([Item({2: 1.0}, 3.0), Item({1: 1.0}, 1.0)], 3)
+    plain = Query([Item({2: 1.0}), Item({1: 1.0})], 3)
+    for name in set(ALL) - {"ndcg"}:
+        assert values(name, [graded]) == values(name, [plain])
+    # (1 + 7/log2(3)) / (7 + 1/log2(3)) against 1.
+    expected = (1 + 7 / math.log2(3)) / (7 + 1 / math.log2(3))
+    assert values("ndcg", [graded]) == pytest.approx([expected], abs=1e-12)
+    assert values("ndcg", [plain]) == [1.0]
+
+
+def test_fractional_grades_are_kept():
+    """A grade of 0.5 gains 2**0.5 - 1; at rank 2, after an item of grade 1 that is missing."""
+    query = Query([Item({2: 1.0}, 0.5), Item({}, 1.0)], 2)
+    half = 2**0.5 - 1
+    expected = (half / math.log2(3)) / (1 + half / math.log2(3))
+    assert values("ndcg", [query]) == pytest.approx([expected], abs=1e-12)
+
+
+def test_rounding_lifts_nothing_above_1():
+    """Grades that differ in their last digits, not quite in order: the two sums round apart."""
+    grades = (0.1, 0.10000000000000003, 0.10000000000000002)
+    query = Query([Item({rank: 1.0}, grade) for rank, grade in enumerate(grades, 1)], 3)
+    assert values("ndcg", [query], None, Conventions(gain="linear")) == [1.0]
+
+
+def test_grades_too_large_for_an_exponential_gain_are_refused():
+    """2**1001 cannot be added up in a float; the message says what to use instead."""
+    queries = [Query([Item({1: 1.0}, 1001.0)], 1)]
+    with pytest.raises(ValueError, match=r"grades go up to 1001, .*use Conventions\(gain='linear'"):
+        values("ndcg", queries)
+    assert values("ndcg", queries, None, Conventions(gain="linear")) == [1.0]
+
+
+def test_the_largest_exponential_grade_is_computed():
+    """A grade of 1000, found at rank 2, still has its discount: 1/log2(3)."""
+    queries = [Query([Item({2: 1.0}, 1000.0)], 2)]
+    assert values("ndcg", queries) == pytest.approx([1 / math.log2(3)], abs=1e-12)

@@ -1,0 +1,460 @@
+"""Undefined and odd inputs: one rule for each, and never a silent guess."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+from langchain_core.documents import Document
+from reference import no_advice
+
+from krag_eval import (
+    AnyOf,
+    Conventions,
+    ExactTextMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+)
+from krag_eval.metrics import METRICS
+
+CALCULATIONS = [
+    "calculate_hit_rate",
+    "calculate_precision",
+    "calculate_recall",
+    "calculate_f1_score",
+    "calculate_mrr",
+    "calculate_map",
+    "calculate_ndcg",
+    "calculate_mean_rank",
+]
+SHARES = [
+    "hit_rate", "precision", "recall", "f1", "reciprocal_rank", "average_precision", "ndcg",
+]  # fmt: skip
+
+
+class Constant(Matcher):
+    """Finds every pair equally similar."""
+
+    def __init__(self, similarity):
+        self.value = similarity
+
+    def similarity(self, actual, predicted):
+        return self.value
+
+
+# --- shapes ----------------------------------------------------------------------------------
+
+
+def test_no_queries():
+    """The constructor says that there are none, and how many there are of each."""
+    with pytest.raises(ValueError, match=r"actual_docs and predicted_docs are empty \(0 and 0"):
+        OfflineRetrievalEvaluator([], [])
+
+
+def test_lengths_that_differ():
+    """The constructor gives both counts."""
+    with pytest.raises(ValueError, match="got 2 in actual_docs and 3 in predicted_docs"):
+        OfflineRetrievalEvaluator([["a"]] * 2, [["a"]] * 3)
+
+
+@pytest.mark.parametrize("name", ["actual_docs", "predicted_docs"])
+@pytest.mark.parametrize(
+    ("came", "described"),
+    [
+        (["a", "b"], r"\[0\] must be a list of documents.* got a str \('a'\)"),
+        ("ab", r" must be a list with one list .* got a str \('ab'\)"),
+        (None, " must be a list with one list .* got None"),
+        ([["a"], None], r"\[1\] must be a list of documents.* got None"),
+        ([["a"], [None]], r"\[1\]\[0\] must be a LangChain Document.* got None"),
+    ],
+)
+def test_not_a_list_of_lists_of_documents(name, came, described):
+    """The constructor names the argument, the position, and what came."""
+    lists = {"actual_docs": [["a"], ["b"]], "predicted_docs": [["a"], ["b"]]} | {name: came}
+    with pytest.raises(TypeError, match=f"^{name}{described}"):
+        OfflineRetrievalEvaluator(**lists)
+
+
+# --- cutoffs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calculation", CALCULATIONS)
+@pytest.mark.parametrize("k", [0, -1, 1.0, 2.5, float("nan"), True, False, "5", [5]])
+def test_a_cutoff_that_is_none(calculation, k):
+    """0, negative, a float, a bool: an error that names k and shows what came."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+    with pytest.raises(ValueError, match=r"^k must be a whole number of at least 1.*, got "):
+        getattr(evaluator, calculation)(k=k)
+
+
+@pytest.mark.parametrize("k", [0, [1, 0], [1, True], [1, 2.0]])
+def test_a_cutoff_that_is_none_among_several(k):
+    """``evaluate`` refuses them all the same."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+    with pytest.raises(ValueError, match=r"^k must be a whole number of at least 1"):
+        evaluator.evaluate(k)
+
+
+# --- no ground truth -------------------------------------------------------------------------
+
+# Query "y" has no ground truth. Query "x" finds one of two items, at rank 1 of 2.
+WITHOUT = {
+    "actual_docs": [["a", "b"], []],
+    "predicted_docs": [["a", "z"], ["a", "z"]],
+    "queries": ["x", "y"],
+}
+
+
+def test_a_query_without_ground_truth_is_an_error():
+    """By default; the constructor names the query and the two ways out."""
+    with pytest.raises(
+        ValueError,
+        match=r"^actual_docs: no ground truth for 1 of 2 queries \('y'\)\. "
+        'Pass no_ground_truth="skip" to leave .* or "zero"',
+    ):
+        OfflineRetrievalEvaluator(**WITHOUT)
+
+
+def test_many_queries_without_ground_truth_are_named_up_to_five():
+    """The rest are counted."""
+    with pytest.raises(ValueError, match=r"for 7 of 8 queries \(1, 2, 3, 4, 5 and 2 more\)"):
+        OfflineRetrievalEvaluator([["a"], *[[]] * 7], [["a"]] * 8)
+
+
+def test_a_query_without_ground_truth_can_be_skipped():
+    """Left out of every average: only query x counts.
+
+    Precision 1/2, recall 1/2, RR 1, AP (1/1)/2, nDCG 1 / (1 + 1/log2(3)), rank 1.
+    """
+    averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="skip").evaluate(2).averages()
+    assert averages == {
+        "hit_rate": 0.0,
+        "micro_precision": 0.5,
+        "macro_precision": 0.5,
+        "micro_recall": 0.5,
+        "macro_recall": 0.5,
+        "micro_f1": 0.5,
+        "macro_f1": 0.5,
+        "mrr": 1.0,
+        "map": 0.5,
+        "ndcg": pytest.approx(1 / (1 + 1 / math.log2(3)), abs=1e-15),
+        "mean_rank": 1.0,
+        "found_rate": 1.0,
+    }
+
+
+def test_skipped_queries_are_counted_in_the_result():
+    """The signature says how many; the table keeps their rows, with undefined metrics."""
+    result = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="skip").evaluate(2)
+    assert "no_ground_truth=skip(1)" in result.signature
+    assert "queries=2" in result.signature
+    table = result.per_query()
+    assert table.loc["y", SHARES].isna().all()
+    assert table.loc["y", ["ground_truth", "retrieved", "relevant", "covered"]].tolist() == [
+        0, 2, 0, 0,
+    ]  # fmt: skip
+
+
+def test_a_query_without_ground_truth_can_count_as_zero():
+    """Query y is 0 everywhere: the macro values of x are halved.
+
+    Micro: relevant 1 of 2 + 2 retrieved, covered 1 of 2 + 0 items, F1 2 · 1/4 · 1/2 / (3/4).
+    """
+    averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="zero").evaluate(2).averages()
+    assert averages == {
+        "hit_rate": 0.0,
+        "micro_precision": 0.25,
+        "macro_precision": 0.25,
+        "micro_recall": 0.5,
+        "macro_recall": 0.25,
+        "micro_f1": pytest.approx(1 / 3, abs=1e-15),
+        "macro_f1": 0.25,
+        "mrr": 0.5,
+        "map": 0.25,
+        "ndcg": pytest.approx(0.5 / (1 + 1 / math.log2(3)), abs=1e-15),
+        "mean_rank": 1.0,
+        "found_rate": 0.5,
+    }
+
+
+def test_queries_counted_as_zero_are_no_hit_whatever_the_criteria():
+    """All of nothing is not found."""
+    for criteria in ("all", "partial"):
+        evaluator = OfflineRetrievalEvaluator(
+            **WITHOUT, no_ground_truth="zero", matching_criteria=criteria
+        )
+        assert evaluator.evaluate(2).per_query().loc["y", "hit_rate"] == 0.0
+
+
+def test_no_query_with_ground_truth_leaves_nothing_to_skip_to():
+    """Averages over no query would be undefined."""
+    with pytest.raises(ValueError, match="actual_docs: no query has any ground truth"):
+        OfflineRetrievalEvaluator([[], []], [["a"], []], no_ground_truth="skip")
+
+
+def test_no_query_with_ground_truth_can_count_as_zero():
+    """Everything is 0, the mean rank undefined."""
+    evaluator = OfflineRetrievalEvaluator([[]], [[]], no_ground_truth="zero")
+    assert evaluator.calculate_recall() == {"micro_recall": 0.0, "macro_recall": 0.0}
+    assert evaluator.calculate_mean_rank()["found_rate"] == 0.0
+
+
+def test_ground_truth_of_grade_0_alone_is_no_ground_truth():
+    """It is listed, but is not to be found."""
+    irrelevant = Document("a", metadata={"grade": 0})
+    with pytest.raises(ValueError, match=r"no ground truth for 1 of 1 queries \(0\)"):
+        OfflineRetrievalEvaluator([[irrelevant]], [["a"]], grade_key="grade")
+
+
+@pytest.mark.parametrize("conventions", Conventions.presets())
+def test_skipping_holds_under_every_preset(conventions):
+    """A skipped query changes no average, whatever the conventions."""
+    both = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="skip", conventions=conventions)
+    alone = OfflineRetrievalEvaluator([["a", "b"]], [["a", "z"]], conventions=conventions)
+    expected = alone.evaluate([1, 5]).to_dict()
+    found = both.evaluate([1, 5]).to_dict()
+    assert {key: found[key] for key in expected} == expected
+
+
+# --- nothing retrieved -----------------------------------------------------------------------
+
+
+def test_a_query_with_nothing_retrieved_is_0_everywhere_and_counts():
+    """Beside a query that is perfect, every mean is 1/2; micro recall 1 of 2, precision 1 of 1."""
+    result = OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], []]).evaluate(None)
+    assert result.per_query().loc[1, SHARES].tolist() == [0.0] * len(SHARES)
+    averages = result.averages()
+    for key in ("hit_rate", "macro_precision", "macro_recall", "macro_f1", "mrr", "map", "ndcg"):
+        assert averages[key] == 0.5, key
+    assert averages["micro_recall"] == 0.5
+    assert averages["micro_precision"] == 1.0
+    assert (averages["mean_rank"], averages["found_rate"]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("calculation", CALCULATIONS)
+def test_nothing_retrieved_at_all_is_0_and_all_keys_are_there(calculation):
+    """Only the mean rank is undefined: NaN, over no query."""
+    evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []])
+    averages = getattr(evaluator, calculation)(5)
+    rank = averages.pop("mean_rank", math.nan)
+    assert math.isnan(rank)
+    assert averages
+    assert set(averages.values()) == {0.0}
+
+
+# --- blank texts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains"])
+@pytest.mark.parametrize("blank", ["", " ", "\n\t", "\u3000"])
+def test_a_blank_document_never_matches_and_is_counted_in_one_warning(matcher, blank):
+    """Two blank ground-truth documents, three blank predicted ones, and one that matches."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["a", blank], [blank]], [["a", blank], [Document(blank), {"page_content": blank}]], matcher
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        recall = evaluator.calculate_recall()
+        evaluator.calculate_precision()
+    assert recall == {"micro_recall": 1 / 3, "macro_recall": 1 / 4}
+    (warning,) = caught
+    assert warning.category is KragEvalWarning
+    assert str(warning.message).startswith(
+        "2 ground-truth and 3 predicted documents have empty or blank text"
+    )
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains"])
+def test_a_blank_alternative_never_matches(matcher):
+    """The other one does."""
+    evaluator = OfflineRetrievalEvaluator([[AnyOf(["", "a"])]], [["", "a"]], matcher)
+    with pytest.warns(KragEvalWarning, match="1 ground-truth and 1 predicted documents have empty"):
+        assert evaluator.calculate_mrr() == {"mrr": 0.5}
+
+
+def test_ids_may_belong_to_documents_without_text():
+    """Only matchers that read texts care about blank ones."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[Document("", id="1")]], [[Document("", id="1")]], matcher="id"
+    )
+    assert evaluator.calculate_mrr() == {"mrr": 1.0}
+
+
+# --- no tokens -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rouge_type", ["rouge1", "rouge2", "rougeL"])
+def test_a_tokenizer_that_deletes_a_text_is_an_error(rouge_type):
+    """rouge-score's own tokenizer knows no Hangul; a score of 0 would be a lie.
+
+    The message names the tokenizer and the remedy.
+    """
+    evaluator = OfflineRetrievalEvaluator(
+        [["도서관은 아홉 시에 문을 엽니다"]],
+        [["도서관은 아홉 시에 문을 엽니다"]],
+        matcher=RougeMatcher(rouge_type, tokenizer="rouge_score"),
+    )
+    with pytest.raises(ValueError, match=r"(?s)rouge_score.*unicode"):
+        evaluator.calculate_recall()
+
+
+def test_a_tokenizer_of_one_s_own_that_deletes_a_text_is_an_error():
+    """Likewise; the message names the function."""
+
+    def nothing(text):
+        return []
+
+    evaluator = OfflineRetrievalEvaluator(
+        [["opening hours"]], [["opening hours"]], matcher=RougeMatcher("rougeL", tokenizer=nothing)
+    )
+    with pytest.raises(ValueError, match="nothing"):
+        evaluator.calculate_recall()
+
+
+# --- repeats in the ground truth -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains", "id", Constant(1.0)])
+def test_the_same_ground_truth_twice_is_one_item_with_a_warning(matcher):
+    """Listed as a, a, b: two items, so both found is a recall of 1 and of 2 items."""
+    evaluator = OfflineRetrievalEvaluator([["a", "a", "b"]], [["a", "b"]], matcher)
+    with pytest.warns(KragEvalWarning, match="^1 ground-truth documents repeat another document"):
+        table = evaluator.evaluate(None).per_query()
+    assert table.loc[0, "ground_truth"] == 2
+    assert table.loc[0, "recall"] == 1.0
+
+
+def test_the_same_ground_truth_in_two_queries_is_no_repeat():
+    """Items belong to their query."""
+    evaluator = OfflineRetrievalEvaluator([["a"], ["a"]], [["a"], ["a"]])
+    assert evaluator.evaluate(1).per_query()["ground_truth"].tolist() == [1, 1]
+
+
+def test_alternatives_that_overlap_are_no_repeat():
+    """They are different items, each satisfied by b: recall 1 of 2 items."""
+    evaluator = OfflineRetrievalEvaluator([[AnyOf(["a", "b"]), AnyOf(["b", "c"])]], [["b"]])
+    table = evaluator.evaluate(1).per_query()
+    assert table.loc[0, ["ground_truth", "covered", "relevant"]].tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains", Constant(1.0)])
+def test_the_same_alternatives_in_another_order_are_a_repeat(matcher):
+    """One item, with a warning."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[AnyOf(["a", "b"]), AnyOf(["b", "a"])]], [["b"]], matcher
+    )
+    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
+        assert evaluator.evaluate(1).per_query().loc[0, "ground_truth"] == 1
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains"])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [AnyOf(["a", ""]), AnyOf(["a", ""])],
+        [AnyOf(["", "a"]), AnyOf(["", "a"])],
+        [AnyOf(["a", ""]), "a"],
+    ],
+)
+def test_a_blank_alternative_does_not_hide_a_repeat(matcher, items):
+    """A blank alternative can never be found, so these say the same: one item."""
+    evaluator = OfflineRetrievalEvaluator([items], [["a"]], matcher)
+    with no_advice():
+        assert evaluator.evaluate(1).per_query().loc[0, "ground_truth"] == 1
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains"])
+def test_two_blank_documents_are_two_items_that_cannot_be_found(matcher):
+    """Nothing says that they were meant to be the same: one of three items is covered."""
+    evaluator = OfflineRetrievalEvaluator([["a", "", " "]], [["a"]], matcher)
+    with no_advice():
+        table = evaluator.evaluate(1).per_query()
+    assert table.loc[0, ["ground_truth", "covered"]].tolist() == [3, 1]
+
+
+def test_the_same_document_with_two_grades_is_an_error():
+    """Neither grade is silently the right one; the message names the query and both grades."""
+    actual = [Document("a", metadata={"grade": grade}) for grade in (0, 2)]
+    evaluator = OfflineRetrievalEvaluator([["b"], actual], [["b"], ["a"]], grade_key="grade")
+    with pytest.raises(
+        ValueError, match=r"ground truth of query 1 .*same document with the grades 0 and 2"
+    ):
+        evaluator.calculate_recall()
+
+
+def test_the_same_document_twice_with_one_grade_is_one_item_of_that_grade():
+    """Items a (grade 2, twice) and b (grade 1, missing): nDCG 3 / (3 + 1/log2(3))."""
+    actual = [Document("a", metadata={"grade": 2}), Document("a", metadata={"grade": 2}), "b"]
+    evaluator = OfflineRetrievalEvaluator([actual], [["a"]], grade_key="grade")
+    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
+        ndcg = evaluator.calculate_ndcg()["ndcg"]
+    assert ndcg == pytest.approx(3 / (3 + 1 / math.log2(3)), abs=1e-15)
+
+
+# --- similarities that are none --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("similarity", [math.nan, -0.1, 1.1, math.inf, -math.inf])
+def test_a_similarity_out_of_range_is_an_error(similarity):
+    """The message names the matcher, the number and the pair."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], Constant(similarity))
+    with pytest.raises(
+        ValueError,
+        match=rf"matcher Constant: a similarity must be a number from 0 to 1, got {similarity} "
+        r"for actual_docs\[0\]\[0\] and predicted_docs\[0\]\[0\]",
+    ):
+        evaluator.calculate_recall()
+
+
+# --- a warning when nothing matched ----------------------------------------------------------
+
+
+def test_nothing_matched_at_all_is_pointed_out_with_advice():
+    """The exact matcher suggests two others."""
+    evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["x"], ["y"]])
+    with pytest.warns(
+        KragEvalWarning,
+        match=r"The matcher text matched nothing at all in 2 queries: no predicted document has "
+        r'anything in common .*matcher="contains"',
+    ):
+        assert evaluator.calculate_recall()["macro_recall"] == 0.0
+
+
+def test_nothing_matched_although_something_is_similar():
+    """The message says how similar the nearest pair is."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["x"]], Constant(0.25))
+    with pytest.warns(
+        KragEvalWarning, match=r"the highest similarity is 0.25, below the threshold of 0.5"
+    ):
+        evaluator.calculate_recall()
+
+
+@pytest.mark.parametrize("conventions", Conventions.presets())
+def test_one_warning_is_enough_however_often_one_asks(conventions):
+    """Every metric, other conventions, and the table of conventions: said once.
+
+    The twin shares the matches, and what was said about them.
+    """
+    evaluator = OfflineRetrievalEvaluator([["a", "a"]], [["x"]])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluator.with_conventions(Conventions.presets()[conventions]).evaluate()
+        evaluator.calculate_recall()
+        evaluator.calculate_ndcg()
+        evaluator.explain_conventions(3)
+    said = sorted(str(warning.message).split()[0] for warning in caught)
+    assert said == ["1", "The"]
+
+
+def test_something_matched_is_worth_no_warning():
+    """One pair is enough."""
+    evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["x"], ["b"]], ExactTextMatcher())
+    assert evaluator.calculate_recall()["macro_recall"] == 0.5
+
+
+def test_every_metric_has_a_rule_for_nothing_relevant():
+    """A metric added without one would slip through the lists of this page."""
+    assert set(METRICS) == {*SHARES, "rank"}
