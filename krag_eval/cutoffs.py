@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-__all__ = ["check_cutoff", "check_cutoffs", "spelled", "unspelled"]
+__all__ = ["check_cutoff", "check_cutoffs", "parse_metric", "spelled", "unspelled"]
 
 
 # Far beyond any list; counts stay exact as floats.
@@ -22,9 +22,9 @@ def check_cutoff(k: object) -> int | None:
     >>> check_cutoff(5)
     5
     """
-    if k is None or k == "all":
+    if k is None or (isinstance(k, str) and k == "all"):
         return None
-    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= _LARGEST:
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= int(k) <= _LARGEST:
         came = repr(k) if len(repr(k)) <= 40 else f"{repr(k)[:40]}…"
         raise ValueError(
             f"k must be a whole number of at least 1 (at most {_LARGEST}), or None (or 'all') for "
@@ -42,12 +42,12 @@ def check_cutoffs(k: Any) -> tuple[int | None, ...]:
     >>> check_cutoffs([1, 5, None])
     (1, 5, None)
     """
-    several = isinstance(k, Iterable) and not isinstance(k, str)
-    cutoffs = tuple(check_cutoff(one) for one in (k if several else (k,)))
+    given = list(k) if isinstance(k, Iterable) and not isinstance(k, str) else [k]
+    cutoffs = tuple(map(check_cutoff, given))
     if not cutoffs:
         raise ValueError("k must name at least one cutoff, got an empty list.")
     if len(set(cutoffs)) < len(cutoffs):
-        raise ValueError(f"k must not name a cutoff twice, got {list(k)!r}.")
+        raise ValueError(f"k must not name a cutoff twice, got {given!r}.")
     return cutoffs
 
 
@@ -71,3 +71,28 @@ def unspelled(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
         raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.")
     return check_cutoff(int(text))
+
+
+def parse_metric(text: object, argument: str = "metric") -> tuple[str, int | None]:
+    """Read an average at a cutoff from its one spelling.
+
+    Args:
+        text: Such as ``"ndcg@10"`` or ``"mrr@all"``.
+        argument: What to call it in an error message.
+
+    Raises:
+        ValueError: If there is no cutoff, or it is none.
+
+    >>> parse_metric("macro_recall@5"), parse_metric("mrr@all")
+    (('macro_recall', 5), ('mrr', None))
+    """
+    key, at, cutoff = text.strip().rpartition("@") if isinstance(text, str) else ("", "", "")
+    if not (at and key):
+        raise ValueError(
+            f"{argument} must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
+            f"got {text!r}."
+        )
+    try:
+        return key, unspelled(cutoff)
+    except ValueError as error:
+        raise ValueError(f"{argument}: {text!r}: {error}") from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,13 +24,15 @@ from krag_eval.conventions import (
 )
 from krag_eval.cutoffs import check_cutoff, check_cutoffs, spelled
 from krag_eval.documents import QuerySet
+from krag_eval.evidence import DocumentTexts, Evidence
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
 from krag_eval.messages import KragEvalWarning, unknown_name
-from krag_eval.metrics import COUNTS, Metric, metrics_for, precision_base
+from krag_eval.metrics import Metric, metrics_for
 from krag_eval.relevance import Relevance
-from krag_eval.results import EvaluationResult, Table
+from krag_eval.results import EvaluationResult
+from krag_eval.tables import chosen_metrics, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +42,15 @@ __all__ = ["OfflineRetrievalEvaluator"]
 
 Cutoffs = int | None | Iterable["int | None"]
 _NO_GROUND_TRUTH = ("error", "skip", "zero")
+# What the numbers depend on is settled when the evaluator is made.
+_SETTLED = (
+    "matcher",
+    "threshold",
+    "averaging_method",
+    "matching_criteria",
+    "conventions",
+    "no_ground_truth",
+)
 
 
 class OfflineRetrievalEvaluator:
@@ -112,6 +123,14 @@ class OfflineRetrievalEvaluator:
         self._grade_key = grade_key
         self._matching = _Matching(query_set, grades, self.matcher)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _SETTLED and name in self.__dict__:
+            raise AttributeError(
+                f"{name} is settled when an evaluator is made; use with_threshold(…) or "
+                "with_conventions(…), or make another evaluator."
+            )
+        super().__setattr__(name, value)
+
     @property
     def queries(self) -> list[str | int]:
         """The queries' labels."""
@@ -120,14 +139,14 @@ class OfflineRetrievalEvaluator:
     def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
-        other.threshold = _checked_threshold(threshold, self.matcher)
-        other.__dict__.pop("_relevance", None)
+        vars(other)["threshold"] = _checked_threshold(threshold, self.matcher)
+        vars(other).pop("_relevance", None)
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
-        other.conventions = _checked_conventions(conventions)
+        vars(other)["conventions"] = _checked_conventions(conventions)
         return other
 
     def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
@@ -183,6 +202,33 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("rank", k)
 
+    def calculate_rejection_rate(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"rejection_rate"}``: how often nothing rightly came back, in [0, 1].
+
+        The share of the queries without ground truth for which no document was retrieved. What
+        was retrieved for them is wrong at any rank, so every ``k`` gives the same number; it is
+        accepted, and checked, as in every other calculation.
+
+        Raises:
+            ValueError: If there is no query without ground truth, or such queries count as 0.
+        """
+        check_cutoff(k)
+        if self.no_ground_truth != "skip":
+            raise ValueError(
+                "rejection_rate is about queries without ground truth, and here they are "
+                f"{'refused' if self.no_ground_truth == 'error' else 'counted as 0'}; pass "
+                'no_ground_truth="skip".'
+            )
+        unanswerable = ~self._counted
+        if not unanswerable.any():
+            raise ValueError(
+                "rejection_rate needs queries without ground truth, and every query has some; "
+                "list those for which nothing should be retrieved with an empty list in "
+                "actual_docs."
+            )
+        rejected = self._relevance.n_retrieved[unanswerable] == 0
+        return {"rejection_rate": float(rejected.mean())}
+
     def evaluate(
         self, k: Cutoffs = (1, 3, 5, 10), *, metrics: Iterable[str | Metric] | None = None
     ) -> EvaluationResult:
@@ -194,15 +240,23 @@ class OfflineRetrievalEvaluator:
                 own; all built-in ones if not given.
         """
         cutoffs = check_cutoffs(k)
-        chosen = self._chosen_metrics(metrics)
+        chosen = chosen_metrics(metrics, metrics_for(self.matching_criteria))
         return EvaluationResult(
             settings=self._settings(cutoffs),
             labels=self.queries,
-            tables={cutoff: self._table(cutoff, chosen) for cutoff in cutoffs},
+            tables={
+                cutoff: table_of(self._relevance, cutoff, chosen, self.conventions)
+                for cutoff in cutoffs
+            },
             keys={name: metric.key for name, metric in chosen.items()},
             counted=self._counted,
             averaging_method=self.averaging_method,
             conventions=self.conventions,
+            evidence=Evidence.of(
+                self._relevance,
+                takes_threshold=self.matcher.takes_threshold,
+                texts=DocumentTexts(self._matching.queries),
+            ),
         )
 
     def explain_conventions(self, k: int | None = None) -> pd.DataFrame:
@@ -245,8 +299,10 @@ class OfflineRetrievalEvaluator:
             grade=self._matching.grades,
             n_alternatives=queries.n_alternatives,
         )
-        relevance.warn_of_repeats()
-        _warn_if_nothing_matched(relevance, self.matcher)
+        if self._matching.is_news("repeats"):
+            relevance.warn_of_repeats()
+        if self._matching.is_news(f"nothing matched at {self.threshold!r}"):
+            _warn_if_nothing_matched(relevance, self.matcher)
         return relevance
 
     @property
@@ -255,31 +311,11 @@ class OfflineRetrievalEvaluator:
             return np.asarray(self._relevance.n_items > 0)
         return np.ones(self._relevance.n_queries, np.bool_)
 
-    def _chosen_metrics(self, metrics: Iterable[str | Metric] | None) -> dict[str, Metric]:
-        known = metrics_for(self.matching_criteria)
-        if metrics is None:
-            return known
-        chosen: dict[str, Metric] = {}
-        for metric in metrics:
-            if isinstance(metric, str) and metric not in known:
-                raise ValueError(unknown_name("metrics: a metric", metric, tuple(known)))
-            one = known[metric] if isinstance(metric, str) else metric
-            chosen[one.name] = one
-        return chosen
-
-    def _table(self, k: int | None, metrics: Mapping[str, Metric]) -> Table:
-        """Return the per-query columns at one cutoff."""
-        relevance = self._relevance
-        table: Table = {name: count(relevance, k) for name, count in COUNTS.items()}
-        table["precision_base"] = precision_base(relevance, k, self.conventions)
-        for name, metric in metrics.items():
-            table[name] = metric.compute(relevance, k, self.conventions)
-        return table
-
     def _average(self, name: str, k: int | None) -> dict[str, float]:
         needed = ("precision", "recall", "f1") if name == "f1" else (name,)
         known = metrics_for(self.matching_criteria)
-        table = self._table(check_cutoff(k), {column: known[column] for column in needed})
+        chosen = {column: known[column] for column in needed}
+        table = table_of(self._relevance, check_cutoff(k), chosen, self.conventions)
         return average(
             name,
             {column: values[self._counted] for column, values in table.items()},
@@ -313,10 +349,17 @@ class _Matching:
         self.queries = queries
         self.grades = grades
         self.matcher = matcher
+        self._said: set[str] = set()
 
     @cached_property
     def matches(self) -> Matches:
         return self.matcher.match(self.queries)
+
+    def is_news(self, what: str) -> bool:
+        """Tell whether this has not been asked before: a warning is given once to all twins."""
+        news = what not in self._said
+        self._said.add(what)
+        return news
 
 
 def _checked_conventions(conventions: object) -> Conventions:

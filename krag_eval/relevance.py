@@ -74,6 +74,8 @@ class Relevance:
             item, then rank; shape (pairs,).
         threshold: Similarity from which a pair is a match.
         n_repeats: Ground-truth documents dropped because they repeat another of their query.
+        item_number: Place of each item in its query's list as given, from 1; shape (items,).
+            ``None`` if no item was dropped, so that they are numbered without gaps.
     """
 
     n_retrieved: IntArray
@@ -85,6 +87,7 @@ class Relevance:
     pair_similarity: FloatArray
     threshold: float
     n_repeats: int = field(default=0, repr=False)
+    item_number: IntArray | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], IntArray] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -121,7 +124,9 @@ class Relevance:
             _refuse_two_grades(item_query, grade, matches.same_as)
         n_repeats = int(repeats.sum())
         kept = ~repeats & (grade > 0)
+        item_number = None
         if not kept.all():
+            item_number = (np.arange(n_items) - np.searchsorted(item_query, item_query) + 1)[kept]
             number = np.cumsum(kept) - 1
             pair_kept = kept[item]
             item = number[item[pair_kept]]
@@ -130,7 +135,7 @@ class Relevance:
             n_alternatives = n_alternatives[kept]
         return cls(
             n_retrieved, item_query, grade, n_alternatives,
-            item, rank, similarity, threshold, n_repeats,
+            item, rank, similarity, threshold, n_repeats, item_number,
         )  # fmt: skip
 
     def warn_of_repeats(self) -> None:
@@ -150,7 +155,7 @@ class Relevance:
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
-        return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)
+        return _shared(self.n_retrieved[:]) if k is None else np.minimum(self.n_retrieved, k)
 
     def relevant_within(self, k: int | None) -> IntArray:
         """Return the relevant documents within the cutoff; shape (queries,)."""
@@ -165,14 +170,14 @@ class Relevance:
         counts = self._counts.get((name, k))
         if counts is None:
             within = query if k is None else query[rank <= k]
-            counts = np.bincount(within, minlength=self.n_queries)
+            counts = _shared(np.bincount(within, minlength=self.n_queries))
             self._counts[name, k] = counts
         return counts
 
     @cached_property
     def n_items(self) -> IntArray:
         """Ground-truth items per query; shape (queries,)."""
-        return np.bincount(self.item_query, minlength=self.n_queries)
+        return _shared(np.bincount(self.item_query, minlength=self.n_queries))
 
     @cached_property
     def _matched(self) -> NDArray[np.bool_]:
@@ -253,6 +258,12 @@ class Relevance:
         places = self.relevant.query * width + self.relevant.rank
         found = np.searchsorted(places, self.covered_query * width + self.first_rank)
         return self.relevant_number[found]
+
+
+def _shared(counts: IntArray) -> IntArray:
+    """Let nobody write to counts that the next metric starts from."""
+    counts.flags.writeable = False
+    return counts
 
 
 def _refuse_two_grades(item_query: IntArray, grade: FloatArray, same_as: IntArray) -> None:

@@ -1,38 +1,40 @@
 """Results: the per-query table at every cutoff, its averages, and how to read and keep them.
 
-This room knows tables, signatures and its own file format. It must not know documents, matchers
-or drawing; pandas is loaded only when a table is asked for.
+This room knows tables, signatures and what became of each query. It must not know documents,
+matchers or drawing; pandas is loaded only when a table is asked for, and what explains, saves or
+gates a result when that is.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.averages import average
-from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.cutoffs import check_cutoff, spelled, unspelled
-from krag_eval.files import replacing
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.cutoffs import check_cutoff, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EvaluationResult"]
+    from krag_eval.evidence import Evidence
+    from krag_eval.explanation import Explanation
+    from krag_eval.gates import GateReport
+    from krag_eval.tables import Table
 
-Table: TypeAlias = dict[str, NDArray[Any]]
+__all__ = ["STATUSES", "EvaluationResult"]
 
-_FORMAT = "krag_eval.result"
-_FORMAT_VERSION = 1
+#: What can have become of a query, best first.
+STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
+
 _COUNT_COLUMNS = ("ground_truth", "retrieved", "relevant", "covered")
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
@@ -40,7 +42,7 @@ _HIDDEN_COLUMNS = ("precision_base", "rank")
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResult:
-    """All metrics at all cutoffs asked for, per query and averaged.
+    """All metrics at all cutoffs asked for, per query and averaged, and what they rest on.
 
     Made by ``OfflineRetrievalEvaluator.evaluate``; not meant to be built by hand.
 
@@ -54,6 +56,7 @@ class EvaluationResult:
         counted: Whether a query counts in the averages; shape (queries,).
         averaging_method: Which of the micro and macro keys are shown.
         conventions: The conventions the metrics were computed under.
+        evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -68,6 +71,7 @@ class EvaluationResult:
     counted: NDArray[np.bool_]
     averaging_method: AveragingMethod
     conventions: Conventions
+    evidence: Evidence | None = None
 
     @property
     def k(self) -> tuple[int | None, ...]:
@@ -78,6 +82,13 @@ class EvaluationResult:
     def n_queries(self) -> int:
         """Number of queries, counted in the averages or not."""
         return len(self.labels)
+
+    @property
+    def threshold(self) -> float | None:
+        """Similarity from which a pair is a match; ``None`` for a matcher that takes none."""
+        evidence = self.evidence
+        known = evidence is not None and evidence.takes_threshold
+        return evidence.relevance.threshold if evidence is not None and known else None
 
     @property
     def signature(self) -> str:
@@ -101,13 +112,27 @@ class EvaluationResult:
             )
         return averages
 
+    @cached_property
+    def _reported(self) -> dict[int | None, dict[str, float]]:
+        """The averages, and how often nothing was retrieved where nothing should be."""
+        if self.counted.all():
+            return self._averages
+        reported = {}
+        for k, averages in self._averages.items():
+            rejected = self.tables[k]["retrieved"][~self.counted] == 0
+            reported[k] = averages | {"rejection_rate": float(rejected.mean())}
+        return reported
+
     @property
     def metrics(self) -> pd.DataFrame:
-        """The averages: one row per cutoff (``"all"`` for no cutoff), one column per key."""
+        """The averages: one row per cutoff (``"all"`` for no cutoff), one column per key.
+
+        ``rejection_rate`` is among them where queries without ground truth were skipped.
+        """
         import pandas as pd
 
         index = pd.Index(["all" if k is None else k for k in self.k], name="k")
-        return pd.DataFrame(list(self._averages.values()), index=index)
+        return pd.DataFrame(list(self._reported.values()), index=index)
 
     def per_query(self, k: int | None = None) -> pd.DataFrame:
         """Return one row per query, indexed by the queries' labels, at one of the cutoffs.
@@ -121,14 +146,24 @@ class EvaluationResult:
         Raises:
             ValueError: If that cutoff was not evaluated.
         """
+        return self._per_query(self.evaluated_cutoff(k))
+
+    def _per_query(self, k: int | None) -> pd.DataFrame:
         import pandas as pd
 
-        table = self.tables[self.evaluated_cutoff(k)]
+        table = self.tables[k]
         shown = {name: table[name] for name in _COUNT_COLUMNS}
-        for name, column in table.items():
-            if name not in shown and name not in _HIDDEN_COLUMNS:
-                shown[name] = np.where(self.counted, column, np.nan)
-        return pd.DataFrame(shown, index=pd.Index(self.labels, name="query"))
+        for name in self.keys:
+            if name not in _HIDDEN_COLUMNS:
+                shown[name] = np.where(self.counted, table[name], np.nan)
+        return pd.DataFrame(shown, index=self._index())
+
+    def _index(self) -> pd.Index:
+        import pandas as pd
+
+        # As objects, texts may hold what is no valid Unicode.
+        numbers = all(isinstance(label, int) for label in self.labels)
+        return pd.Index(self.labels, name="query", dtype=None if numbers else object)
 
     def evaluated_cutoff(self, k: int | None = None) -> int | None:
         """Return ``k`` if it was evaluated, or the only cutoff if ``k`` is left out.
@@ -136,15 +171,228 @@ class EvaluationResult:
         Raises:
             ValueError: If that cutoff was not evaluated, listing those that were.
         """
-        k = check_cutoff(k)
-        if k in self.tables:
-            return k
+        cutoff = check_cutoff(k)
+        if cutoff in self.tables:
+            return cutoff
         if k is None and len(self.tables) == 1:
             return self.k[0]
         evaluated = ", ".join(map(spelled, self.k))
         raise ValueError(
-            f"k must be one of the evaluated cutoffs ({evaluated}), got {spelled(k)}; "
+            f"k must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}; "
             "name it in evaluate(k=[…])."
+        )
+
+    def _deepest_cutoff(self, k: int | None) -> int | None:
+        """Return ``k`` if it was evaluated; left out, the cutoff that sees the most documents."""
+        if k is not None:
+            return self.evaluated_cutoff(k)
+        return max(self.k, key=lambda one: np.inf if one is None else one)
+
+    def statuses(self, k: int | None = None) -> pd.Series[str]:
+        """Return what became of each query, indexed by the queries' labels.
+
+        - ``"perfect"``: all of its ground truth is within the cutoff.
+        - ``"partial"``: some of it is.
+        - ``"missed"``: none of it is, though documents were retrieved.
+        - ``"nothing retrieved"``: there is ground truth, and no document came back.
+        - ``"no ground truth"``: nothing should be retrieved.
+
+        Args:
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+        """
+        import pandas as pd
+
+        statuses = self._statuses(self._deepest_cutoff(k))
+        return pd.Series(statuses, index=self._index(), name="status", dtype=object)
+
+    def _statuses(self, k: int | None) -> NDArray[np.object_]:
+        table = self.tables[k]
+        wanted, covered = table["ground_truth"], table["covered"]
+        conditions = [wanted == 0, table["retrieved"] == 0, covered == 0, covered < wanted]
+        return np.select(conditions, list(STATUSES[:0:-1]), STATUSES[0]).astype(object)
+
+    def misses(self, k: int | None = None, n: int | None = None) -> pd.DataFrame:
+        """Return the queries that lost something, those that lost most first.
+
+        Listed are the counted queries whose ground truth is not all within the cutoff: by the
+        share that is missing, then by nDCG, then by the number of missing items.
+
+        Args:
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+            n: At most so many rows; all if not given.
+
+        Returns:
+            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`).
+
+        Raises:
+            ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
+                least 1.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual, predicted = [["a"], ["b"], ["c", "d"]], [["a"], ["x"], ["c"]]
+        >>> OfflineRetrievalEvaluator(actual, predicted).evaluate(5).misses()["status"].to_dict()
+        {1: 'missed', 2: 'partial'}
+        """
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
+            raise ValueError(f"n must be a whole number of at least 1, or None for all, got {n!r}.")
+        cutoff = self._deepest_cutoff(k)
+        table, statuses = self.tables[cutoff], self._statuses(cutoff)
+        wanted, covered = table["ground_truth"], table["covered"]
+        share = covered / np.maximum(wanted, 1)
+        order = np.lexsort((covered - wanted, table.get("ndcg", share), share))
+        chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
+        rows: pd.DataFrame = self._per_query(cutoff).iloc[chosen]
+        rows.insert(0, "status", statuses[chosen])
+        return rows
+
+    def explain(
+        self, query: str | int | None = None, k: int | None = None, *, position: int | None = None
+    ) -> Explanation:
+        """Explain one query: what every document matched, and what every item came to.
+
+        ``print`` the explanation, look at it in a notebook, or take its tables: ``.predicted`` has
+        each predicted document in rank order with what it matched, its similarity and the credit it
+        got; ``.ground_truth`` has each item with its first rank or, when missed, the nearest miss
+        and how far below the threshold it fell.
+
+        Args:
+            query: Its label; its position, from 0, where no label is a number.
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+            position: The position instead of the label, where several queries share a label.
+
+        Raises:
+            ValueError: If there is no such query, several have that label (listing their
+                positions), the cutoff was not evaluated, or the result holds no evidence.
+        """
+        from krag_eval.explanation import explained
+        from krag_eval.labels import position_of
+
+        cutoff, place = self._deepest_cutoff(k), position_of(self.labels, query, position)
+        table = self.tables[cutoff]
+        metrics = {name: float(table[name][place]) for name in self.keys if self.counted[place]}
+        return explained(
+            self._evidence(),
+            place,
+            query=self.labels[place],
+            k=cutoff,
+            status=self._statuses(cutoff)[place],
+            metrics=metrics,
+            matcher=self.settings.get("matcher", "?"),
+            conventions=self.conventions,
+        )
+
+    def _evidence(self) -> Evidence:
+        if self.evidence is None:
+            raise ValueError(
+                "this result holds no evidence (similarities of the pairs); evaluate again."
+            )
+        return self.evidence
+
+    def first_ranks(self) -> pd.Series[int]:
+        """Return the first rank of every ground-truth item, ``<NA>`` where nothing covers it.
+
+        Indexed by the query's label and the item's place in its list, from 1; all retrieved
+        documents count.
+        """
+        import pandas as pd
+
+        evidence = self._evidence()
+        found, items = evidence.relevance, evidence.items()
+        ranks = pd.array([pd.NA] * len(items), dtype="Int64")
+        ranks[found.covered] = found.first_rank
+        labels = pd.Index([self.labels[query] for query, _ in items], dtype=object)
+        index = pd.MultiIndex.from_arrays(
+            [labels, [number for _, number in items]], names=["query", "item"]
+        )
+        return pd.Series(ranks, index=index, name="first_rank")
+
+    def metrics_at_thresholds(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        thresholds: Iterable[float] | None = None,
+    ) -> pd.DataFrame:
+        """Return averages at other thresholds, from the stored similarities: nothing is matched.
+
+        Numbers are those of ``evaluator.with_threshold(…)``. A similarity of exactly 0 is no match
+        at any threshold. Do not choose the threshold that makes a retriever look best; see
+        ``calibrate``.
+
+        Args:
+            metrics: Averages with their cutoffs, such as ``"macro_recall@5"``, evaluated or not;
+                all built-in ones at the deepest cutoff if not given.
+            thresholds: Numbers from 0 to 1; steps of 0.05 and the threshold in use if not given.
+
+        Returns:
+            One row per threshold, one column per average.
+
+        Raises:
+            ValueError: If the matcher takes no threshold, or the result holds no evidence.
+        """
+        from krag_eval.thresholds import BUILT_IN, averages_at_thresholds
+
+        if metrics is None:
+            k = self._deepest_cutoff(None)
+            metrics = [f"{key}@{spelled(k)}" for key in self._averages[k] if key in BUILT_IN]
+        return averages_at_thresholds(
+            self._evidence(),
+            metrics,
+            thresholds,
+            counted=self.counted,
+            criteria=MatchingCriteria(self.settings["criteria"]),
+            conventions=self.conventions,
+        )
+
+    def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
+        """Return a bootstrap interval for every average at every cutoff.
+
+        See ``krag_eval.uncertainty.confidence_intervals``, also for the other arguments.
+        """
+        from krag_eval.uncertainty import confidence_intervals
+
+        return confidence_intervals(self, level, **sampling)
+
+    def check(
+        self,
+        floors: Mapping[str, float] | Iterable[str] | None = None,
+        *,
+        baseline: EvaluationResult | None = None,
+        metric: str | Iterable[str] | None = None,
+        max_drop: float | None = None,
+        level: float = 0.95,
+        n_resamples: int = 10_000,
+        seed: int = 0,
+    ) -> GateReport:
+        """Check whether this result is good enough, alone or against a baseline.
+
+        In a test write ``assert result.check({"macro_recall@5": 0.8})``, in a script
+        ``result.check(…).raise_if_failed()``; the failure says what fell short.
+
+        Args:
+            floors: The least each average may be, ``{"ndcg@10": 0.6}`` or ``["ndcg@10=0.6"]``; for
+                ``mean_rank``, where lower is better, the most. An undefined average fails.
+            baseline: An earlier result over the same queries with the same settings.
+            metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
+            max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
+                than chance: if the interval of the paired difference excludes 0.
+            level: How often that interval should cover the true difference, between 0 and 1.
+            n_resamples: Number of resamples of the bootstrap.
+            seed: The same seed gives the same verdict.
+
+        Raises:
+            ValueError: If an average is unknown or was not evaluated, a number is out of range,
+                there is nothing to check, or the two results are not comparable.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+        >>> result.check({"macro_recall@5": 0.8, "mrr@5": 1.0})
+        FAILED  macro_recall@5 is 0.5000, below the floor of 0.8
+        passed  mrr@5 is 1.0000, at or above the floor of 1
+        """
+        from krag_eval.gates import check
+
+        sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
+        return check(
+            self, floors, baseline=baseline, metric=metric, max_drop=max_drop, sampling=sampling
         )
 
     def averages(self, k: int | None = None) -> dict[str, float]:
@@ -152,92 +400,46 @@ class EvaluationResult:
         return dict(self._averages[self.evaluated_cutoff(k)])
 
     def to_dict(self) -> dict[str, float]:
-        """Return every average under its one spelling: ``{"macro_recall@5": …, "mrr@all": …}``."""
+        """Return every average under its one spelling: ``{"macro_recall@5": …, "mrr@all": …}``.
+
+        ``rejection_rate`` is among them where queries without ground truth were skipped.
+        """
         return {
             f"{key}@{spelled(k)}": value
-            for k, averages in self._averages.items()
+            for k, averages in self._reported.items()
             for key, value in averages.items()
         }
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Save the result, per-query table included; :meth:`from_json` reads it back.
+    def to_json(self, path: str | os.PathLike[str], *, texts: bool = False) -> None:
+        """Save the result with its evidence; :meth:`from_json` reads it back.
 
         The file appears complete or not at all. Undefined values are ``null``.
+
+        Args:
+            path: The file; one of that name is replaced.
+            texts: Whether to keep the documents' texts too, for :meth:`explain`. Without them
+                everything else still works.
+
+        Raises:
+            ValueError: If ``texts`` are asked for and this result has none.
         """
-        content = {
-            "format": _FORMAT,
-            "format_version": _FORMAT_VERSION,
-            "signature": self.signature,
-            "settings": dict(self.settings),
-            "averaging_method": self.averaging_method.value,
-            "conventions": str(self.conventions),
-            "metrics": _without_nan(self.to_dict()),
-            "keys": dict(self.keys),
-            "queries": self.labels,
-            "counted": self.counted.tolist(),
-            "per_query": {
-                spelled(k): {
-                    name: [None if value != value else value for value in column.tolist()]
-                    for name, column in table.items()
-                }
-                for k, table in self.tables.items()
-            },
-        }
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-        with replacing(path) as temporary:
-            temporary.write_text(text, "utf-8")
+        from krag_eval.saved import write
+
+        write(path, self, texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
         """Read a result that :meth:`to_json` saved.
 
         Raises:
-            ValueError: If the file is not such a result, of a later format, or damaged.
+            ValueError: If the file is not such a result, of another format, or damaged.
         """
-        try:
-            content = json.loads(Path(path).read_text("utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{path}: not a saved krag_eval result: {error}.") from error
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f"{path}: not a saved krag_eval result (no 'format': '{_FORMAT}').")
-        if content.get("format_version") != _FORMAT_VERSION:
-            raise ValueError(
-                f"{path}: saved in format {content.get('format_version')!r}, and this version of "
-                f"krag_eval reads format {_FORMAT_VERSION}; a newer version may read it."
-            )
-        try:
-            result = cls._from_content(content)
-            intact = _without_nan(result.to_dict()) == content["metrics"]
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ValueError(f"{path}: the saved result is damaged ({error}).") from error
-        if not intact:
-            raise ValueError(
-                f"{path}: the saved result is damaged: its averages do not follow from its "
-                "per-query values."
-            )
-        return result
+        from krag_eval.saved import read
 
-    @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> EvaluationResult:
-        labels, counted = content["queries"], np.array(content["counted"], np.bool_)
-        tables = {
-            unspelled(k): {name: _column(values) for name, values in table.items()}
-            for k, table in content["per_query"].items()
-        }
-        columns = [counted, *(column for table in tables.values() for column in table.values())]
-        if any(column.shape != (len(labels),) for column in columns):
-            raise ValueError("columns of different lengths")
-        return cls(
-            settings=content["settings"],
-            labels=labels,
-            tables=tables,
-            keys=content["keys"],
-            counted=counted,
-            averaging_method=AveragingMethod(content["averaging_method"]),
-            conventions=Conventions.parse(content["conventions"]),
-        )
+        return read(path, cls)
 
     def __eq__(self, other: object) -> bool:
+        """Tell whether settings, labels and all numbers are equal; evidence is not compared."""
         if not isinstance(other, EvaluationResult):
             return NotImplemented
         return (
@@ -263,15 +465,3 @@ class EvaluationResult:
     def _repr_html_(self) -> str:
         table = self.metrics.T.to_html(float_format=lambda value: f"{value:.4f}")
         return f"{table}<p><small>{html.escape(self.signature)}</small></p>"
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    if not all(value is None or isinstance(value, (int, float)) for value in values):
-        raise TypeError("a column holds something that is not a number")
-    if all(type(value) is int for value in values):
-        return np.array(values, np.int64)
-    return np.array([math.nan if value is None else value for value in values], np.float64)
-
-
-def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in values.items()}

@@ -31,7 +31,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     pyplot.close("all")
 
 
-_BOTH, _ALL, _KIWI = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.KIWI
+_BOTH, _ALL, shared_kiwi = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.KIWI
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ _BOTH, _ALL, _KIWI = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.K
                 "averaging_method": _BOTH,
                 "matching_criteria": _ALL,
                 "threshold": 0.5,
-                "tokenizer": _KIWI,
+                "tokenizer": shared_kiwi,
             },
         ),
         (
@@ -61,7 +61,7 @@ _BOTH, _ALL, _KIWI = AveragingMethod.BOTH, MatchingCriteria.ALL, TokenizerType.K
                 "similarity_threshold": 0.7,
                 "embedding_type": "huggingface",
                 "embedding_config": None,
-                "tokenizer": _KIWI,
+                "tokenizer": shared_kiwi,
             },
         ),
     ],

@@ -6,6 +6,8 @@ import math
 import unicodedata
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -352,11 +354,13 @@ def test_a_document_without_the_compared_metadata_is_an_error(missing):
         evaluator.calculate_recall()
 
 
-@pytest.mark.parametrize("other", [math.nan, float("nan")])
-def test_a_value_that_is_not_a_number_is_no_value(other):
-    """NaN is what data frames make of a missing page; pages must not agree in having none."""
+@pytest.mark.parametrize(
+    "missing", [math.nan, float("nan"), np.float64("nan"), np.float32("nan"), pd.NA, pd.NaT]
+)
+def test_what_data_frames_make_of_a_missing_value_is_no_value(missing):
+    """Documents must not agree in having no page."""
     evaluator = OfflineRetrievalEvaluator(
-        [[page(math.nan)]], [[page(other)]], MetadataMatcher("page")
+        [[page(missing)]], [[page(missing)]], MetadataMatcher("page")
     )
     with pytest.raises(ValueError, match=r"actual_docs\[0\]\[0\] has no metadata 'page'"):
         evaluator.calculate_recall()

@@ -1,35 +1,22 @@
 """What is drawn, read from the artists; the pictures themselves are looked at by people."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import matplotlib
 import pytest
-
-matplotlib.use("Agg")
-
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.plotting import PLOT_FORMATS, metric_bars, save_plot
+from krag_eval.plotting import metric_bars
 
-# Worked by hand in docs/metrics.md: the sample with two queries, at k = 2.
-ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
-PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+from .plot_samples import (
+    ACTUAL,
+    PREDICTED,
+    evaluated,
+    interval_table,
+    no_complaint_about_fonts,
+)
+
 MICRO, MACRO = "Micro (queries pooled)", "Macro (mean over queries)"
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    pyplot.close("all")
-
-
-def evaluated(k: object = 2, **options: object) -> EvaluationResult:
-    """Evaluate the sample."""
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, **options).evaluate(k=k)  # type: ignore[arg-type]
 
 
 def bars(ax: Axes) -> dict[str, dict[str, float]]:
@@ -145,6 +132,67 @@ class TestMetricBars:
         assert value_labels(ax)[-1] == "n/a"
         assert bars(ax)[MACRO]["nDCG"] == 0.0
 
+    def test_intervals_are_error_bars(self) -> None:
+        """Each bar has its interval, and the label stands beyond it."""
+        result = evaluated()
+        intervals = interval_table(result, 0.1, 0.05)
+        ax = metric_bars(result, intervals=intervals)
+        macro = next(one for one in ax.containers if one.get_label() == MACRO)
+        (bars_of_errors,) = macro.errorbar.lines[2]
+        drawn = [segment[:, 0] for segment in bars_of_errors.get_segments()]
+        assert drawn[1] == pytest.approx([0.65, 0.8])  # precision, 0.75
+        ax.figure.canvas.draw()
+        labels = {text.get_text(): text for text in ax.texts}
+        low_edge = labels["0.69"].get_window_extent().x0
+        assert low_edge > ax.transData.transform((0.6934 + 0.05, 0))[0]
+
+    def test_undefined_intervals_have_no_bar(self) -> None:
+        """NaN is no interval; the others are still drawn."""
+        result = evaluated()
+        intervals = interval_table(result, 0.1, 0.05)
+        intervals.loc["ndcg@2", ["low", "high"]] = float("nan")
+        macro = next(
+            one
+            for one in metric_bars(result, intervals=intervals).containers
+            if one.get_label() == MACRO
+        )
+        (bars_of_errors,) = macro.errorbar.lines[2]
+        ends = [segment[:, 0] for segment in bars_of_errors.get_segments()]
+        assert ends[-1] == pytest.approx([0.6934264, 0.6934264])
+
+    def test_intervals_of_something_else(self) -> None:
+        """The refusal says where the table comes from."""
+        other = interval_table(evaluated(k=1), 0.1, 0.1)
+        with pytest.raises(ValueError, match=r"intervals have no row 'hit_rate@2'; compute them"):
+            metric_bars(evaluated(), intervals=other)
+        with pytest.raises(ValueError, match=r"intervals must be what .* got dict"):
+            metric_bars(evaluated(), intervals={})  # type: ignore[arg-type]
+        assert not pyplot.get_fignums()
+
+    def test_rejections_are_told_in_the_caption(self) -> None:
+        """Of two queries without ground truth, one got nothing."""
+        evaluator = OfflineRetrievalEvaluator(
+            [["a"], [], []], [["a"], ["b"], []], no_ground_truth="skip"
+        )
+        caption = evaluator.visualize_results(k=1).get_xlabel()
+        assert caption.splitlines()[1] == "Nothing retrieved where nothing should be: 0.50"
+
+    def test_in_korean(self) -> None:
+        """Names, legend, title and caption."""
+        with no_complaint_about_fonts():
+            ax = metric_bars(evaluated(), language="ko")
+        assert ax.get_title(loc="left") == "검색 지표, k = 2 (질의 2개)"
+        assert [tick.get_text() for tick in ax.get_yticklabels()][:3] == [
+            "Hit rate", "정밀도", "재현율",
+        ]  # fmt: skip
+        assert ax.get_xlabel() == "첫 관련 문서: 평균 순위 1.50, 찾은 질의 비율 1.00"
+
+    def test_another_language_is_refused(self) -> None:
+        """The refusal lists those there are."""
+        with pytest.raises(ValueError, match=r"language must be one of 'en', 'ko', got 'fr'"):
+            metric_bars(evaluated(), language="fr")  # type: ignore[arg-type]
+        assert not pyplot.get_fignums()
+
     def test_colours_are_okabe_and_ito_s(self) -> None:
         """Orange and blue, which every kind of colour vision tells apart."""
         ax = metric_bars(evaluated())
@@ -183,25 +231,3 @@ class TestMetricBars:
         with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 3\)"):
             metric_bars(evaluated(k=[1, 3]), k=2)
         assert not pyplot.get_fignums()
-
-
-class TestSavePlot:
-    """Pictures in files."""
-
-    @pytest.mark.parametrize("ending", PLOT_FORMATS)
-    def test_the_ending_decides(self, tmp_path: Path, ending: str) -> None:
-        """The file is what its name says, by its first bytes."""
-        path = tmp_path / f"chart{ending.upper()}"
-        save_plot(path, lambda ax: metric_bars(evaluated(), ax=ax))
-        first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending]
-        assert path.read_bytes().startswith(first)
-
-    def test_nothing_stays_open(self, tmp_path: Path) -> None:
-        """Pyplot never hears of the figure."""
-        save_plot(tmp_path / "chart.png", lambda ax: metric_bars(evaluated(), ax=ax))
-        assert not pyplot.get_fignums()
-
-    def test_another_ending_is_refused(self, tmp_path: Path) -> None:
-        """The refusal lists what is possible."""
-        with pytest.raises(ValueError, match=r"\.png, \.svg, \.pdf, .*got .*chart\.gif"):
-            save_plot(tmp_path / "chart.gif", lambda ax: None)

@@ -1,0 +1,65 @@
+"""Draw the pictures of docs/plots.md: one run over the data that ship with the package.
+
+    python docs/images/make_plots.py
+
+Run again, it writes the same files byte for byte with the same matplotlib.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import pyplot
+
+from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, compare, plotting
+from krag_eval.datasets import demo_dataset
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Draw every plot once."""
+    matplotlib.use("Agg")
+    warnings.simplefilter("ignore", KragEvalWarning)  # the data are few, on purpose
+    data = demo_dataset()
+    evaluator = OfflineRetrievalEvaluator(data.actual, data.predicted, matcher="coverage")
+    result = evaluator.evaluate(k=[1, 2, 3, 5])
+    intervals = result.confidence_intervals()
+    # The other system: the same documents, what shares most words with the question first.
+    reranked = [
+        sorted(documents, key=lambda text, q=query: -shared_words(q, text))
+        for query, documents in zip(data.queries, data.predicted, strict=True)
+    ]
+    other = OfflineRetrievalEvaluator(data.actual, reranked, matcher="coverage")
+    comparison = compare(
+        {"demo": result, "by shared words": other.evaluate(k=[1, 2, 3, 5])},
+        ["ndcg@5", "mrr@5", "macro_recall@1", "macro_recall@3", "mean_rank@5"],
+    )
+    draw("metric_bars", plotting.metric_bars, result, 5, intervals=intervals)
+    draw("metric_bars_ko", plotting.metric_bars, result, 5, intervals=intervals, language="ko")
+    draw("cutoff_curves", plotting.cutoff_curves, result)
+    draw("threshold_curves", plotting.threshold_curves, result)
+    draw("metric_distribution", plotting.metric_distribution, result, "ndcg@5")
+    draw("first_rank_bars", plotting.first_rank_bars, result)
+    draw("comparison_forest", plotting.comparison_forest, comparison)
+
+
+def shared_words(query: str, document: object) -> int:
+    """Count the words of the query that stand in the document."""
+    text = str(getattr(document, "page_content", document)).lower()
+    return sum(word.strip("?.,") in text for word in query.lower().split())
+
+
+def draw(name: str, plot: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Draw one picture."""
+    figure = plot(*arguments, **options).figure
+    figure.savefig(HERE / f"{name}.png", dpi=90, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""Explanations: one query, with what every document matched and what every item came to.
+
+This room knows the evidence of one query and puts it into words and tables. It must not know how
+matches are decided or metrics computed; pandas is loaded only when a table is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from krag_eval.agreement import agreement
+from krag_eval.conventions import Conventions
+from krag_eval.cutoffs import spelled
+from krag_eval.evidence import Evidence
+from krag_eval.outcomes import GroundTruthItem, PredictedDocument, outcomes
+from krag_eval.presentation import Excerpt, Row, Section, Sheet, as_html, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Explanation", "explained"]
+
+_WIDTH = 100
+# What is shown of long lists: the first so many, and of the rest those that are spoken of.
+_SHOWN = 20
+_SHOWN_AT_MOST = 50
+_ALTERNATIVES = 6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """One query, explained; made by ``result.explain``.
+
+    ``print`` shows it as text and a notebook as HTML. Texts from documents are clipped around the
+    words on which ground truth and prediction agree, and these are highlighted; that comparison is
+    for the eye alone and decides nothing.
+
+    Attributes:
+        query: The query's label.
+        position: Its position, from 0.
+        k: The cutoff.
+        status: ``"perfect"``, ``"partial"``, ``"missed"``, ``"nothing retrieved"`` or
+            ``"no ground truth"``.
+        metrics: The query's own metrics at the cutoff; NaN where one is undefined.
+        matcher: The matcher's signature.
+        threshold: Similarity from which a pair is a match; ``None`` for a matcher that takes none.
+        conventions: The conventions the metrics were computed under.
+        documents: The predicted documents, best first.
+        items: The ground-truth items.
+    """
+
+    query: str | int
+    position: int
+    k: int | None
+    status: str
+    metrics: Mapping[str, float]
+    matcher: str
+    threshold: float | None
+    conventions: Conventions
+    documents: tuple[PredictedDocument, ...]
+    items: tuple[GroundTruthItem, ...]
+
+    @property
+    def predicted(self) -> pd.DataFrame:
+        """The predicted documents: one row per rank, texts in full."""
+        import pandas as pd
+
+        columns = {
+            "credit": pd.Series([d.credit for d in self.documents], dtype=object),
+            "matches": pd.Series([d.matches for d in self.documents], dtype=object),
+            "first_for": pd.Series([d.first_for for d in self.documents], dtype=object),
+            "similarity": pd.Series([d.similarity for d in self.documents], dtype=float),
+            "closest": pd.Series([d.closest for d in self.documents], dtype="Int64"),
+            "text": pd.Series([d.text for d in self.documents], dtype=object),
+        }
+        index = pd.Index([d.rank for d in self.documents], name="rank", dtype=np.int64)
+        return pd.DataFrame(columns).set_index(index)
+
+    @property
+    def ground_truth(self) -> pd.DataFrame:
+        """The ground-truth items: one row each, texts in full; alternatives joined by ``" | "``."""
+        import pandas as pd
+
+        texts = [None if i.alternatives is None else " | ".join(i.alternatives) for i in self.items]
+        columns = {
+            "grade": pd.Series([i.grade for i in self.items], dtype=float),
+            "outcome": pd.Series([i.outcome for i in self.items], dtype=object),
+            "first_rank": pd.Series([i.first_rank for i in self.items], dtype="Int64"),
+            "nearest_rank": pd.Series([i.nearest_rank for i in self.items], dtype="Int64"),
+            "similarity": pd.Series([i.similarity for i in self.items], dtype=float),
+            "shortfall": pd.Series([i.shortfall for i in self.items], dtype=float),
+            "alternatives": pd.Series([i.n_alternatives for i in self.items], dtype=np.int64),
+            "text": pd.Series(texts, dtype=object),
+        }
+        index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
+        return pd.DataFrame(columns).set_index(index)
+
+    def to_text(self, width: int = _WIDTH) -> str:
+        """Return the explanation as lines of at most ``width`` columns (at least 40)."""
+        return as_text(self._sheet, max(width, 40))
+
+    def to_html(self) -> str:
+        """Return the explanation as an HTML fragment that nothing in a text can break out of."""
+        return as_html(self._sheet)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @cached_property
+    def _sheet(self) -> Sheet:
+        return _sheet(self)
+
+
+def explained(
+    evidence: Evidence,
+    position: int,
+    *,
+    query: str | int,
+    k: int | None,
+    status: str,
+    metrics: Mapping[str, float],
+    matcher: str,
+    conventions: Conventions,
+) -> Explanation:
+    """Explain one query from the evidence."""
+    documents, items = outcomes(evidence, position, k)
+    return Explanation(
+        query=query,
+        position=position,
+        k=k,
+        status=status,
+        metrics=metrics,
+        matcher=matcher,
+        threshold=evidence.relevance.threshold if evidence.takes_threshold else None,
+        conventions=conventions,
+        documents=documents,
+        items=items,
+    )
+
+
+def _sheet(told: Explanation) -> Sheet:
+    """Put an explanation into words."""
+    documents, items = _highlighted(told)
+    sections = []
+    if told.documents:
+        sections.append(
+            Section(
+                "Predicted documents",
+                ("rank", "similarity", "credit"),
+                [
+                    _document_row(d, documents[d.rank])
+                    for d in told.documents
+                    if d.rank in documents
+                ],
+                numeric=frozenset({0, 1}),
+                note=_hidden(len(told.documents) - len(documents), "predicted documents"),
+            )
+        )
+    if told.items:
+        sections.append(
+            Section(
+                "Ground truth",
+                ("item", "grade", "outcome"),
+                [_item_row(i, items[i.number]) for i in told.items if i.number in items],
+                numeric=frozenset({0, 1}),
+                note=_hidden(len(told.items) - len(items), "items"),
+            )
+        )
+    return Sheet(_title(told), _lines(told), sections)
+
+
+def _title(told: Explanation) -> str:
+    if told.query == told.position:
+        return f"Query {told.position}"
+    return f"Query {told.position}: {told.query}"
+
+
+def _lines(told: Explanation) -> list[str]:
+    within = "" if told.k is None else f" within the first {told.k}"
+    n_found = sum(item.outcome == "found" for item in told.items)
+    summary = {
+        "no ground truth": "nothing should be retrieved",
+        "nothing retrieved": f"0 of {len(told.items)} items found",
+    }.get(told.status, f"{n_found} of {len(told.items)} items found{within}")
+    values = (f"{name}@{spelled(told.k)} {_value(v)}" for name, v in told.metrics.items())
+    lines = [
+        f"{told.status}: {summary}; documents retrieved: {len(told.documents)}",
+        " | ".join(values) or "not counted in the averages",
+        f"matcher {told.matcher}"
+        + ("" if told.threshold is None else f", threshold {told.threshold:g}"),
+    ]
+    if told.conventions.credit == "every":
+        lines.append("By the convention credit=every, repeats are rewarded too.")
+    if any(document.text is None for document in told.documents):
+        lines.append("Texts were not kept; to_json(path, texts=True) keeps them.")
+    return lines
+
+
+def _value(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def _document_row(document: PredictedDocument, text: Sequence[Excerpt]) -> Row:
+    matches, first = document.matches, document.first_for
+    credit = {
+        "first": f"first to cover {_numbered(first)}",
+        "repeat": f"repeat of {_numbered(matches)}",
+        "not relevant": "not relevant",
+        "beyond cutoff": f"beyond the cutoff, matches {_numbered(matches)}",
+    }[document.credit]
+    again = [number for number in matches if number not in first]
+    if document.credit == "first" and again:
+        credit += f", repeat of {_numbered(again)}"
+    if not matches and document.closest is not None:
+        credit += f", closest to {_numbered([document.closest])}"
+    return Row((str(document.rank), f"{document.similarity:.4f}", credit), tuple(text))
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8])) + ("…" if len(numbers) > 8 else "")
+    return f"{'item' if len(numbers) == 1 else 'items'} {shown}"
+
+
+def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt]) -> Row:
+    outcome = {
+        "found": f"found at rank {item.first_rank}",
+        "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
+        "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
+        f"similarity {item.similarity:.4f}",
+        "nothing in common": "missed; nothing in common with any predicted document",
+    }[item.outcome]
+    if item.n_alternatives > 1:
+        outcome += f" (any of {item.n_alternatives})"
+    return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts))
+
+
+def _short_by(shortfall: float) -> str:
+    """Round, but not to nothing: a near miss is a miss.
+
+    >>> _short_by(0.19), _short_by(0.00001)
+    ('0.1900', '1e-05')
+    """
+    return f"{shortfall:.4f}" if shortfall >= 0.00005 else f"{shortfall:.0e}"
+
+
+def _hidden(number: int, what: str) -> str:
+    return f"… and {number} more {what}, not shown" if number else ""
+
+
+def _highlighted(
+    told: Explanation,
+) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
+    """Return the excerpts to show, per rank and per item, highlighted where partners agree.
+
+    A document is compared with the item it is most similar to, an item with the document that
+    covers it first or comes nearest.
+    """
+    documents = {d.rank: d for d in told.documents}
+    items = {i.number: i for i in told.items}
+    ranks = _to_show(documents, [i.rank for i in told.items])
+    numbers = _to_show(items, [d.closest for d in told.documents])
+    # A partner need not be shown itself.
+    all_ranks = {*ranks, *(items[number].rank for number in numbers)} - {None}
+    all_numbers = {*numbers, *(documents[rank].closest for rank in ranks)} - {None}
+    by_rank = {r: _excerpts((d.text,)) for r, d in documents.items() if r in all_ranks}
+    by_number = {n: _excerpts(i.alternatives) for n, i in items.items() if n in all_numbers}
+    return (
+        {r: _agreeing(by_rank[r], by_number.get(documents[r].closest or 0, ())) for r in ranks},
+        {n: _agreeing(by_number[n], by_rank.get(items[n].rank or 0, ())) for n in numbers},
+    )
+
+
+def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[int]:
+    """Return the first ones, and of the others those that something shown speaks of."""
+    everything = sorted(numbered)
+    wanted = {number for number in spoken_of if number is not None} - set(everything[:_SHOWN])
+    return everything[:_SHOWN] + sorted(wanted)[: _SHOWN_AT_MOST - _SHOWN]
+
+
+def _excerpts(texts: Iterable[str | None] | None) -> tuple[Excerpt, ...]:
+    known = [text for text in texts or () if text is not None]
+    shown = [Excerpt.of(t) if t.strip() else Excerpt("(blank)") for t in known[:_ALTERNATIVES]]
+    if len(known) > _ALTERNATIVES:
+        shown.append(Excerpt(f"(… and {len(known) - _ALTERNATIVES} more alternatives)"))
+    return tuple(shown)
+
+
+def _agreeing(excerpts: Sequence[Excerpt], partners: Sequence[Excerpt]) -> tuple[Excerpt, ...]:
+    """Highlight where each excerpt agrees with whichever partner it agrees with most."""
+    return tuple(
+        replace(
+            excerpt,
+            spans=max(
+                (agreement(excerpt.text, partner.text)[0] for partner in partners),
+                key=lambda spans: sum(stop - start for start, stop in spans),
+                default=(),
+            ),
+        )
+        for excerpt in excerpts
+    )

@@ -1,0 +1,245 @@
+"""Gates: whether a result is good enough, alone or against a baseline.
+
+This room knows floors, allowed drops and how to word a refusal. It must not know how averages or
+intervals come about: they are the result's and the comparison's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from krag_eval.cutoffs import parse_metric, spelled
+from krag_eval.messages import unknown_name
+
+if TYPE_CHECKING:
+    from krag_eval.comparison import Difference
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["Gate", "GateFailedError", "GateReport", "check", "parse_floor"]
+
+# A drop of exactly what is allowed may come out a little larger in floating point.
+_ROUNDING = 1e-12
+_LOWER_IS_BETTER = "mean_rank"
+
+
+class GateFailedError(AssertionError):
+    """A result is not good enough; the message says why, one line per broken condition."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One condition and what became of it.
+
+    Attributes:
+        metric: The average it is about, such as ``"ndcg@10"``.
+        passed: Whether it holds.
+        reason: One line that says so, with the numbers.
+    """
+
+    metric: str
+    passed: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """All conditions checked; true if all of them hold.
+
+    Attributes:
+        gates: The conditions, floors first.
+    """
+
+    gates: tuple[Gate, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every condition holds."""
+        return all(gate.passed for gate in self.gates)
+
+    @property
+    def failures(self) -> list[str]:
+        """One line for each condition that does not hold."""
+        return [gate.reason for gate in self.gates if not gate.passed]
+
+    def raise_if_failed(self) -> None:
+        """Raise unless every condition holds.
+
+        Raises:
+            GateFailedError: An ``AssertionError``, with the failures as its message.
+        """
+        if not self.passed:
+            raise GateFailedError("\n".join(self.failures))
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{'passed' if gate.passed else 'FAILED'}  {gate.reason}" for gate in self.gates
+        )
+
+
+def parse_floor(text: str) -> tuple[str, float]:
+    """Read a floor such as ``"macro_recall@5=0.8"``.
+
+    Returns:
+        The average in its one spelling, and the number.
+
+    Raises:
+        ValueError: If the text is no such thing; the message says what is missing.
+
+    >>> parse_floor("macro_recall@5=0.8")
+    ('macro_recall@5', 0.8)
+    """
+    metric, equals, number = text.partition("=") if isinstance(text, str) else ("", "", "")
+    if not equals:
+        raise ValueError(
+            f"a floor must be written as metric@k=number, such as 'ndcg@10=0.6', got {text!r}."
+        )
+    key, k = parse_metric(metric, "a floor")
+    try:
+        return f"{key}@{spelled(k)}", float(number)
+    except ValueError:
+        raise ValueError(f"a floor needs a number after the =, got {text!r}.") from None
+
+
+def check(
+    result: EvaluationResult,
+    floors: Mapping[str, float] | Iterable[str] | None = None,
+    *,
+    baseline: EvaluationResult | None = None,
+    metric: str | Iterable[str] | None = None,
+    max_drop: float | None = None,
+    sampling: Mapping[str, Any],
+) -> GateReport:
+    """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
+    gates = [_floor_gate(result, *floor) for floor in _floors(floors)]
+    if baseline is not None:
+        if metric is None:
+            raise ValueError("metric must name what may not drop below the baseline, got None.")
+        gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
+    elif metric is not None or max_drop is not None:
+        raise ValueError("metric and max_drop are about a baseline, and none was given.")
+    if not gates:
+        raise ValueError("nothing to check: give floors, or a baseline and a metric.")
+    return GateReport(tuple(gates))
+
+
+def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[str, float]]:
+    if floors is None:
+        return []
+    if isinstance(floors, Mapping):
+        return [(name, floors[name]) for name in floors]
+    return [parse_floor(one) for one in ([floors] if isinstance(floors, str) else floors)]
+
+
+def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
+    """Check one floor; for the mean rank, where lower is better, it is a ceiling."""
+    key, k = _checked_metric(result, metric)
+    name = f"{key}@{spelled(k)}"
+    _check_floor(name, key, floor, may_pass_1=result.conventions.credit == "every")
+    value = result.to_dict()[name]
+    if math.isnan(value):
+        return Gate(name, False, f"{name} is undefined: nothing was found")
+    if key == _LOWER_IS_BETTER:
+        passed = value <= floor
+        relation = "at or below" if passed else "above"
+        return Gate(name, passed, f"{name} is {_digits(value, floor)}, {relation} {floor:g}")
+    passed = value >= floor
+    relation = "at or above" if passed else "below"
+    return Gate(
+        name, passed, f"{name} is {_digits(value, floor)}, {relation} the floor of {floor:g}"
+    )
+
+
+def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
+    key, k = parse_metric(metric, "floors: a metric")
+    if k not in result.k:
+        raise ValueError(
+            f"floors: {metric!r} needs the cutoff {spelled(k)}, and the result was evaluated at "
+            f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
+        )
+    known = [
+        name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
+    ]
+    if key not in known:
+        raise ValueError(unknown_name("floors: a metric", key, known))
+    return key, k
+
+
+def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> None:
+    """Refuse a floor that every result or none would pass, such as 80 for 0.8."""
+    is_number = isinstance(floor, Real) and not isinstance(floor, bool)
+    if not is_number or not math.isfinite(float(floor)):  # type: ignore[arg-type]
+        raise ValueError(f"floors: {name} needs a finite number, got {floor!r}.")
+    number = float(floor)  # type: ignore[arg-type]
+    if key == _LOWER_IS_BETTER and number < 1:
+        raise ValueError(f"floors: {name} is a rank, which is at least 1, got {floor!r}.")
+    if key in _SHARES and not (number >= 0 and (number <= 1 or may_pass_1)):
+        raise ValueError(f"floors: {name} is a share from 0 to 1, got {floor!r}.")
+
+
+# A metric of one's own may have any range.
+_SHARES = frozenset(
+    ["hit_rate", "mrr", "map", "ndcg", "found_rate", "rejection_rate"]
+    + [
+        f"{average}_{name}"
+        for average in ("micro", "macro")
+        for name in ("precision", "recall", "f1")
+    ]
+)
+
+
+def _checked_drop(max_drop: object) -> float:
+    if max_drop is None:
+        return 0.0
+    is_number = isinstance(max_drop, Real) and not isinstance(max_drop, bool)
+    if not is_number or not 0 <= float(max_drop) < math.inf:  # type: ignore[arg-type]
+        raise ValueError(f"max_drop must be a number of at least 0, got {max_drop!r}.")
+    return float(max_drop)  # type: ignore[arg-type]
+
+
+def _drop_gates(
+    result: EvaluationResult,
+    baseline: EvaluationResult,
+    metric: str | Iterable[str],
+    max_drop: float,
+    sampling: Mapping[str, Any],
+) -> list[Gate]:
+    from krag_eval.comparison import compare
+
+    metrics = [metric] if isinstance(metric, str) else list(metric)
+    compared = compare({"baseline": baseline, "new": result}, metric=metrics, **sampling)
+    return [_drop_gate(difference, max_drop, compared.level) for difference in compared.differences]
+
+
+def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
+    """Fail a drop that is larger than allowed and more than chance."""
+    if math.isnan(row.value_b):
+        return Gate(row.metric, False, f"{row.metric} is undefined: nothing was found")
+    if math.isnan(row.value_a):
+        return Gate(row.metric, True, f"{row.metric} is {row.value_b:.4f}; the baseline had none")
+    rises = row.metric.startswith(f"{_LOWER_IS_BETTER}@")
+    drop = row.difference if rises else -row.difference
+    moved = f"{row.metric} went from {row.value_a:.4f} to {row.value_b:.4f}"
+    if drop <= max_drop + _ROUNDING:
+        return Gate(row.metric, True, f"{moved}, no worse than the allowed {max_drop:g}")
+    interval = f"{100 * level:g} % interval of the difference {row.ci_low:.4f} to {row.ci_high:.4f}"
+    too_far = f"{moved}, worse by {_digits(drop, max_drop)} where {max_drop:g} is allowed"
+    if not (row.ci_low > 0 or row.ci_high < 0):
+        return Gate(row.metric, True, f"{too_far}, but that may be chance ({interval})")
+    return Gate(row.metric, False, f"{too_far} ({interval})")
+
+
+def _digits(value: float, bound: float) -> str:
+    """Round to four digits, unless that would make a value look like the bound it is not.
+
+    >>> _digits(0.79996, 0.8), _digits(0.5, 0.8)
+    ('0.79996', '0.5000')
+    """
+    rounded = f"{value:.4f}"
+    return repr(value) if float(rounded) == bound != value else rounded

@@ -1,0 +1,185 @@
+"""Outcomes: what every predicted document of a query earned, and what every item came to.
+
+This room knows the evidence of one query. It must not know how that is worded or shown, or what
+any metric makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.evidence import Evidence
+from krag_eval.relevance import Relevance
+
+__all__ = ["Credit", "GroundTruthItem", "Outcome", "PredictedDocument", "outcomes"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+#: What a predicted document earned: the first to cover an item, a repeat of what had been covered,
+#: nothing because it matches nothing, or nothing because it comes after the cutoff.
+Credit: TypeAlias = Literal["first", "repeat", "not relevant", "beyond cutoff"]
+#: What an item came to.
+Outcome: TypeAlias = Literal["found", "beyond cutoff", "missed", "nothing in common"]
+
+
+@dataclass(frozen=True)
+class PredictedDocument:
+    """One predicted document and what became of it.
+
+    Attributes:
+        rank: Its rank, from 1.
+        credit: ``"first"``, ``"repeat"``, ``"not relevant"`` or ``"beyond cutoff"``.
+        matches: Numbers of the items it matches.
+        first_for: Those of them that no better-ranked document matches.
+        similarity: Its greatest similarity to any item; 0 if it has nothing in common with them.
+        closest: Number of the item it is most similar to, ``None`` if there is none.
+        text: Its text, ``None`` if texts were not kept.
+    """
+
+    rank: int
+    credit: Credit
+    matches: tuple[int, ...]
+    first_for: tuple[int, ...]
+    similarity: float
+    closest: int | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class GroundTruthItem:
+    """One ground-truth item and what became of it.
+
+    Attributes:
+        number: Its place in the query's list of ground truth as given, from 1. Repeats and items
+            of grade 0 are left out, so numbers may have gaps.
+        grade: Its relevance.
+        outcome: ``"found"``, ``"beyond cutoff"`` (found, but too late), ``"missed"`` or
+            ``"nothing in common"`` with any predicted document.
+        first_rank: The best rank that covers it, ``None`` if no document does.
+        nearest_rank: Of an item that no document covers, the rank of the most similar one.
+        similarity: To the document at that rank; 0 if there is none.
+        shortfall: How far that similarity is below the threshold; 0 for a covered item.
+        n_alternatives: Interchangeable documents, 1 for a plain item.
+        alternatives: Their texts, ``None`` if texts were not kept.
+    """
+
+    number: int
+    grade: float
+    outcome: Outcome
+    first_rank: int | None
+    nearest_rank: int | None
+    similarity: float
+    shortfall: float
+    n_alternatives: int
+    alternatives: tuple[str, ...] | None
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that covers it or, failing that, comes nearest."""
+        return self.nearest_rank if self.first_rank is None else self.first_rank
+
+
+def outcomes(
+    evidence: Evidence, position: int, k: int | None
+) -> tuple[tuple[PredictedDocument, ...], tuple[GroundTruthItem, ...]]:
+    """Return what became of the predicted documents and of the items of one query at a cutoff."""
+    found = evidence.of_query(position)
+    if found.item_number is None:
+        numbers = list(range(1, len(found.grade) + 1))
+    else:
+        numbers = found.item_number.tolist()
+    listed, predicted = None, None
+    if evidence.texts is not None:
+        listed, predicted = evidence.texts.actual(position), evidence.texts.predicted(position)
+    return _documents(found, k, numbers, predicted), _items(found, k, numbers, listed)
+
+
+def _documents(
+    found: Relevance, k: int | None, numbers: Sequence[int], texts: Sequence[str] | None
+) -> tuple[PredictedDocument, ...]:
+    matches = _by_rank(found.hit_item, found.hit_rank, numbers)
+    first_for = _by_rank(found.covered, found.first_rank, numbers)
+    closest: dict[int, tuple[float, int]] = {}
+    for item, rank, similarity in _pairs(found):
+        # Items come in order: among equally similar ones, the first stays.
+        if similarity > closest.get(rank, (0.0, 0))[0]:
+            closest[rank] = similarity, numbers[item]
+    return tuple(
+        PredictedDocument(
+            rank=rank,
+            credit=_credit(rank, k, rank in matches, rank in first_for),
+            matches=matches.get(rank, ()),
+            first_for=first_for.get(rank, ()),
+            similarity=closest.get(rank, (0.0, 0))[0],
+            closest=closest[rank][1] if rank in closest else None,
+            text=None if texts is None else texts[rank - 1],
+        )
+        for rank in range(1, int(found.n_retrieved[0]) + 1)
+    )
+
+
+def _credit(rank: int, k: int | None, matches: bool, is_first: bool) -> Credit:
+    if not matches:
+        return "not relevant"
+    if k is not None and rank > k:
+        return "beyond cutoff"
+    return "first" if is_first else "repeat"
+
+
+def _by_rank(
+    items: IntArray, ranks: IntArray, numbers: Sequence[int]
+) -> dict[int, tuple[int, ...]]:
+    grouped: dict[int, list[int]] = {}
+    for item, rank in zip(items.tolist(), ranks.tolist(), strict=True):
+        grouped.setdefault(rank, []).append(numbers[item])
+    return {rank: tuple(of_rank) for rank, of_rank in grouped.items()}
+
+
+def _pairs(found: Relevance) -> Iterable[tuple[int, int, float]]:
+    return zip(
+        found.pair_item.tolist(), found.pair_rank.tolist(), found.pair_similarity.tolist(),
+        strict=True,
+    )  # fmt: skip
+
+
+def _items(
+    found: Relevance,
+    k: int | None,
+    numbers: Sequence[int],
+    texts: Sequence[tuple[str, ...]] | None,
+) -> tuple[GroundTruthItem, ...]:
+    first = dict(zip(found.covered.tolist(), found.first_rank.tolist(), strict=True))
+    at_first = dict(zip(found.covered.tolist(), found.first_similarity.tolist(), strict=True))
+    nearest: dict[int, tuple[float, int]] = {}
+    for item, rank, similarity in _pairs(found):
+        # Ranks come in order: among equally similar documents, the best-ranked stays.
+        if similarity > nearest.get(item, (0.0, 0))[0]:
+            nearest[item] = similarity, rank
+    items = []
+    for item, number in enumerate(numbers):
+        similarity, rank = nearest.get(item, (0.0, 0))
+        covered = item in first
+        items.append(
+            GroundTruthItem(
+                number=number,
+                grade=float(found.grade[item]),
+                outcome=_outcome(first.get(item), k, rank),
+                first_rank=first.get(item),
+                nearest_rank=None if covered or not rank else rank,
+                similarity=at_first.get(item, similarity),
+                shortfall=0.0 if covered else found.threshold - similarity,
+                n_alternatives=int(found.n_alternatives[item]),
+                alternatives=None if texts is None else texts[number - 1],
+            )
+        )
+    return tuple(items)
+
+
+def _outcome(first: int | None, k: int | None, nearest: int) -> Outcome:
+    if first is None:
+        return "missed" if nearest else "nothing in common"
+    return "found" if k is None or first <= k else "beyond cutoff"

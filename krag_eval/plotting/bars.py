@@ -1,0 +1,165 @@
+"""Metrics at one cutoff as bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from krag_eval.cutoffs import spelled
+from krag_eval.plotting.fonts import make_readable
+from krag_eval.plotting.intervals import bounds_of
+from krag_eval.plotting.styling import (
+    BLUE,
+    ORANGE,
+    draw_score_axis,
+    legend_above,
+    new_axes,
+    queries_of,
+    value_label,
+)
+from krag_eval.plotting.wording import (
+    Language,
+    checked_language,
+    cutoff_words,
+    metric_name,
+    word,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["metric_bars"]
+
+#: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
+Bars: TypeAlias = dict[str, dict[str, str]]
+
+_COLOURS = {"micro": ORANGE, "macro": BLUE}
+# Said in the caption: they are no averages of scores from 0 to 1, or not over the same queries.
+_RANKS = ("mean_rank", "found_rate")
+_CAPTIONED = (*_RANKS, "rejection_rate")
+
+
+def metric_bars(
+    result: EvaluationResult,
+    k: int | None = None,
+    ax: Axes | None = None,
+    *,
+    intervals: pd.DataFrame | None = None,
+    language: Language = "en",
+) -> Axes:
+    """Draw every metric at one cutoff as a labelled bar, micro and macro averages side by side.
+
+    The axis runs from 0 to 1, further only if a value does. Every bar carries its value, zeros
+    too; a value that rounds to 0 or 1 without being it says so, and an undefined one reads "n/a".
+    The rank of the first relevant document is told in the caption.
+
+    Args:
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
+        k: One of its cutoffs; may be left out if there is only one.
+        ax: Where to draw; a new figure if not given.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as error bars.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        ValueError: If that cutoff was not evaluated, or ``intervals`` lack it.
+    """
+    language = checked_language(language)
+    k = result.evaluated_cutoff(k)
+    averages = result.averages(k)
+    bars = _bars_of(averages)
+    keys = [key for group in bars.values() for key in group.values()]
+    bounds = {key: bounds_of(intervals, f"{key}@{spelled(k)}") for key in keys}
+    ax = new_axes() if ax is None else ax
+    for average in _COLOURS:
+        _draw_bars(ax, bars, average, averages, bounds, language)
+    draw_score_axis(ax, [averages[key] for key in keys])
+    ax.set_yticks(range(len(bars)), [metric_name(name, language) for name in bars])
+    ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
+    title = word("metrics", language).format(
+        cutoff=cutoff_words(k, language), queries=queries_of(result, language)
+    )
+    ax.set_title(title, loc="left", pad=28)
+    ax.set_xlabel(_caption(result, k, language), fontsize="small")
+    legend_above(ax)
+    make_readable(ax)
+    return ax
+
+
+def _bars_of(averages: Mapping[str, float]) -> Bars:
+    """Group the averages by metric, in their order; a single mean over queries is a macro one."""
+    bars: Bars = {}
+    for key in averages:
+        average, _, name = key.partition("_")
+        if key in _CAPTIONED:
+            continue
+        if average in _COLOURS and name:
+            bars.setdefault(name, {})[average] = key
+        else:
+            bars.setdefault(key, {})["macro"] = key
+    return bars
+
+
+def _draw_bars(
+    ax: Axes,
+    bars: Bars,
+    average: str,
+    averages: Mapping[str, float],
+    bounds: Mapping[str, tuple[float, float] | None],
+    language: Language,
+) -> None:
+    """Draw the bars of one average; where a metric has both, micro goes above macro."""
+    rows = [row for row, group in enumerate(bars.values()) if average in group]
+    if not rows:
+        return
+    thickness = 0.4 if any(len(group) > 1 for group in bars.values()) else 0.65
+    side = {"micro": -0.5, "macro": 0.5}[average] * thickness
+    groups = list(bars.values())
+    keys = [groups[row][average] for row in rows]
+    values = [averages[key] for key in keys]
+    lengths = [value if math.isfinite(value) else 0.0 for value in values]
+    drawn = ax.barh(
+        [row + side * (len(groups[row]) > 1) for row in rows],
+        lengths,
+        height=0.94 * thickness,
+        color=_COLOURS[average],
+        label=word(average, language),
+        xerr=_errors(lengths, [bounds[key] for key in keys]),
+        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": "#333333"},
+    )
+    ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
+
+
+def _errors(
+    values: Sequence[float], bounds: Sequence[tuple[float, float] | None]
+) -> tuple[list[float], list[float]] | None:
+    """Return how far the intervals reach below and above the values, ``None`` without any."""
+    if all(bound is None for bound in bounds):
+        return None
+    known = [bound or (value, value) for value, bound in zip(values, bounds, strict=True)]
+    below = [max(0.0, value - low) for value, (low, _) in zip(values, known, strict=True)]
+    above = [max(0.0, high - value) for value, (_, high) in zip(values, known, strict=True)]
+    return below, above
+
+
+def _caption(result: EvaluationResult, k: int | None, language: Language) -> str:
+    told = []
+    averages = result.averages(k)
+    if averages.keys() >= set(_RANKS):
+        rank, rate = (averages[name] for name in _RANKS)
+        nothing = math.isnan(rank)
+        told.append(
+            word("nothing found", language)
+            if nothing
+            else word("first found", language).format(rank, value_label(rate))
+        )
+    rejected = result.to_dict().get(f"rejection_rate@{spelled(k)}")
+    if rejected is not None:
+        told.append(word("rejected", language).format(value_label(rejected)))
+    return "\n".join(told)

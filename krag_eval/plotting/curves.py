@@ -1,0 +1,265 @@
+"""Metrics as curves: against the cutoff, against the threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from krag_eval.cutoffs import spelled
+from krag_eval.messages import unknown_name
+from krag_eval.plotting.fonts import make_readable
+from krag_eval.plotting.intervals import bounds_of
+from krag_eval.plotting.styling import (
+    LINES,
+    draw_score_axis,
+    finish,
+    legend_above,
+    new_axes,
+    queries_of,
+    shown_name,
+    value_label,
+)
+from krag_eval.plotting.wording import Language, checked_language, metric_name, word
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["cutoff_curves", "threshold_curves"]
+
+# Not on a scale from 0 to 1, where lower is better.
+_RANK = "mean_rank"
+_SHOWN = ("hit_rate", "macro_recall", "macro_precision", "mrr", "map", "ndcg")
+_SHOWN_MICRO = {"macro_recall": "micro_recall", "macro_precision": "micro_precision"}
+_AT_MOST = len(LINES)
+
+
+def cutoff_curves(
+    result: EvaluationResult,
+    metrics: str | Iterable[str] | None = None,
+    ax: Axes | None = None,
+    *,
+    intervals: pd.DataFrame | None = None,
+    language: Language = "en",
+) -> Axes:
+    """Draw averages against the cutoff k, one line each, named and numbered at its end.
+
+    Cutoffs stand at even distances, all retrieved documents last.
+
+    Args:
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs.
+        metrics: Averages without their cutoffs, ``"ndcg"`` or ``["macro_recall", "mrr"]``; up to
+            seven. If not given: hit rate, recall, precision, MRR, MAP and nDCG.
+        ax: Where to draw; a new figure if not given.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as bands.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        ValueError: If a metric is not in the result, there are too many, ``mean_rank`` is to share
+            an axis with scores, or ``intervals`` lack a metric.
+    """
+    language = checked_language(language)
+    cutoffs = sorted(result.k, key=lambda k: math.inf if k is None else k)
+    averages = {k: result.averages(k) for k in cutoffs}
+    known = tuple(averages[cutoffs[0]])
+    keys = _checked(metrics, known, default=_shown(known))
+    bounds = {key: [bounds_of(intervals, f"{key}@{spelled(k)}") for k in cutoffs] for key in keys}
+    ax = new_axes() if ax is None else ax
+    lines = {key: [averages[k][key] for k in cutoffs] for key in keys}
+    for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
+        ax.plot(range(len(cutoffs)), values, color=colour, marker=marker, linestyle=dashes,
+                markersize=5, label=metric_name(key, language), clip_on=False)  # fmt: skip
+        _draw_band(ax, bounds[key], colour)
+    _scale(ax, lines, language)
+    _name_ends(ax, lines, language)
+    names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
+    ax.set_xticks(range(len(cutoffs)), names)
+    ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
+    ax.set_xlabel(word("k", language))
+    title = word("against k", language).format(queries=queries_of(result, language))
+    ax.set_title(title, loc="left", pad=12)
+    make_readable(ax)
+    return ax
+
+
+def threshold_curves(
+    averages: EvaluationResult | pd.DataFrame | pd.Series[float],
+    threshold: float | None = None,
+    ax: Axes | None = None,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    language: Language = "en",
+) -> Axes:
+    """Draw averages against the matcher's threshold, from similarities that were kept.
+
+    The threshold in use is a vertical line, and the legend has each average at it. A threshold is
+    chosen by looking at labelled pairs (``calibrate``), not by what makes a retriever look best.
+
+    Args:
+        averages: What ``result.metrics_at_thresholds(…)`` returned, or one column of it, or the
+            result itself.
+        threshold: The threshold to mark; that of a result need not be given.
+        ax: Where to draw; a new figure if not given.
+        metrics: Columns to draw, up to seven; of a result, any averages with their cutoffs
+            (``"macro_recall@5"``). All columns but ``mean_rank`` if not given, and of a result
+            recall, precision, MRR and nDCG at its deepest cutoff.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        ValueError: If a metric is not there, there are too many, or ``mean_rank`` is to share an
+            axis with scores; of a result, if its matcher takes no threshold.
+    """
+    language = checked_language(language)
+    table, threshold = _table_of(averages, threshold, metrics)
+    known = [str(name) for name in table.columns]
+    keys = _checked(metrics, known, default=[n for n in known if not n.startswith(_RANK)])
+    marked = None if threshold is None else float(threshold)
+    ax = new_axes() if ax is None else ax
+    lines = {key: [float(value) for value in table[key]] for key in keys}
+    places = [float(place) for place in table.index]
+    for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
+        at_mark = values[places.index(marked)] if marked in places else None
+        told = "" if at_mark is None else f" ({value_label(at_mark)})"
+        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{shown_name(key)}{told}")
+        if marked is not None and at_mark is not None:
+            ax.plot([marked], [at_mark], color=colour, marker=marker, markersize=6)
+    if marked is not None:
+        name = word("in use", language).format(marked)
+        ax.axvline(marked, color="#000000", linewidth=1, linestyle=":", label=name, zorder=1)
+    _scale(ax, lines, language)
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel(word("threshold", language))
+    columns = 2
+    rows = -(-(len(lines) + (marked is not None)) // columns)
+    ax.set_title(word("against threshold", language), loc="left", pad=10 + 16 * rows)
+    legend_above(ax, columns)
+    make_readable(ax)
+    return ax
+
+
+def _table_of(
+    averages: EvaluationResult | pd.DataFrame | pd.Series[float],
+    threshold: float | None,
+    metrics: str | Iterable[str] | None,
+) -> tuple[pd.DataFrame, float | None]:
+    from krag_eval.results import EvaluationResult
+
+    if isinstance(averages, EvaluationResult):
+        if metrics is None:
+            k = max(averages.k, key=lambda k: math.inf if k is None else k)
+            metrics = [f"{key}@{spelled(k)}" for key in _SHOWN[1:]]
+        table = averages.metrics_at_thresholds(metrics)
+        return table, averages.threshold if threshold is None else threshold
+    import pandas as pd
+
+    return pd.DataFrame(averages), threshold  # a single column becomes a table of one
+
+
+def _checked(
+    metrics: str | Iterable[str] | None, known: Sequence[str], default: Sequence[str]
+) -> list[str]:
+    """Return the metrics to draw: known, not too many, of one unit."""
+    if metrics is None:
+        scores = [key for key in known if not key.startswith(_RANK)]
+        return list(default or scores or known)[:_AT_MOST]
+    keys = [metrics] if isinstance(metrics, str) else list(metrics)
+    for key in keys:
+        if key not in known:
+            raise ValueError(unknown_name("metrics: an average", key, tuple(known)))
+    if not 1 <= len(keys) <= _AT_MOST:
+        raise ValueError(
+            f"metrics must name 1 to {_AT_MOST} averages, more cannot be told apart; got "
+            f"{len(keys)}."
+        )
+    ranks = [key for key in keys if key.startswith(_RANK)]
+    if ranks and len(ranks) < len(keys):
+        raise ValueError(
+            f"metrics: {ranks[0]!r} is a rank and shares no axis with scores from 0 to 1; draw it "
+            "on its own."
+        )
+    return keys
+
+
+def _shown(known: Sequence[str]) -> list[str]:
+    """Return what is drawn of what there is; micro averages only where there are no macro ones."""
+    shown = [key if key in known else _SHOWN_MICRO.get(key, key) for key in _SHOWN]
+    return [key for key in shown if key in known]
+
+
+def _draw_band(ax: Axes, bounds: Sequence[tuple[float, float] | None], colour: str) -> None:
+    known = [(place, *bound) for place, bound in enumerate(bounds) if bound is not None]
+    if known:
+        places, lows, highs = zip(*known, strict=True)
+        ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
+
+
+def _scale(ax: Axes, lines: dict[str, list[float]], language: Language) -> None:
+    values = [value for line in lines.values() for value in line]
+    if all(key.startswith(_RANK) for key in lines):
+        ax.set_ylim(1.0, max([value for value in values if value > 1], default=2.0) * 1.05)
+        ax.set_ylabel(word("rank", language))
+        finish(ax, "y")
+    else:
+        draw_score_axis(ax, values, "y")
+
+
+def _name_ends(ax: Axes, lines: dict[str, list[float]], language: Language) -> None:
+    """Write each line's name and last value to the right of it, one below the other."""
+    ends = {key: values[-1] for key, values in lines.items() if math.isfinite(values[-1])}
+    low, high = ax.get_ylim()
+    places = _apart(list(ends.values()), 0.052 * (high - low), low)
+    last = len(next(iter(lines.values()))) - 1
+    colours = {key: colour for key, (colour, *_) in zip(lines, LINES, strict=False)}
+    for (key, value), place in zip(ends.items(), places, strict=True):
+        ax.annotate(
+            f"{metric_name(key, language)} {value_label(value)}",
+            (last, value),
+            (1.03, place),
+            xycoords="data",
+            textcoords=ax.get_yaxis_transform(),
+            va="center",
+            fontsize="small",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colours[key], "alpha": 0.6, "shrinkA": 1,
+                        "shrinkB": 5, "linewidth": 0.8},
+        )  # fmt: skip
+
+
+def _apart(places: Sequence[float], gap: float, lowest: float) -> list[float]:
+    """Move places apart by at least a gap, each as little as the others allow.
+
+    >>> _apart([0.5, 0.5, 0.9], 0.1, 0.0)
+    [0.45, 0.55, 0.9]
+    """
+    groups: list[list[int]] = []
+    for place in sorted(range(len(places)), key=lambda one: places[one]):
+        groups.append([place])
+        while len(groups) > 1:
+            below, above = groups[-2:]
+            if _span(below, places, gap, lowest)[1] + gap <= _span(above, places, gap, lowest)[0]:
+                break
+            groups[-2:] = [below + above]
+    moved = [0.0] * len(places)
+    for group in groups:
+        start = _span(group, places, gap, lowest)[0]
+        for step, place in enumerate(group):
+            moved[place] = start + step * gap
+    return moved
+
+
+def _span(
+    group: Sequence[int], places: Sequence[float], gap: float, lowest: float
+) -> tuple[float, float]:
+    """Return where a group of neighbours begins and ends, centred on what it belongs to."""
+    half = (len(group) - 1) * gap / 2
+    centre = max(math.fsum(places[one] for one in group) / len(group), lowest + half)
+    return centre - half, centre + half

@@ -1,0 +1,218 @@
+"""How queries and ground-truth items are distributed, behind the averages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from krag_eval.cutoffs import parse_metric, spelled
+from krag_eval.messages import unknown_name
+from krag_eval.plotting.fonts import make_readable
+from krag_eval.plotting.styling import (
+    BLUE,
+    ORANGE,
+    VERMILLION,
+    finish,
+    new_axes,
+    queries_of,
+    value_label,
+)
+from krag_eval.plotting.wording import Language, checked_language, metric_name, word
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["first_rank_bars", "metric_distribution"]
+
+_BINS = 10
+# Where exactly 0 and exactly 1 stand, apart from what is between.
+_APART = 0.1
+_COUNTS = ("ground_truth", "retrieved", "relevant", "covered")
+# Each rank up to here has a bar; those beyond share bars.
+_SINGLE_RANKS = 10
+_RANK_ENDS = (20, 50, 100, 200, 500, 1000)
+
+
+def metric_distribution(
+    result: EvaluationResult, metric: str, ax: Axes | None = None, *, language: Language = "en"
+) -> Axes:
+    """Draw how many queries have which value of a metric, exactly 0 and exactly 1 set apart.
+
+    An average of 0.5 can be every second query lost, or all of them half answered; here one sees
+    which. The mean is marked. Values above 1, which some conventions allow, fall into the last bar
+    and its label says so.
+
+    Args:
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
+        metric: A per-query metric and one of the result's cutoffs: ``"ndcg@10"``, ``"recall@5"``.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        ValueError: If the metric has no values per query, or its cutoff was not evaluated.
+    """
+    language = checked_language(language)
+    column, k = _column_of(result, metric)
+    values = [float(value) for value in result.per_query(k)[column]]
+    defined = [value for value in values if not math.isnan(value)]
+    ax = new_axes() if ax is None else ax
+    _draw_histogram(ax, defined)
+    name = f"{metric_name(column, language)}@{spelled(k)}"
+    _mark_average(ax, result, column, k, language)
+    queries = queries_of(result, language)
+    undefined = int(result.counted.sum()) - len(defined)
+    if undefined:
+        queries = word("undefined", language).format(queries, undefined)
+    title = word("per query", language).format(metric=name, queries=queries)
+    ax.set_title(title, loc="left", pad=24)
+    ax.set_xlabel(word("value", language).format(metric=name))
+    ax.set_ylabel(word("number of queries", language))
+    exact = word("exactly", language)
+    top = "≥ 1" if any(value > 1 for value in defined) else f"{exact}\n1"
+    inner = [0.2, 0.4, 0.6, 0.8]
+    ax.set_xticks([-_APART, *inner, 1 + _APART], [f"{exact}\n0", *(f"{p:g}" for p in inner), top])
+    ax.set_xlim(-_APART - 0.08, 1 + _APART + 0.08)
+    make_readable(ax)
+    return ax
+
+
+def first_rank_bars(
+    result: EvaluationResult, ax: Axes | None = None, *, language: Language = "en"
+) -> Axes:
+    """Draw at which rank ground-truth items are first found, and how many never are.
+
+    All retrieved documents count, whatever the cutoffs. Ranks beyond 10 share bars.
+
+    Args:
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned, with its evidence.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        ValueError: If the result holds no evidence.
+    """
+    language = checked_language(language)
+    found = result.first_ranks()
+    ranks = [int(rank) for rank in found.dropna()]
+    groups = _rank_groups(max(ranks, default=0))
+    counts = [sum(low <= rank <= high for rank in ranks) for low, high in groups]
+    missed = len(found) - len(ranks)
+    ax = new_axes() if ax is None else ax
+    places = [*range(len(groups)), len(groups) + 0.4]
+    bars = ax.bar(places, [*counts, missed], width=0.8,
+                  color=[BLUE] * len(groups) + [VERMILLION])  # fmt: skip
+    labels = [f"{n}\n{_share(n, len(found))}" if n else "0" for n in [*counts, missed]]
+    ax.bar_label(bars, labels=labels, padding=2, fontsize="small")
+    names = [f"{low}" if low == high else f"{low}–{high}" for low, high in groups]
+    ax.set_xticks(places, [*names, word("never", language)])
+    _scale_counts(ax, [*counts, missed], lines=2)
+    title = word("one item" if len(found) == 1 else "first ranks", language)
+    ax.set_title(title.format(len(found)), loc="left", pad=12)
+    ax.set_xlabel(word("first rank", language))
+    ax.set_ylabel(word("items", language))
+    make_readable(ax)
+    return ax
+
+
+def _column_of(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
+    """Return the per-query column of a metric, given by its own name or that of its mean."""
+    name, k = parse_metric(metric)
+    if k not in result.k:
+        evaluated = ", ".join(map(spelled, result.k))
+        raise ValueError(
+            f"metric: {metric!r} needs one of the evaluated cutoffs ({evaluated}); name it in "
+            "evaluate(k=[…])."
+        )
+    table = result.per_query(k)
+    columns = [str(column) for column in table.columns if column not in _COUNTS]
+    means = {result.keys[column]: column for column in columns}
+    if name not in columns and name not in means:
+        refusal = unknown_name("metric: a value per query", name, tuple(columns))
+        raise ValueError(f"{refusal} Ranks are drawn by first_rank_bars.")
+    return means.get(name, name), k
+
+
+def _mark_average(
+    ax: Axes, result: EvaluationResult, column: str, k: int | None, language: Language
+) -> None:
+    """Mark the average that is made of these values, as the result has it."""
+    key = result.keys[column]
+    average = result.averages(k).get(key, math.nan)
+    if math.isnan(average):
+        return
+    told = f"{metric_name(key, language)}@{spelled(k)} = {value_label(average)}"
+    place = min(average, 1.0)
+    ax.axvline(place, color="#000000", linewidth=1, linestyle=":")
+    side = "left" if place < 0.25 else "right" if place > 0.75 else "center"
+    ax.text(place, 1.01, told, transform=ax.get_xaxis_transform(), ha=side, va="bottom",
+            fontsize="small")  # fmt: skip
+
+
+def _draw_histogram(ax: Axes, values: Sequence[float]) -> None:
+    lowest = sum(value <= 0 for value in values)
+    highest = sum(value >= 1 for value in values)
+    edges = [step / _BINS for step in range(_BINS + 1)]
+    between = [
+        sum(low <= value < high and value > 0 for value in values) for low, high in pairwise(edges)
+    ]
+    centres = [(low + high) / 2 for low, high in pairwise(edges)]
+    width = 0.9 / _BINS
+    bars = [
+        *ax.bar([-_APART], [lowest], width, color=VERMILLION),
+        *ax.bar(centres, between, width, color=BLUE),
+        *ax.bar([1 + _APART], [highest], width, color=ORANGE),
+    ]
+    for bar in bars:
+        count = round(bar.get_height())
+        if count:
+            ax.annotate(str(count), (bar.get_x() + bar.get_width() / 2, count), (0, 2),
+                        textcoords="offset points", ha="center", va="bottom",
+                        fontsize="small")  # fmt: skip
+    _scale_counts(ax, [lowest, *between, highest])
+
+
+def _rank_groups(deepest: int) -> list[tuple[int, int]]:
+    """Return the ranks that share a bar: each of the first ten its own, then ranges.
+
+    >>> _rank_groups(30)[8:]
+    [(9, 9), (10, 10), (11, 20), (21, 50)]
+    """
+    groups = [(rank, rank) for rank in range(1, min(deepest, _SINGLE_RANKS) + 1)]
+    start = _SINGLE_RANKS + 1
+    for end in _RANK_ENDS:
+        if start > deepest:
+            return groups
+        groups.append((start, end))
+        start = end + 1
+    return [*groups, (start, deepest)] if start <= deepest else groups
+
+
+def _share(number: int, of: int) -> str:
+    """Return a share in percent, never 0 or 100 for what is not.
+
+    >>> _share(1, 1000), _share(2, 3), _share(999, 1000)
+    ('<1 %', '67 %', '>99 %')
+    """
+    rounded = round(100 * number / of)
+    if rounded == 0 and number:
+        return "<1 %"
+    return ">99 %" if rounded == 100 and number < of else f"{rounded} %"
+
+
+def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:
+    """Leave room for labels of so many lines above the tallest bar; count in whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_ylim(0, max(1, *counts) * (1 + 0.07 * lines))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    finish(ax, "y")

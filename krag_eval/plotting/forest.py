@@ -1,0 +1,209 @@
+"""A comparison as a forest: every difference with its interval, one row each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from krag_eval.plotting.fonts import make_readable
+from krag_eval.plotting.styling import (
+    BLUE,
+    GREY,
+    VERMILLION,
+    finish,
+    new_axes,
+    number_of_queries,
+    percent,
+    shown_name,
+)
+from krag_eval.plotting.wording import Language, checked_language, word
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from krag_eval.comparison import Comparison, Difference
+
+__all__ = ["comparison_forest", "forest_size"]
+
+# Inches.
+_WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
+_RANK = "mean_rank@"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the picture: a difference, or a heading over several."""
+
+    label: str
+    difference: Difference | None = None
+
+
+def comparison_forest(
+    comparison: Comparison, ax: Axes | None = None, *, language: Language = "en"
+) -> Axes:
+    """Draw the differences of a comparison with their intervals, one row per pair and metric.
+
+    Each row is "b − a", with its interval and Holm's corrected p to the right. A filled marker is
+    a difference that is shown (p is small and the interval excludes 0), blue if b is better and
+    red if a is; a hollow grey one is not shown. Ranks, where lower is better, have axes of their
+    own below those of the scores.
+
+    Args:
+        comparison: What ``compare`` returned.
+        ax: Where to draw; a new figure, as tall as the rows need, if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; those of the ranks, if there are both, are the figure's last. Nothing is
+        shown or saved.
+    """
+    language = checked_language(language)
+    groups = _groups(comparison)
+    if ax is None:
+        ax = new_axes(*forest_size(comparison))
+    parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
+    for part, lines in zip(parts, groups, strict=True):
+        _draw_rows(part, lines, comparison, language)
+    parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{word('markers', language)}")
+    queries = number_of_queries(len(comparison.queries), language)
+    if len(comparison.names) == 2:
+        pair = _pair_name(comparison.differences[0])
+        title = word("difference of", language).format(pair=pair, queries=queries)
+    else:
+        title = word("differences", language).format(queries=queries)
+    ax.set_title(title, loc="left", pad=28)
+    for part in parts:
+        make_readable(part)
+    return ax
+
+
+def forest_size(comparison: Comparison) -> tuple[float, float]:
+    """Return the width and height in inches that the rows of a comparison need."""
+    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison))
+
+
+def _groups(comparison: Comparison) -> list[list[_Line]]:
+    """Return the lines of the scores and, apart, those of the ranks."""
+    ranks = [row for row in comparison.differences if row.metric.startswith(_RANK)]
+    scores = [row for row in comparison.differences if not row.metric.startswith(_RANK)]
+    return [_lines_of(rows, comparison) for rows in (scores, ranks) if rows]
+
+
+def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
+    """Divide the place of an Axes in two, one below the other."""
+    place = ax.get_subplotspec()
+    figure = ax.figure
+    if place is not None:
+        places = place.subgridspec(2, 1, height_ratios=heights)
+        ax.set_subplotspec(places[0])
+        return [ax, figure.add_subplot(places[1])]
+    box = ax.get_position()
+    share = 0.75 * heights[1] / sum(heights) * box.height
+    ax.set_position((box.x0, box.y0 + 1.6 * share, box.width, box.height - 1.6 * share))
+    return [ax, figure.add_axes((box.x0, box.y0, box.width, share))]
+
+
+def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]:
+    """Return the rows by metric: a heading over each unless there is one row for each."""
+    if len(comparison.names) == 2:
+        return [_Line(row.metric, row) for row in rows]
+    lines = []
+    for metric in dict.fromkeys(row.metric for row in rows):
+        of_metric = [row for row in rows if row.metric == metric]
+        lines.append(_Line(metric))
+        lines += [_Line(_pair_name(row), row) for row in of_metric]
+    return lines
+
+
+def _pair_name(row: Difference) -> str:
+    return f"{shown_name(row.b, 24)} − {shown_name(row.a, 24)}"
+
+
+def _draw_rows(
+    ax: Axes, lines: Sequence[_Line], comparison: Comparison, language: Language
+) -> None:
+    rows = [line.difference for line in lines if line.difference is not None]
+    is_rank = rows[0].metric.startswith(_RANK)
+    ax.axvline(0.0, color="#000000", linewidth=1, zorder=1)
+    for place, line in enumerate(lines):
+        if line.difference is not None:
+            _draw_difference(ax, place, line.difference, comparison.level)
+    ax.set_yticks(range(len(lines)), [line.label for line in lines])
+    for tick, line in zip(ax.get_yticklabels(), lines, strict=True):
+        if line.difference is None:
+            tick.set_fontweight("bold")
+    ax.set_ylim(len(lines) - 0.25, -0.75)
+    _scale(ax, rows)
+    axis = word("forest axis rank" if is_rank else "forest axis", language)
+    ax.set_xlabel(axis.format(percent(comparison.level)), fontsize="small")
+    finish(ax, "x")
+    _name_sides(ax, comparison, language, is_rank=is_rank)
+
+
+def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> None:
+    colour = _colour(row, level)
+    if not math.isnan(row.difference):
+        ax.plot([row.ci_low, row.ci_high], [place, place], color=colour, linewidth=2,
+                solid_capstyle="butt", zorder=2)  # fmt: skip
+        ax.plot([row.difference], [place], marker="o", markersize=7, color=colour, zorder=3,
+                markerfacecolor=colour if row.is_shown(level) else "white")  # fmt: skip
+    ax.annotate(_told(row), (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
+                textcoords="offset points", va="center", fontsize="small",
+                annotation_clip=False)  # fmt: skip
+
+
+def _colour(row: Difference, level: float) -> str:
+    if not row.is_shown(level):
+        return GREY
+    return BLUE if row.better == row.b else VERMILLION
+
+
+def _told(row: Difference) -> str:
+    if math.isnan(row.difference):
+        return "n/a"
+    low, high = _signed(row.ci_low), _signed(row.ci_high)
+    return f"{_signed(row.difference)}  [{low}, {high}]  {_p_value(row.p_holm)}"
+
+
+def _p_value(p: float) -> str:
+    if math.isnan(p):
+        return "p n/a"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _signed(value: float) -> str:
+    """Return three digits with a sign, or what it takes for a small number not to read as 0."""
+    if value == 0:
+        return "0.000"
+    return (f"{value:+.3f}" if abs(value) >= 0.0005 else f"{value:+.0e}").replace("-", "−")
+
+
+def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
+    """Let the axis hold all intervals and 0, with some room."""
+    ends = [end for row in rows for end in (row.difference, row.ci_low, row.ci_high)]
+    finite = [end for end in ends if math.isfinite(end)]
+    reach = max([abs(end) for end in finite], default=0.0) or 0.1
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    ax.set_xlim(min(low, -0.25 * reach) - 0.08 * reach, max(high, 0.25 * reach) + 0.08 * reach)
+    ax.locator_params(axis="x", nbins=7)
+
+
+def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, is_rank: bool) -> None:
+    """Say above the corners on which side which system is better."""
+    better = word("is better", language)
+    first = comparison.differences[0]
+    names = {
+        VERMILLION: shown_name(first.a, 16) if len(comparison.names) == 2 else
+        word("second", language),
+        BLUE: shown_name(first.b, 16) if len(comparison.names) == 2 else word("first", language),
+    }  # fmt: skip
+    left, right = (BLUE, VERMILLION) if is_rank else (VERMILLION, BLUE)
+    for colour, place, told, side in (
+        (left, 0.0, f"← {better.format(names[left])}", "left"),
+        (right, 1.0, f"{better.format(names[right])} →", "right"),
+    ):
+        ax.annotate(told, (place, 1.0), (0, 4), xycoords="axes fraction",
+                    textcoords="offset points", ha=side, va="bottom", fontsize="small",
+                    color=colour)  # fmt: skip

@@ -1,0 +1,290 @@
+"""Showing texts that nobody has vetted: as plain text and as HTML, clipped, harmless, readable.
+
+This room knows widths, scripts and escaping. It must not know what the texts are or what is said
+about them. A text may hold anything at all: markup, control characters, a line of a megabyte,
+characters that turn the reading direction around. None of it gets out of its place.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from krag_eval.agreement import Spans
+
+__all__ = ["EXAMINED", "Excerpt", "Row", "Section", "Sheet", "as_html", "as_text", "one_line"]
+
+#: A stretch of text, and whether it is highlighted.
+Fragment: TypeAlias = tuple[str, bool]
+
+#: Characters of a text that are looked at; what lies beyond is not shown, nor highlighted.
+EXAMINED = 20_000
+
+_HTML_WIDTH = 400
+_TITLE_WIDTH = 300
+_ELLIPSIS = "…"
+# What would act instead of showing: control characters, the twelve bidi controls, lone surrogates,
+# byte order mark, deprecated and interlinear formatting, invisible tags, noncharacters.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u206a-\u206f\ud800-\udfff"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+_SPACE = re.compile(r"\s+")
+# Marks stacked on one letter beyond what any language writes.
+_MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_STACKED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
+_ISOLATE, _POP = "\u2068", "\u2069"
+
+
+def visible(text: str) -> str:
+    r"""Return text on one line, with whatever would act instead of showing spelled out.
+
+    Control characters and bidi controls become escapes, white space becomes single spaces. Joiners
+    stay: emoji, Persian and the scripts of India need them.
+
+    >>> print(visible("a\x1b[31m\n\n b\u202ec"))
+    a\x1b[31m b\u202ec
+    """
+    return _ACTING.sub(_escaped, _SPACE.sub(" ", text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
+
+
+def width_of(text: str) -> int:
+    """Return the columns a text takes in a terminal: two for Hangul, Han and emoji.
+
+    >>> width_of("서울 RAG")
+    8
+    """
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    # Medial vowels and final consonants join the syllable that began before them.
+    joins = "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7ff"
+    return 0 if joins or unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
+
+
+def one_line(text: str, width: int) -> str:
+    """Return the beginning of a text, harmless and at most so many columns wide.
+
+    >>> one_line("The library opens at nine.", 12)
+    'The library…'
+    """
+    return "".join(part for part, _ in Excerpt.of(text).clipped(width))
+
+
+def isolated(text: str) -> str:
+    """Return text whose reading direction cannot spill over to what stands beside it."""
+    if text.isascii() or not any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in text):
+        return text
+    return f"{_ISOLATE}{text}{_POP}"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The part of a text that is looked at, and the places in it to be highlighted.
+
+    Attributes:
+        text: Its beginning, in NFC; of many marks stacked on one letter, eight.
+        spans: What to highlight, in order.
+        cut: Whether the text went on.
+    """
+
+    text: str
+    spans: Spans = ()
+    cut: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Excerpt:
+        """Take the beginning of a text; a longer one costs no more."""
+        start = unicodedata.normalize("NFC", text[:EXAMINED].lstrip())
+        return cls(_STACKED.sub(r"\1", start), cut=len(text) > EXAMINED)
+
+    def clipped(self, width: int) -> list[Fragment]:
+        """Return what fits into so many columns, around the longest highlight, ready to show."""
+        start = self._start(width)
+        # A long text of characters that take no columns must not all be shown.
+        stop = min(len(self.text), start + 4 * width + 100)
+        room = width - (start > 0)
+        pieces = [(visible(part), marked) for part, marked in self._segments(start, stop)]
+        whole = stop == len(self.text) and not self.cut
+        if not (whole and sum(width_of(part) for part, _ in pieces) <= room):
+            pieces = [*_fitting(pieces, room - 1), (_ELLIPSIS, False)]
+        return [(_ELLIPSIS, False), *pieces] if start else pieces
+
+    def _start(self, width: int) -> int:
+        """Return where to begin: at the start, unless the longest highlight would not be seen."""
+        begin, end = max(self.spans, key=lambda span: span[1] - span[0], default=(0, 0))
+        if width_of(self.text[:end]) <= width or width_of(self.text[:begin]) <= width // 2:
+            return 0
+        earliest = max(0, begin - width // 4)
+        space = _SPACE.search(self.text, earliest, begin)
+        return space.end() if space else earliest
+
+    def _segments(self, start: int, stop: int) -> Iterator[Fragment]:
+        place = start
+        for begin, end in self.spans:
+            begin, end = max(begin, place), min(end, stop)
+            if begin < end:
+                yield self.text[place:begin], False
+                yield self.text[begin:end], True
+                place = end
+        yield self.text[place:stop], False
+
+
+def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
+    """Return what fits into so many columns."""
+    kept: list[Fragment] = []
+    for text, marked in pieces:
+        end = len(text)
+        for position, character in enumerate(text):
+            room -= _width(character)
+            if room < 0:
+                end = position
+                break
+        kept.append((text[:end], marked))
+        if room < 0:
+            text = kept[-1][0]
+            return [*kept[:-1], (text.rstrip(), marked)]
+    return kept
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing told: a few short cells, and the texts it is about."""
+
+    cells: tuple[str, ...]
+    texts: tuple[Excerpt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a heading; ``numeric`` holds the positions of the columns set flush right."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[Row]
+    numeric: frozenset[int] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All there is to show, in order."""
+
+    title: str
+    lines: Sequence[str]
+    sections: Sequence[Section] = field(default=())
+
+
+def as_text(sheet: Sheet, width: int) -> str:
+    """Lay a sheet out in lines of at most ``width`` columns; every text on a line of its own."""
+    lines = [isolated(one_line(sheet.title, width))]
+    lines += [isolated(part) for line in sheet.lines for part in _wrapped(visible(line), width)]
+    for section in sheet.sections:
+        lines += ["", section.title, *_aligned(section, width)]
+        if section.note:
+            lines += _wrapped(section.note, width)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _aligned(section: Section, width: int) -> Iterator[str]:
+    table = [section.header, *(row.cells for row in section.rows)]
+    widths = [max(map(width_of, column)) for column in zip(*table, strict=True)]
+    indent = 2 * " " + widths[0] * " " + 2 * " "
+    for cells, row in zip(table, (None, *section.rows), strict=True):
+        padded = [
+            " " * (size - width_of(cell)) + cell if i in section.numeric else
+            cell + " " * (size - width_of(cell))
+            for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
+        ]  # fmt: skip
+        yield _cut("  " + "  ".join(padded), width)
+        for excerpt in row.texts if row else ():
+            fragments = excerpt.clipped(max(width - len(indent) - 4, 8))
+            yield indent + isolated("".join(f"«{t}»" if marked else t for t, marked in fragments))
+
+
+def _cut(line: str, width: int) -> str:
+    """Cut a line that is too wide."""
+    line = line.rstrip()
+    return (
+        line
+        if width_of(line) <= width
+        else "".join(t for t, _ in _fitting([(line, False)], width - 1)) + _ELLIPSIS
+    )
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Break a line between its parts, or its words; what is too long for a line is cut."""
+    between = " | " if " | " in line else " "
+    lines: list[str] = []
+    for part in line.split(between):
+        if lines and width_of(lines[-1] + between + part) <= width:
+            lines[-1] += between + part
+        else:
+            lines.append(_cut(part, width))
+    return lines
+
+
+def as_html(sheet: Sheet) -> str:
+    """Lay a sheet out as an HTML fragment: no script, no style sheet, nothing unescaped."""
+    parts = [
+        '<div style="max-width:72em;overflow-x:auto">',
+        f'<p dir="auto" style="{_WRAP}"><strong>{_escape(one_line(sheet.title, _TITLE_WIDTH))}'
+        "</strong></p>",
+        *(
+            f'<p style="margin:0.2em 0;{_WRAP}">{_escape(visible(line))}</p>'
+            for line in sheet.lines
+        ),
+        *(_html_table(section) for section in sheet.sections),
+        "</div>",
+    ]
+    return "".join(parts)
+
+
+# A word of any length breaks inside its box, and marks stacked on a letter stay within it.
+_WRAP = "white-space:normal;overflow-wrap:anywhere;overflow:hidden"
+_CELL = "text-align:left;vertical-align:top;padding:0.3em 0.6em"
+_MARK = "background:#ffe08a;color:#000"
+
+
+def _html_table(section: Section) -> str:
+    header = "".join(
+        f'<th style="{_CELL}">{_escape(name)}</th>' for name in (*section.header, "text")
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(f'<td style="{_CELL}">{_escape(visible(cell))}</td>' for cell in row.cells)
+        + f'<td style="{_CELL};width:60%">{"".join(map(_html_text, row.texts))}</td></tr>'
+        for row in section.rows
+    )
+    note = f"<p><small>{_escape(section.note)}</small></p>" if section.note else ""
+    return (
+        f'<p style="margin:0.8em 0 0.2em"><strong>{_escape(section.title)}</strong></p>'
+        f'<table style="width:100%"><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
+        f"{note}"
+    )
+
+
+def _html_text(excerpt: Excerpt) -> str:
+    shown = "".join(
+        f'<mark style="{_MARK}">{_escape(part)}</mark>' if marked else _escape(part)
+        for part, marked in excerpt.clipped(_HTML_WIDTH)
+    )
+    return f'<div dir="auto" style="text-align:start;{_WRAP}">{shown}</div>'
+
+
+def _escape(text: str) -> str:
+    return html.escape(text, quote=True)

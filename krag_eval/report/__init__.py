@@ -1,0 +1,98 @@
+"""Reports: a result or a comparison as one page that can be mailed, archived and printed.
+
+This room knows how to lay out what others have computed. It must not know documents, matchers or
+formulas. jinja2 is loaded when a report is written.
+
+The page is a single HTML file: no network, no script, pictures inside. Texts from documents are
+shown as text, whatever they hold. The same result gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from krag_eval.files import replacing
+from krag_eval.plotting import Language
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from krag_eval.comparison import Comparison
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["write_comparison_report", "write_report"]
+
+
+def write_report(
+    result: EvaluationResult,
+    path: str | os.PathLike[str],
+    *,
+    k: int | None = None,
+    language: Language = "en",
+    intervals: bool | pd.DataFrame = True,
+    n_queries: int = 10,
+    title: str | None = None,
+    date: str | None = None,
+) -> None:
+    """Write a result as a page: metrics, pictures, the hardest queries, and how to read it all.
+
+    The file appears complete or not at all.
+
+    Args:
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
+        path: The file; one of that name is replaced.
+        k: The cutoff that pictures and queries are shown at; the deepest if not given.
+        language: ``"en"`` or ``"ko"``.
+        intervals: Whether to tell confidence intervals, or those to tell: what
+            ``result.confidence_intervals(…)`` returned.
+        n_queries: How many of the hardest queries to show; 0 for none.
+        title: The heading, if another is wanted.
+        date: Shown below it as given. Without, nothing in the page depends on when it is written.
+
+    Raises:
+        ValueError: If an argument is not possible; the message says what is.
+        OSError: If the file cannot be written.
+    """
+    from krag_eval.report.rendering import rendered
+    from krag_eval.report.result_page import result_page
+
+    page = result_page(result, k, language, intervals, n_queries)
+    _write(path, rendered("result.html", page, language, title, date))
+
+
+def write_comparison_report(
+    comparison: Comparison,
+    path: str | os.PathLike[str],
+    *,
+    language: Language = "en",
+    n_queries: int = 10,
+    title: str | None = None,
+    date: str | None = None,
+) -> None:
+    """Write a comparison as a page: what is shown, how surely, and the queries that changed most.
+
+    The file appears complete or not at all.
+
+    Args:
+        comparison: What ``compare`` returned.
+        path: The file; one of that name is replaced.
+        language: ``"en"`` or ``"ko"``.
+        n_queries: How many of the queries that changed most to show per pair; 0 for none.
+        title: The heading, if another is wanted.
+        date: Shown below it as given. Without, nothing in the page depends on when it is written.
+
+    Raises:
+        ValueError: If an argument is not possible; the message says what is.
+        OSError: If the file cannot be written.
+    """
+    from krag_eval.report.comparison_page import comparison_page
+    from krag_eval.report.rendering import rendered
+
+    page = comparison_page(comparison, language, n_queries)
+    _write(path, rendered("comparison.html", page, language, title, date))
+
+
+def _write(path: str | os.PathLike[str], page: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")

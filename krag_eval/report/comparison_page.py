@@ -1,0 +1,127 @@
+"""What stands on the page of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from krag_eval import plotting
+from krag_eval.comparison import Comparison, Difference
+from krag_eval.plotting import Language
+from krag_eval.presentation import one_line
+from krag_eval.report.rendering import checked_number, joined, number, p_value, percent
+from krag_eval.report.wording import words
+
+__all__ = ["comparison_page"]
+
+_QUERY_WIDTH = 300
+
+
+def comparison_page(comparison: Comparison, language: Language, n_queries: int) -> dict[str, Any]:
+    """Gather what the template shows.
+
+    Raises:
+        ValueError: If an argument is not possible.
+    """
+    w = words(language)
+    if not isinstance(comparison, Comparison):
+        raise TypeError(f"comparison must be a Comparison, got {type(comparison).__name__}.")
+    checked_number("n_queries", n_queries)
+    rows, level = comparison.differences, comparison.level
+    n = len(comparison.queries)
+    settings = dict(part.partition("=")[::2] for part in comparison.signature.split(" | "))
+    settings |= {"n_resamples": str(comparison.n_resamples), "seed": str(comparison.seed)}
+    return {
+        "subtitle": joined(
+            (
+                w["one query"] if n == 1 else w["queries"].format(n),
+                ", ".join(one_line(name, 40) for name in comparison.names),
+            )
+        ),
+        "verdicts": [(_tone(row, level), _verdict(row, level, w)) for row in rows],
+        "picture": plotting.inline_svg(
+            lambda ax: plotting.comparison_forest(comparison, ax, language=language),
+            "forest",
+            size=plotting.forest_size(comparison),
+        ),
+        "interval_name": w["interval"].format(percent(level)),
+        "rows": [_cells(row) for row in rows],
+        "shown_rows": [row.is_shown(level) for row in rows],
+        "changed": list(_changed(comparison, n_queries, w)),
+        "show_changed": n_queries > 0,
+        "settings": list(settings.items()),
+        "signature": comparison.signature,
+    }
+
+
+def _tone(row: Difference, level: float) -> str:
+    return "good" if row.is_shown(level) else "faint"
+
+
+def _verdict(row: Difference, level: float, w: Mapping[str, str]) -> str:
+    """Say in plain words what is known of one difference."""
+    a, b = one_line(row.a, 40), one_line(row.b, 40)
+    if math.isnan(row.difference):
+        return w["undefined"].format(a=a, b=b, metric=row.metric)
+    known = {"metric": row.metric, "level": percent(level), "p": _p_words(row.p_holm)}
+    low, high = row.ci_low, row.ci_high
+    if not row.is_shown(level):
+        return w["no difference"].format(
+            a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
+        )
+    low, high = sorted((abs(low), abs(high)))
+    b_wins = row.better == row.b
+    better, worse = (b, a) if b_wins else (a, b)
+    values = (row.value_b, row.value_a) if b_wins else (row.value_a, row.value_b)
+    return w["shown"].format(
+        better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
+        high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
+    )  # fmt: skip
+
+
+def _p_words(p: float) -> str:
+    told = p_value(p)
+    return told if told.startswith("<") else f"= {told}"
+
+
+def _cells(row: Difference) -> list[str]:
+    return [
+        one_line(row.a, 40),
+        one_line(row.b, 40),
+        row.metric,
+        number(row.value_a),
+        number(row.value_b),
+        number(row.difference),
+        "–" if math.isnan(row.ci_low) else f"[{number(row.ci_low)}, {number(row.ci_high)}]",
+        p_value(row.p_permutation),
+        p_value(row.p_holm),
+        p_value(row.p_t),
+        number(row.effect_size),
+        f"{row.wins} / {row.ties} / {row.losses}",
+    ]
+
+
+def _changed(
+    comparison: Comparison, n_queries: int, w: Mapping[str, str]
+) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
+    """Return, per pair, the queries that changed most on the first metric."""
+    metric = comparison.metrics[0]
+    for a, b in combinations(comparison.names, 2) if n_queries else ():
+        table = comparison.changed(metric, a, b, n_queries)
+        rows = [
+            (one_line(str(query), _QUERY_WIDTH), number(before), number(after), _change(change, w))
+            for query, before, after, change in zip(
+                table.index, *(table[name] for name in table.columns), strict=True
+            )
+        ]
+        heading = w["changed pair"].format(metric=metric, a=one_line(a, 40), b=one_line(b, 40))
+        yield heading, rows
+
+
+def _change(change: float, w: Mapping[str, str]) -> str:
+    """Return a change with its sign; an infinite one is a rank that came to be, or was lost."""
+    if math.isinf(change):
+        return w["found only"] if change < 0 else w["lost only"]
+    return ("+" if change > 0 else "") + number(change)

@@ -1,0 +1,207 @@
+"""What stands on the page of a result."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from krag_eval import plotting
+from krag_eval.cutoffs import spelled
+from krag_eval.messages import KragEvalWarning
+from krag_eval.plotting import Language
+from krag_eval.report.evidence import ToldQuery, told_query
+from krag_eval.report.rendering import checked_number, joined, number, percent
+from krag_eval.report.wording import words
+from krag_eval.results import STATUSES, EvaluationResult
+from krag_eval.uncertainty import FEW_QUERIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["result_page"]
+
+_LEVEL = 0.95
+_SIZE = (4.9, 3.9)
+# What the distribution over queries is drawn of: the first that the result has.
+_TELLING = ("ndcg", "recall", "average_precision", "reciprocal_rank", "f1", "precision")
+
+
+def result_page(
+    result: EvaluationResult,
+    k: int | None,
+    language: Language,
+    intervals: bool | pd.DataFrame,
+    n_queries: int,
+) -> dict[str, Any]:
+    """Gather what the template shows.
+
+    Raises:
+        ValueError: If an argument is not possible.
+    """
+    w = words(language)
+    if not isinstance(result, EvaluationResult):
+        raise TypeError(f"result must be an EvaluationResult, got {type(result).__name__}.")
+    checked_number("n_queries", n_queries)
+    cutoffs = sorted(result.k, key=lambda one: math.inf if one is None else one)
+    cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
+    bounds = _bounds(result, intervals)
+    level = percent(_LEVEL) if intervals is True else ""
+    n_counted = int(result.counted.sum())
+    return {
+        "subtitle": _subtitle(result, w),
+        "summary": _summary(result, cutoff, bounds, level, w),
+        "few": w["few"].format(n_counted, FEW_QUERIES)
+        if bounds is not None and n_counted < FEW_QUERIES
+        else "",
+        "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
+        "metrics": _metric_rows(result, cutoffs, bounds, language),
+        "interval_note": w["interval note"].format(level) if bounds is not None else "",
+        "statuses": _status_rows(result, cutoffs, w),
+        "pictures": list(_pictures(result, cutoff, bounds, language)),
+        **_hardest(result, cutoff, n_queries, w),
+        "settings": list(result.settings.items()),
+        "signature": result.signature,
+    }
+
+
+def _bounds(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.DataFrame | None:
+    """Return the intervals to tell, if any."""
+    if intervals is False:
+        return None
+    if not isinstance(intervals, bool):
+        return intervals
+    with warnings.catch_warnings():
+        # The page says itself on how few queries they rest.
+        warnings.simplefilter("ignore", KragEvalWarning)
+        return result.confidence_intervals(_LEVEL)
+
+
+def _words_of(cutoff: int | None, w: Mapping[str, str]) -> str:
+    return w["at all"] if cutoff is None else w["cutoff"].format(spelled(cutoff))
+
+
+def _subtitle(result: EvaluationResult, w: Mapping[str, str]) -> str:
+    counted = int(result.counted.sum())
+    skipped = result.n_queries - counted
+    return joined(
+        (
+            w["one query"] if counted == 1 else w["queries"].format(counted),
+            w["skipped"].format(skipped) if skipped else "",
+            result.settings.get("matcher", ""),
+        )
+    )
+
+
+def _summary(
+    result: EvaluationResult,
+    cutoff: int | None,
+    bounds: pd.DataFrame | None,
+    level: str,
+    w: Mapping[str, str],
+) -> str:
+    recall = result.averages(cutoff).get("macro_recall", math.nan)
+    if math.isnan(recall):
+        return ""
+    interval = ""
+    average = f"macro_recall@{spelled(cutoff)}"
+    if bounds is not None and average in bounds.index:
+        interval = w["its interval"].format(level, _interval(bounds, average))
+    perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
+    return w["summary"].format(
+        cutoff=_words_of(cutoff, w), recall=f"{100 * recall:.0f} %", value=number(recall),
+        interval=interval, perfect=perfect, queries=int(result.counted.sum()),
+    )  # fmt: skip
+
+
+def _interval(bounds: pd.DataFrame, average: str) -> str:
+    low, high = (float(bounds[bound][average]) for bound in ("low", "high"))
+    return "" if math.isnan(low) or math.isnan(high) else f"{number(low)}–{number(high)}"
+
+
+def _metric_rows(
+    result: EvaluationResult,
+    cutoffs: list[int | None],
+    bounds: pd.DataFrame | None,
+    language: Language,
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return name, spelling and, per cutoff, value and interval of every average."""
+    values = result.to_dict()
+    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    rows = []
+    for key in keys:
+        cells = []
+        for cutoff in cutoffs:
+            average = f"{key}@{spelled(cutoff)}"
+            known = bounds is not None and average in bounds.index
+            interval = _interval(bounds, average) if bounds is not None and known else ""
+            cells.append((number(values[average]), interval))
+        rows.append((plotting.metric_name(key, language), key, cells))
+    return rows
+
+
+def _status_rows(
+    result: EvaluationResult, cutoffs: list[int | None], w: Mapping[str, str]
+) -> list[tuple[str, str, list[int]]]:
+    """Return each status that occurs, with how many queries have it at each cutoff."""
+    columns = {cutoff: result.statuses(cutoff) for cutoff in cutoffs}
+    counts = {
+        status: [int((columns[cutoff] == status).sum()) for cutoff in cutoffs]
+        for status in STATUSES
+    }
+    return [(status, w[status], numbers) for status, numbers in counts.items() if any(numbers)]
+
+
+def _pictures(
+    result: EvaluationResult, k: int | None, bounds: pd.DataFrame | None, language: Language
+) -> list[str]:
+    """Draw whatever this result can be drawn as."""
+    draw: dict[str, Any] = {
+        "bars": lambda ax: plotting.metric_bars(result, k, ax, intervals=bounds, language=language),
+    }
+    if len(result.k) > 1:
+        draw["cutoffs"] = lambda ax: plotting.cutoff_curves(result, ax=ax, language=language)
+    telling = next((name for name in _TELLING if name in result.keys), None)
+    if telling is not None:
+        metric = f"{telling}@{spelled(k)}"
+        draw["queries"] = lambda ax: plotting.metric_distribution(
+            result, metric, ax, language=language
+        )
+    evidence = result.evidence
+    if evidence is not None and len(evidence.relevance.item_query):
+        draw["ranks"] = lambda ax: plotting.first_rank_bars(result, ax, language=language)
+    if evidence is not None and evidence.takes_threshold:
+        draw["thresholds"] = lambda ax: plotting.threshold_curves(result, ax=ax, language=language)
+    return [plotting.inline_svg(function, name, size=_SIZE) for name, function in draw.items()]
+
+
+def _hardest(
+    result: EvaluationResult, k: int | None, n_queries: int, w: Mapping[str, str]
+) -> dict[str, Any]:
+    places = _positions(result, k)
+    told: list[ToldQuery] = []
+    if result.evidence is not None:
+        shown = places[:n_queries]
+        told = [told_query(result.explain(k=k, position=place), w) for place in shown]
+    lost, cutoff = len(places), _words_of(k, w)
+    note = w["hardest note"] if lost else w["none missed"]
+    return {
+        "hardest": told,
+        "show_hardest": n_queries > 0,
+        "hardest_note": note.format(cutoff=cutoff),
+        "hardest_more": w["not shown"].format(shown=len(told), total=lost)
+        if len(told) < lost
+        else "",
+        "no_evidence": w["no evidence"] if result.evidence is None and lost else "",
+    }
+
+
+def _positions(result: EvaluationResult, k: int | None) -> list[int]:
+    """Return the positions of the queries that lost most, those that lost most first.
+
+    Labels need not be unique; with positions for labels they are.
+    """
+    by_position = replace(result, labels=list(range(result.n_queries)))
+    return [int(position) for position in by_position.misses(k).index]

@@ -1,0 +1,279 @@
+"""The file a result is saved in: JSON that reads back whole, or is refused with a reason.
+
+This room knows the file format and its versions, and checks what it reads. It must not know what
+a result does with its parts.
+
+Format 1 is one JSON object. Arrays are lists; numbers are written so that they read back to the
+last bit; what is undefined is ``null``; ``checksum`` covers everything beside itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.conventions import AveragingMethod, Conventions
+from krag_eval.cutoffs import spelled, unspelled
+from krag_eval.evidence import Evidence, StoredTexts, Texts
+from krag_eval.files import replacing
+from krag_eval.relevance import Relevance
+
+__all__ = ["FORMAT_VERSION", "read", "write"]
+
+_FORMAT = "krag_eval.result"
+FORMAT_VERSION = 1
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Content: TypeAlias = dict[str, Any]
+
+
+class Savable(Protocol):
+    """What is kept of a result."""
+
+    @property
+    def settings(self) -> Mapping[str, str]: ...
+    @property
+    def labels(self) -> list[str | int]: ...
+    @property
+    def tables(self) -> Mapping[int | None, Mapping[str, NDArray[Any]]]: ...
+    @property
+    def keys(self) -> Mapping[str, str]: ...
+    @property
+    def counted(self) -> NDArray[np.bool_]: ...
+    @property
+    def averaging_method(self) -> AveragingMethod: ...
+    @property
+    def conventions(self) -> Conventions: ...
+    @property
+    def evidence(self) -> Evidence | None: ...
+    @property
+    def signature(self) -> str: ...
+    def to_dict(self) -> dict[str, float]: ...
+
+
+Result = TypeVar("Result", bound=Savable)
+
+
+def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False) -> None:
+    """Save a result; the file appears complete or not at all.
+
+    Args:
+        path: The file; one of that name is replaced.
+        result: What to save.
+        texts: Whether to keep the documents' texts too, each distinct one once.
+
+    Raises:
+        ValueError: If ``texts`` are asked for and the result has none.
+    """
+    content = _content(result, texts=texts)
+    content["checksum"] = _checksum(content)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Half of a character cannot be written as UTF-8; JSON can spell it.
+    text = _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    with replacing(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
+    """Read a saved result.
+
+    Args:
+        path: The file.
+        make: Makes a result of its parts, given by name.
+
+    Raises:
+        ValueError: If the file is not such a result, of another format, or damaged.
+    """
+    content = _loaded(path)
+    try:
+        if content.pop("checksum") != _checksum(content):
+            raise ValueError("its checksum does not fit its content, so it was changed or cut")
+        result = make(**_parts(content))
+        if _without_nan(result.to_dict()) != content["metrics"]:
+            raise ValueError("its averages do not follow from its per-query values")
+        if result.signature != content["signature"]:
+            raise ValueError("its signature does not follow from its settings")
+    except KeyError as error:
+        raise ValueError(f"{path}: the saved result is damaged (no {error}).") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
+        raise ValueError(f"{path}: the saved result is damaged ({error}).") from error
+    return result
+
+
+def _loaded(path: str | os.PathLike[str]) -> Content:
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a saved krag_eval result: {error}.") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(f"{path}: not a saved krag_eval result (no 'format': '{_FORMAT}').")
+    version = content.get("format_version")
+    if isinstance(version, bool) or version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path}: saved in format {version!r}, and this version of krag_eval reads format "
+            f"{FORMAT_VERSION}; a newer version may read it."
+        )
+    return content
+
+
+def _checksum(content: Content) -> str:
+    # Of the values, not of the bytes: laying the file out anew is no damage.
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _content(result: Savable, *, texts: bool) -> Content:
+    evidence = result.evidence
+    if texts and (evidence is None or evidence.texts is None):
+        raise ValueError(
+            "texts=True: this result has no texts to keep; it was read from a file without them."
+        )
+    return {
+        "format": _FORMAT,
+        "format_version": FORMAT_VERSION,
+        "signature": result.signature,
+        "settings": dict(result.settings),
+        "averaging_method": result.averaging_method.value,
+        "conventions": str(result.conventions),
+        "metrics": _without_nan(result.to_dict()),
+        "keys": dict(result.keys),
+        "queries": result.labels,
+        "counted": result.counted.tolist(),
+        "per_query": {
+            spelled(k): {name: _listed(column) for name, column in table.items()}
+            for k, table in result.tables.items()
+        },
+        "evidence": None if evidence is None else _evidence_content(evidence, len(result.labels)),
+        "texts": _texts_content(evidence.texts, len(result.labels))
+        if texts and evidence is not None and evidence.texts is not None
+        else None,
+    }
+
+
+def _parts(content: Content) -> dict[str, Any]:
+    """Return the parts of a result, checked for what its methods take for granted."""
+    labels, counted = content["queries"], np.array(content["counted"], np.bool_)
+    if not isinstance(labels, list) or not all(type(one) in (str, int) for one in labels):
+        raise TypeError("the labels of its queries are no list of texts and whole numbers")
+    if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
+        raise TypeError("its settings are no texts")
+    tables = {
+        unspelled(k): {name: _column(values) for name, values in table.items()}
+        for k, table in content["per_query"].items()
+    }
+    columns = [counted, *(column for table in tables.values() for column in table.values())]
+    if any(column.shape != (len(labels),) for column in columns):
+        raise ValueError("its columns differ in length")
+    return {
+        "settings": content["settings"],
+        "labels": labels,
+        "tables": tables,
+        "keys": content["keys"],
+        "counted": counted,
+        "averaging_method": AveragingMethod(content["averaging_method"]),
+        "conventions": Conventions.parse(content["conventions"]),
+        "evidence": _evidence(content, len(labels)),
+    }
+
+
+def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
+    found = evidence.relevance
+    return {
+        "threshold": found.threshold,
+        "takes_threshold": evidence.takes_threshold,
+        "repeats": found.n_repeats,
+        "retrieved": found.n_retrieved.tolist(),
+        "items": np.bincount(found.item_query, minlength=n_queries).tolist(),
+        "grade": _unless_all_1(found.grade),
+        "alternatives": _unless_all_1(found.n_alternatives),
+        "number": None if found.item_number is None else found.item_number.tolist(),
+        "pairs": np.bincount(found.pair_item, minlength=len(found.item_query)).tolist(),
+        "rank": found.pair_rank.tolist(),
+        "similarity": _unless_all_1(found.pair_similarity),
+    }
+
+
+def _evidence(content: Content, n_queries: int) -> Evidence | None:
+    kept = content["evidence"]
+    if kept is None:
+        return None
+    retrieved, items = _whole(kept["retrieved"], n_queries), _whole(kept["items"], n_queries)
+    n_items = int(items.sum())
+    pairs = _whole(kept["pairs"], n_items)
+    n_pairs = int(pairs.sum())
+    relevance = Relevance(
+        n_retrieved=retrieved,
+        item_query=np.repeat(np.arange(n_queries), items),
+        grade=_or_all_1(kept["grade"], n_items),
+        n_alternatives=_or_all_1(kept["alternatives"], n_items).astype(np.int64),
+        pair_item=np.repeat(np.arange(n_items), pairs),
+        pair_rank=_whole(kept["rank"], n_pairs, least=1),
+        pair_similarity=_or_all_1(kept["similarity"], n_pairs),
+        threshold=float(kept["threshold"]),
+        n_repeats=int(kept["repeats"]),
+        item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
+    )
+    if (relevance.pair_rank > retrieved[relevance.item_query[relevance.pair_item]]).any():
+        raise ValueError("a rank lies beyond the retrieved documents")
+    return Evidence(relevance, bool(kept["takes_threshold"]), _texts(content["texts"]))
+
+
+def _texts_content(texts: Texts, n_queries: int) -> Content:
+    numbers: dict[str, int] = {}
+
+    def numbered(several: Sequence[str]) -> list[int]:
+        return [numbers.setdefault(text, len(numbers)) for text in several]
+
+    actual = [[numbered(item) for item in texts.actual(query)] for query in range(n_queries)]
+    predicted = [numbered(texts.predicted(query)) for query in range(n_queries)]
+    return {"distinct": list(numbers), "actual": actual, "predicted": predicted}
+
+
+def _texts(kept: Content | None) -> StoredTexts | None:
+    if kept is None:
+        return None
+    return StoredTexts(kept["distinct"], kept["actual"], kept["predicted"])
+
+
+def _listed(column: NDArray[Any]) -> list[Any]:
+    values: list[Any] = column.tolist()
+    return [None if value != value else value for value in values]
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    if not all(value is None or isinstance(value, (int, float)) for value in values):
+        raise TypeError("a column holds something that is not a number")
+    if all(type(value) is int for value in values):
+        return np.array(values, np.int64)
+    return np.array([math.nan if value is None else value for value in values], np.float64)
+
+
+def _whole(values: list[Any], length: int, least: int = 0) -> NDArray[np.int64]:
+    array = _column(values)
+    if array.shape != (length,) or (array < least).any():
+        raise ValueError("its evidence does not fit together")
+    return array.astype(np.int64)
+
+
+def _unless_all_1(values: NDArray[Any]) -> list[Any] | None:
+    return None if (values == 1).all() else values.tolist()
+
+
+def _or_all_1(values: list[float] | None, length: int) -> NDArray[np.float64]:
+    array = np.ones(length) if values is None else _column(values)
+    if array.shape != (length,) or not ((array > 0) & np.isfinite(array)).all():
+        raise ValueError("its evidence does not fit together")
+    return array.astype(np.float64)
+
+
+def _without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in values.items()}

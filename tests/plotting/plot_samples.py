@@ -1,0 +1,34 @@
+"""Results to draw, worked by hand, and what is read from a picture."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+
+from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+
+# Worked by hand in docs/metrics.md: the sample with two queries.
+ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+
+
+def evaluated(k: object = 2, **options: object) -> EvaluationResult:
+    """Evaluate the sample."""
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, **options).evaluate(k=k)  # type: ignore[arg-type]
+
+
+def interval_table(result: EvaluationResult, below: float, above: float) -> pd.DataFrame:
+    """Return intervals as ``confidence_intervals`` does, with bounds known beforehand."""
+    values = pd.Series(result.to_dict())
+    return pd.DataFrame({"value": values, "low": values - below, "high": values + above})
+
+
+@contextmanager
+def no_complaint_about_fonts() -> Iterator[None]:
+    """Let a machine without a Korean font warn of it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No installed font can show", KragEvalWarning)
+        yield

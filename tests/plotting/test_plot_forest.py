@@ -1,0 +1,190 @@
+"""The forest of differences, read from the artists."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+from krag_eval import Comparison, Difference
+from krag_eval.plotting import comparison_forest
+
+from .plot_samples import no_complaint_about_fonts
+
+BLUE, VERMILLION, GREY = "#0072b2", "#d55e00", "#999999"
+
+
+def difference(
+    metric: str = "ndcg@10",
+    value: float = 0.2,
+    interval: tuple[float, float] = (0.1, 0.3),
+    p: float = 0.01,
+    pair: tuple[str, str] = ("bm25", "dense"),
+) -> Difference:
+    """Return a difference with everything that is drawn."""
+    return Difference(
+        *pair, metric, 0.5, 0.5 + value, value, *interval, p, p, p_holm=p, effect_size=0.3, wins=3,
+        ties=2, losses=1,
+    )  # fmt: skip
+
+
+def comparison(*rows: Difference) -> Comparison:
+    """Return a comparison of these differences over three queries."""
+    names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
+    per_query = {row.metric: dict.fromkeys(names) for row in rows}
+    return Comparison(rows, 0.95, 1000, 0, "signature", [1, 2, 3], per_query)  # type: ignore[arg-type]
+
+
+def drawn(ax: Axes) -> dict[str, tuple[float, float, float, str, bool]]:
+    """Return value, bounds, colour and whether it is filled, for each row with a marker."""
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    markers = [line for line in ax.lines if line.get_marker() == "o"]
+    spans = {line.get_ydata()[0]: line for line in ax.lines if len(set(line.get_ydata())) == 1
+             and line.get_marker() != "o"}  # fmt: skip
+    rows = {}
+    for marker in markers:
+        (value,), (place,) = marker.get_xdata(), marker.get_ydata()
+        filled = to_hex(marker.get_markerfacecolor()) == to_hex(marker.get_color())
+        rows[names[place]] = (
+            value, *spans[place].get_xdata(), to_hex(marker.get_color()), filled,
+        )  # fmt: skip
+    return rows
+
+
+def told(ax: Axes) -> list[str]:
+    """Return what is written beside the axes."""
+    return [text.get_text() for text in ax.texts]
+
+
+class TestComparisonForest:
+    """One row per pair and metric."""
+
+    def test_rows_hold_value_interval_and_emphasis(self) -> None:
+        """Blue where b is better, red where a is, hollow and grey where nothing is shown."""
+        ax = comparison_forest(
+            comparison(
+                difference("ndcg@10"),
+                difference("mrr@10", -0.2, (-0.3, -0.1)),
+                difference("map@10", 0.1, (-0.1, 0.2), p=0.4),
+            )
+        )
+        assert drawn(ax) == {
+            "ndcg@10": (0.2, 0.1, 0.3, BLUE, True),
+            "mrr@10": (-0.2, -0.3, -0.1, VERMILLION, True),
+            "map@10": (0.1, -0.1, 0.2, GREY, False),
+        }
+
+    def test_numbers_stand_beside_the_rows(self) -> None:
+        """Difference, interval and corrected p, with proper minus signs, never a p of 0."""
+        ax = comparison_forest(
+            comparison(
+                difference(value=-0.2, interval=(-0.3, -0.0001), p=0.0002),
+                difference("mrr@10", 0.0, (0.0, 0.0), p=math.nan),
+            )
+        )
+        assert "−0.200  [−0.300, −1e−04]  p < 0.001" in told(ax)
+        assert "0.000  [0.000, 0.000]  p n/a" in told(ax)
+
+    def test_zero_is_in_the_picture(self) -> None:
+        """However far away the differences are."""
+        ax = comparison_forest(comparison(difference(value=0.5, interval=(0.45, 0.55))))
+        low, high = ax.get_xlim()
+        assert low < 0 < 0.55 < high
+        assert [0.0, 0.0] in [list(line.get_xdata()) for line in ax.lines]
+
+    def test_sides_say_who_is_better(self) -> None:
+        """To the right b, to the left a; for ranks the other way round."""
+        assert {"← bm25 better", "dense better →"} <= set(
+            told(comparison_forest(comparison(difference())))
+        )
+        ranks = comparison_forest(comparison(difference("mean_rank@10")))
+        assert {"← dense better", "bm25 better →"} <= set(told(ranks))
+
+    def test_a_lower_rank_is_better(self) -> None:
+        """A mean rank that grew is a loss for b, and the axis says so."""
+        ax = comparison_forest(comparison(difference("mean_rank@10", 0.5, (0.2, 0.8))))
+        assert drawn(ax)["mean_rank@10"][3] == VERMILLION
+        assert "lower is better" in ax.get_xlabel()
+
+    def test_ranks_do_not_share_an_axis_with_scores(self) -> None:
+        """They are drawn below, in units of their own."""
+        both = comparison(difference(), difference("mean_rank@10", 1.5, (1.0, 2.0)))
+        ax = comparison_forest(both)
+        above, below = ax.figure.axes
+        assert above is ax
+        assert (list(drawn(above)), list(drawn(below))) == (["ndcg@10"], ["mean_rank@10"])
+        assert above.get_xlim()[1] < 0.5 < 2.0 < below.get_xlim()[1]
+        above.figure.canvas.draw()
+        assert below.get_tightbbox().y1 <= above.get_tightbbox().y0 + 1
+
+    @pytest.mark.parametrize("in_grid", [True, False])
+    def test_the_axes_given_are_divided(self, in_grid: bool) -> None:
+        """Both parts stay where the Axes was, in a grid or not."""
+        figure = pyplot.figure()
+        ax = figure.add_subplot() if in_grid else figure.add_axes((0.1, 0.1, 0.8, 0.8))
+        place = ax.get_position()
+        both = comparison(difference(), difference("mean_rank@10", 1.5, (1.0, 2.0)))
+        assert comparison_forest(both, ax=ax) is ax
+        above, below = (one.get_position() for one in figure.axes)
+        assert below.y1 < above.y0
+        assert (below.y0, above.y1) == pytest.approx((place.y0, place.y1))
+        assert len(pyplot.get_fignums()) == 1
+
+    def test_several_pairs_stand_under_their_metric(self) -> None:
+        """A heading for each metric, and b − a on each row."""
+        pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+        ax = comparison_forest(
+            comparison(*(difference(m, pair=p) for p in pairs for m in ("ndcg@5", "mrr@5")))
+        )
+        names = [tick.get_text() for tick in ax.get_yticklabels()]
+        assert names == ["ndcg@5", "b − a", "c − a", "c − b", "mrr@5", "b − a", "c − a", "c − b"]
+        bold = [tick.get_text() for tick in ax.get_yticklabels() if tick.get_weight() == "bold"]
+        assert bold == ["ndcg@5", "mrr@5"]
+        assert {"← second-named better", "first-named better →"} <= set(told(ax))
+
+    def test_title(self) -> None:
+        """A single pair is named, several are not."""
+        assert comparison_forest(comparison(difference())).get_title(loc="left") == (
+            "dense − bm25 (3 queries)"
+        )
+        several = comparison(difference(), difference(pair=("bm25", "c")))
+        title = comparison_forest(several).get_title(loc="left")
+        assert title == "Differences between systems (3 queries)"
+
+    def test_undefined_differences_have_a_row(self) -> None:
+        """Without a marker."""
+        nan = math.nan
+        ax = comparison_forest(comparison(difference(value=nan, interval=(nan, nan), p=nan)))
+        assert drawn(ax) == {}
+        assert "n/a" in told(ax)
+        ax.figure.canvas.draw()
+
+    def test_names_are_clipped_and_no_formula(self) -> None:
+        """A name of any length or content stays a name."""
+        name = "$x_1$ " + "long " * 50 + "\n\x00"
+        ax = comparison_forest(comparison(difference(pair=(name, "b"))))
+        title = ax.get_title(loc="left")
+        assert title.startswith("b − $x_1$ long")
+        assert len(title) < 60
+        ax.figure.canvas.draw()
+
+    def test_the_figure_grows_with_the_rows(self) -> None:
+        """Rows do not crowd."""
+        few = comparison_forest(comparison(difference()))
+        many = comparison_forest(comparison(*(difference(f"ndcg@{k}") for k in range(1, 21))))
+        assert many.figure.get_figheight() > few.figure.get_figheight() + 5
+
+    def test_in_korean(self) -> None:
+        """Title, axis and sides."""
+        with no_complaint_about_fonts():
+            ax = comparison_forest(comparison(difference()), language="ko")
+        assert "dense 우세 →" in told(ax)
+        assert ax.get_xlabel().startswith("차이와 95 % 신뢰 구간")
+
+    def test_a_comparison_draws_itself(self) -> None:
+        """On the Axes given."""
+        _, ax = pyplot.subplots()
+        assert comparison(difference()).plot(ax) is ax

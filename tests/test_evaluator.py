@@ -1,0 +1,904 @@
+"""The evaluator: options, cutoffs, metrics, and matching once however much is asked."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from reference import SIMILARITIES, Item, Query, TableMatcher, no_advice
+
+from krag_eval import (
+    METRICS,
+    AnyOf,
+    AveragingMethod,
+    Conventions,
+    ExactTextMatcher,
+    IdMatcher,
+    MatchingCriteria,
+    Metric,
+    OfflineRetrievalEvaluator,
+)
+from krag_eval.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
+
+ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
+
+KEYS = {
+    "calculate_hit_rate": ["hit_rate"],
+    "calculate_precision": ["micro_precision", "macro_precision"],
+    "calculate_recall": ["micro_recall", "macro_recall"],
+    "calculate_f1_score": ["micro_f1", "macro_f1"],
+    "calculate_mrr": ["mrr"],
+    "calculate_map": ["map"],
+    "calculate_ndcg": ["ndcg"],
+    "calculate_mean_rank": ["mean_rank", "found_rate"],
+}
+every_calculation = pytest.mark.parametrize("calculation", KEYS)
+
+
+def sample_s(*args, **options):
+    """Return an evaluator of sample S."""
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, *args, **options)
+
+
+class Counting(ExactTextMatcher):
+    """Counts how often it was asked to match."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_matched = 0
+
+    def match(self, queries):
+        self.n_matched += 1
+        return super().match(queries)
+
+
+class CountingTable(TableMatcher):
+    """Counts the pairs it was asked about."""
+
+    def __init__(self, table):
+        super().__init__(table)
+        self.n_pairs = 0
+
+    def similarity(self, actual, predicted):
+        self.n_pairs += 1
+        return super().similarity(actual, predicted)
+
+
+# --- keys ------------------------------------------------------------------------------------
+
+
+@every_calculation
+def test_every_calculation_has_its_keys(calculation):
+    """In a fixed order, as Python floats, with and without a cutoff."""
+    for k in (1, None):
+        averages = getattr(sample_s(), calculation)(k)
+        assert list(averages) == KEYS[calculation]
+        assert {type(value) for value in averages.values()} == {float}
+
+
+@every_calculation
+@pytest.mark.parametrize("method", ["micro", "macro"])
+def test_the_averaging_method_selects_keys(calculation, method):
+    """Those that are neither micro nor macro stay."""
+    other = {"micro": "macro_", "macro": "micro_"}[method]
+    averages = getattr(sample_s(averaging_method=method), calculation)(1)
+    assert list(averages) == [key for key in KEYS[calculation] if not key.startswith(other)]
+
+
+@every_calculation
+def test_evaluating_and_calculating_agree(calculation):
+    """To the last digit, at every cutoff."""
+    evaluator = sample_s()
+    result = evaluator.evaluate([1, 2, None])
+    for k in (1, 2, None):
+        averages = getattr(evaluator, calculation)(k)
+        assert averages == {key: result.averages(k)[key] for key in KEYS[calculation]}
+
+
+def test_cutoffs_are_1_3_5_and_10_unless_given():
+    """The usual ones."""
+    assert sample_s().evaluate().k == (1, 3, 5, 10)
+
+
+# --- random input against loops --------------------------------------------------------------
+
+
+@st.composite
+def evaluations(draw):
+    """Draw documents with alternatives and repeats, a table of similarities, and what it means.
+
+    Predicted documents repeat within and between queries; a ground-truth text is new in every item,
+    so that no item repeats another.
+    """
+    texts = ["p0", "p1", "p2", "p3"]
+    actual, predicted, table, meant = [], [], {}, []
+    for number in range(draw(st.integers(1, 3))):
+        retrieved = draw(st.lists(st.sampled_from(texts), max_size=5))
+        items, wanted = [], []
+        for position in range(draw(st.integers(1, 3))):
+            alternatives = [f"a{number}.{position}.{i}" for i in range(draw(st.integers(1, 2)))]
+            rows = [
+                draw(st.dictionaries(st.sampled_from(texts), st.sampled_from(SIMILARITIES)))
+                for _ in alternatives
+            ]
+            for alternative, row in zip(alternatives, rows, strict=True):
+                table |= {(alternative, text): similarity for text, similarity in row.items()}
+            best = {text: max(row.get(text, 0.0) for row in rows) for text in texts}
+            found = {rank: best[text] for rank, text in enumerate(retrieved, 1) if best[text]}
+            items.append(AnyOf(alternatives) if len(alternatives) > 1 else alternatives[0])
+            wanted.append(Item(found, n_alternatives=len(alternatives)))
+        actual.append(items)
+        predicted.append(retrieved)
+        meant.append(Query(wanted, len(retrieved)))
+    return actual, predicted, TableMatcher(table), meant
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=evaluations(), conventions=reference.CONVENTIONS)
+def test_documents_with_alternatives_and_repeats_agree_with_loops(drawn, conventions):
+    """From documents to averages, under any conventions, at several cutoffs."""
+    actual, predicted, matcher, meant = drawn
+    evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher, conventions=conventions)
+    with no_advice():
+        result = evaluator.evaluate([1, 2, 4, None])
+    for k in result.k:
+        expected = reference.averages(meant, k, conventions)
+        assert result.averages(k) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=evaluations(), conventions=reference.CONVENTIONS, data=st.data())
+def test_the_order_of_queries_does_not_change_a_digit(drawn, conventions, data):
+    """Averages are exact sums, rounded once."""
+    actual, predicted, matcher, _ = drawn
+    order = data.draw(st.permutations(range(len(actual))))
+    shuffled = [actual[i] for i in order], [predicted[i] for i in order]
+    with no_advice():
+        result, other = (
+            OfflineRetrievalEvaluator(*lists, matcher, conventions=conventions).evaluate([1, 3])
+            for lists in ((actual, predicted), shuffled)
+        )
+    # As text, since an undefined mean rank does not equal itself.
+    assert repr(other.to_dict()) == repr(result.to_dict())
+
+
+@pytest.mark.parametrize("rule", ["skip", "zero"])
+def test_the_order_of_many_queries_does_not_change_a_digit(rule):
+    """300 queries with values that no float can hold, some without ground truth."""
+    source = np.random.default_rng(5)
+    actual = [[str(i) for i in range(source.integers(0, 8))] for _ in range(300)]
+    predicted = [[str(i) for i in source.permutation(12)[:7]] for _ in range(300)]
+    order = source.permutation(300)
+    one = OfflineRetrievalEvaluator(actual, predicted, no_ground_truth=rule)
+    other = OfflineRetrievalEvaluator(
+        [actual[i] for i in order], [predicted[i] for i in order], no_ground_truth=rule
+    )
+    assert one.evaluate().to_dict() == other.evaluate().to_dict()
+
+
+# --- matching once ---------------------------------------------------------------------------
+
+
+def test_matching_happens_once_whatever_is_asked():
+    """Every calculation, every cutoff, other thresholds and conventions."""
+    matcher = CountingTable({("a", "x"): 0.6, ("b", "y"): 0.9})
+    evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["x", "y"], ["y"]], matcher)
+    for calculation in KEYS:
+        getattr(evaluator, calculation)(1)
+    evaluator.evaluate([1, 2, None])
+    evaluator.with_threshold(0.8).evaluate()
+    evaluator.with_conventions(Conventions.trec()).evaluate()
+    evaluator.explain_conventions(1)
+    assert matcher.n_pairs == 3
+
+
+def test_matching_waits_for_the_first_question():
+    """The constructor checks, and no more."""
+    matcher = Counting()
+    evaluator = sample_s(matcher)
+    assert matcher.n_matched == 0
+    evaluator.calculate_recall()
+    assert matcher.n_matched == 1
+
+
+def test_a_twin_made_before_the_first_question_shares_the_matches_too():
+    """Whoever asks first, matches for both."""
+    matcher = CountingTable({("a", "x"): 0.6})
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["x"]], matcher)
+    other = evaluator.with_threshold(0.6)
+    other.calculate_recall()
+    evaluator.calculate_recall()
+    assert matcher.n_pairs == 1
+
+
+def test_lists_changed_after_construction_change_nothing():
+    """The containers are the evaluator's own."""
+    actual, predicted = copy.deepcopy(ACTUAL), copy.deepcopy(PREDICTED)
+    evaluator = OfflineRetrievalEvaluator(actual, predicted)
+    actual[0].clear()
+    predicted.pop()
+    assert evaluator.calculate_recall() == {"micro_recall": 0.8, "macro_recall": 0.75}
+
+
+def test_what_the_user_passed_is_never_changed():
+    """Documents, dicts, lists: by any metric, cutoff or convention."""
+    actual = [[Document("a", metadata={"tags": ["x"]}, id="1"), AnyOf([{"page_content": "b"}])]]
+    predicted = [[{"page_content": "a", "metadata": {"page": 1}}, Document("z")]]
+    before = copy.deepcopy((actual, predicted))
+    for matcher in ("text", "contains", TableMatcher({("a", "a"): 1.0})):
+        OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate([1, None])
+    assert (actual, predicted) == before
+
+
+def test_changing_a_result_changes_nothing_in_the_evaluator():
+    """Its tables are its own, whatever a user writes into them."""
+    evaluator = sample_s()
+    before = evaluator.evaluate([1, None]).to_dict()
+    result = evaluator.evaluate([1, None])
+    for table in result.tables.values():
+        for column in table.values():
+            if column.flags.writeable:
+                column[:] = 0
+    assert evaluator.evaluate([1, None]).to_dict() == before
+
+
+def test_threads_get_the_same_numbers():
+    """One evaluator may be asked by several at once."""
+    source = np.random.default_rng(0)
+    actual = [[str(i) for i in source.permutation(20)[:4]] for _ in range(200)]
+    predicted = [[str(i) for i in source.permutation(20)[:8]] for _ in range(200)]
+    expected = OfflineRetrievalEvaluator(actual, predicted).evaluate().to_dict()
+    for _ in range(5):
+        evaluator = OfflineRetrievalEvaluator(actual, predicted)
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda _, e=evaluator: e.evaluate().to_dict(), range(4)))
+        assert results == [expected] * 4
+
+
+def test_an_evaluator_can_be_pickled():
+    """To be sent to another process, before or after matching."""
+    evaluator = sample_s()
+    fresh = pickle.loads(pickle.dumps(evaluator))
+    expected = evaluator.evaluate().to_dict()
+    assert fresh.evaluate().to_dict() == expected
+    assert pickle.loads(pickle.dumps(evaluator)).evaluate().to_dict() == expected
+
+
+# --- thresholds ------------------------------------------------------------------------------
+
+
+def at_thresholds(**options):
+    """Return an evaluator with similarities 0.4 at rank 1 and 0.6 at rank 2."""
+    matcher = TableMatcher({("a", "x"): 0.4, ("a", "y"): 0.6})
+    return OfflineRetrievalEvaluator([["a"]], [["x", "y"]], matcher, **options)
+
+
+def test_the_threshold_is_the_matcher_s_unless_given():
+    """0.5 here: rank 2."""
+    assert at_thresholds().threshold == 0.5
+    assert at_thresholds().calculate_mrr() == {"mrr": 0.5}
+
+
+@pytest.mark.parametrize(("threshold", "mrr"), [(0.4, 1.0), (0.6, 0.5), (0.61, 0.0), (1, 0.0)])
+def test_a_similarity_at_the_threshold_is_a_match(threshold, mrr):
+    """Given to the constructor, or to a twin."""
+    with no_advice():
+        assert at_thresholds(threshold=threshold).calculate_mrr() == {"mrr": mrr}
+        assert at_thresholds().with_threshold(threshold).calculate_mrr() == {"mrr": mrr}
+
+
+def test_a_twin_with_another_threshold_leaves_the_first_alone():
+    """Whichever is asked first."""
+    evaluator = at_thresholds()
+    lower = evaluator.with_threshold(0.4)
+    assert lower.calculate_mrr() == {"mrr": 1.0}
+    assert evaluator.calculate_mrr() == {"mrr": 0.5}
+    assert evaluator.with_threshold(0.4).calculate_mrr() == {"mrr": 1.0}
+    assert "threshold=0.4" in lower.evaluate().signature
+    assert "threshold=0.5" in evaluator.evaluate().signature
+
+
+def test_a_similarity_of_0_is_no_match_whatever_the_threshold():
+    """As the matcher's documentation says: nothing in common is never a match."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["x"]], TableMatcher({}), threshold=0.0)
+    with no_advice():
+        assert evaluator.calculate_recall()["macro_recall"] == 0.0
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, math.inf, "0.5", True, [0.5], None])
+def test_a_threshold_that_is_none_is_refused(threshold):
+    """The message names it and shows what came; None is the matcher's own."""
+    if threshold is None:
+        assert at_thresholds(threshold=None).threshold == 0.5
+        return
+    for make in (lambda t: at_thresholds(threshold=t), at_thresholds().with_threshold):
+        with pytest.raises(
+            ValueError, match=r"^threshold must be a number from 0 to 1, got "
+        ) as info:
+            make(threshold)
+        assert str(info.value).endswith(f"got {threshold!r}.")
+
+
+def test_a_matcher_s_own_threshold_is_checked():
+    """The message says whose it is."""
+
+    class Wrong(TableMatcher):
+        """Has a threshold in per cent."""
+
+        threshold = 50
+
+    with pytest.raises(
+        ValueError, match=r"^threshold of the matcher Wrong must be a number from 0 to 1, got 50"
+    ):
+        OfflineRetrievalEvaluator([["a"]], [["x"]], Wrong({}))
+
+
+@pytest.mark.parametrize("matcher", ["text", "contains", "id"])
+def test_a_threshold_for_a_matcher_that_decides_without_one_is_refused(matcher):
+    """It would be ignored otherwise."""
+    with pytest.raises(
+        ValueError, match=f"^threshold must be left out for the matcher {matcher}, .* got 0.5"
+    ):
+        sample_s(matcher, threshold=0.5)
+    with pytest.raises(ValueError, match=r"^threshold must be left out"):
+        sample_s(matcher).with_threshold(0.5)
+
+
+# --- options ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criteria", ["partial", MatchingCriteria.PARTIAL])
+def test_criteria_may_be_a_member_or_its_string(criteria):
+    """Query 2 is a hit at 2 if any of it will do."""
+    assert sample_s(matching_criteria=criteria).calculate_hit_rate(2) == {"hit_rate": 1.0}
+
+
+@pytest.mark.parametrize("method", ["macro", AveragingMethod.MACRO])
+def test_the_averaging_method_may_be_a_member_or_its_string(method):
+    """Both select."""
+    assert list(sample_s(averaging_method=method).calculate_recall()) == ["macro_recall"]
+
+
+@pytest.mark.parametrize(
+    "conventions", [Conventions.trec(), "trec", "precision_at=k,macro_f1=mean_of_f1,gain=linear"]
+)
+def test_conventions_may_be_an_object_or_its_printed_form(conventions):
+    """1 of 3 and 3 of 3 relevant, over 5: (1/5 + 3/5)/2."""
+    assert sample_s(conventions=conventions).conventions == Conventions.trec()
+    computed = sample_s(conventions=conventions).calculate_precision(5)
+    assert computed["macro_precision"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"averaging_method": "mean"},
+            "^averaging_method must be one of 'micro', 'macro', 'both', got 'mean'",
+        ),
+        (
+            {"averaging_method": None},
+            "^averaging_method must be one of .* or a member of AveragingMethod, got None",
+        ),
+        (
+            {"matching_criteria": "any"},
+            "^matching_criteria must be one of 'all', 'partial', got 'any'",
+        ),
+        (
+            {"matching_criteria": 1},
+            "^matching_criteria must be one of .* or a member of MatchingCriteria, got 1",
+        ),
+        (
+            {"no_ground_truth": "skpi"},
+            r"^no_ground_truth must be one of 'error', 'skip', 'zero', got 'skpi'; .* 'skip'\?",
+        ),
+        ({"no_ground_truth": None}, "^no_ground_truth must be one of .*, got None"),
+        ({"conventions": "tre"}, "^conventions: expected 'field=value' parts .*, got 'tre'"),
+        (
+            {"matcher": "txt"},
+            r"^matcher must be one of 'text', .*, got 'txt'; did you mean 'text'\?",
+        ),
+    ],
+)
+def test_an_unknown_option_is_refused(options, message):
+    """The message names the argument, what is allowed and what came."""
+    with pytest.raises(ValueError, match=message):
+        sample_s(**options)
+
+
+@pytest.mark.parametrize("came", [5, Conventions, {"gain": "linear"}, True])
+def test_conventions_of_another_type_are_refused(came):
+    """Given to the constructor, or to a twin."""
+    for make in (lambda c: sample_s(conventions=c), sample_s().with_conventions):
+        with pytest.raises(
+            TypeError,
+            match=r"^conventions must be a Conventions object or its printed form, .* got",
+        ):
+            make(came)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "message"),
+    [
+        (None, r"^matcher must be a name \(text, .* got None"),
+        (IdMatcher, "got <class .*IdMatcher'>; did you forget to call it?"),
+        (str.__eq__, "^matcher must be a name"),
+    ],
+)
+def test_a_matcher_of_another_type_is_refused(matcher, message):
+    """The class instead of an instance is the usual mistake."""
+    with pytest.raises(TypeError, match=message):
+        sample_s(matcher)
+
+
+def test_options_other_than_the_matcher_are_given_by_name():
+    """A threshold in the fourth place is easily something else."""
+    with pytest.raises(TypeError, match="positional"):
+        OfflineRetrievalEvaluator(ACTUAL, PREDICTED, "text", 0.5)
+
+
+def test_labels_can_be_read():
+    """A copy of them."""
+    evaluator = sample_s(queries=["x", "y"])
+    evaluator.queries.append("z")
+    assert evaluator.queries == ["x", "y"]
+    assert sample_s().queries == [0, 1]
+
+
+def test_a_label_for_each_query_is_wanted():
+    """The message gives both counts."""
+    with pytest.raises(
+        ValueError, match="queries must have one label per query, got 1 labels for 2"
+    ):
+        sample_s(queries=["x"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("threshold", 0.9),
+        ("matching_criteria", "partial"),
+        ("conventions", "trec"),
+        ("averaging_method", "micro"),
+        ("no_ground_truth", "zero"),
+        ("matcher", "contains"),
+    ],
+)
+def test_an_assignment_is_refused_or_takes_effect(name, value):
+    """Numbers must never stand under a signature that is not theirs."""
+
+    def make(**options):
+        matcher = TableMatcher({("a", "x"): 0.6, ("b", "x"): 0.95})
+        return OfflineRetrievalEvaluator(
+            [["a", "b"]], [["x", "y"]], **({"matcher": matcher} | options)
+        )
+
+    evaluator = make()
+    evaluator.evaluate(5)
+    try:
+        setattr(evaluator, name, value)
+    except AttributeError:
+        return
+    with no_advice():
+        expected = make(**{name: value})
+        assert evaluator.evaluate(5).to_dict() == expected.evaluate(5).to_dict()
+        assert evaluator.evaluate(5).signature == expected.evaluate(5).signature
+
+
+# --- metrics of one's choice -----------------------------------------------------------------
+
+
+def success(relevance, k, conventions):
+    """1 if any relevant document is within the cutoff."""
+    return (relevance.relevant_within(k) > 0).astype(float)
+
+
+def test_metrics_can_be_chosen_by_name():
+    """Only they are computed, in the order given."""
+    result = sample_s().evaluate([1], metrics=["ndcg", "recall"])
+    assert list(result.averages()) == ["ndcg", "micro_recall", "macro_recall"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_any_metric_can_be_chosen_alone(name):
+    """With the averages it has among all the others."""
+    everything = sample_s().evaluate(2).averages()
+    alone = sample_s().evaluate(2, metrics=[name]).averages()
+    assert alone
+    assert alone == {key: everything[key] for key in alone}
+
+
+def test_f1_alone_under_every_convention():
+    """The harmonic mean of the means needs precision and recall, chosen or not."""
+    for macro_f1 in Conventions.allowed()["macro_f1"]:
+        evaluator = sample_s(conventions=Conventions(macro_f1=macro_f1))
+        alone = evaluator.evaluate(3, metrics=["f1"]).averages()
+        assert alone == evaluator.calculate_f1_score(3)
+
+
+def test_a_metric_of_one_s_own_needs_none_of_our_files():
+    """Query 1 has something at 1, query 2 at 2."""
+    mine = Metric("success", success, "success")
+    result = sample_s().evaluate([1, 2], metrics=["recall", mine])
+    assert result.to_dict()["success@1"] == 0.5
+    assert result.to_dict()["success@2"] == 1.0
+    assert result.per_query(1)["success"].tolist() == [1.0, 0.0]
+
+
+def test_the_chosen_hit_rate_follows_the_criteria():
+    """As ``calculate_hit_rate`` does."""
+    evaluator = sample_s(matching_criteria="partial")
+    assert evaluator.evaluate(2, metrics=["hit_rate"]).averages() == {"hit_rate": 1.0}
+
+
+def test_an_unknown_metric_is_refused():
+    """The message lists those known, and the nearest one."""
+    with pytest.raises(
+        ValueError,
+        match=r"^metrics: a metric must be one of 'hit_rate'.*, got 'ndgc'; did you mean 'ndcg'\?",
+    ):
+        sample_s().evaluate(1, metrics=["ndgc"])
+
+
+def test_one_name_where_several_metrics_are_due_is_refused():
+    """A string is not a list of letters."""
+    with pytest.raises((TypeError, ValueError), match=r"^metrics.*'recall'"):
+        sample_s().evaluate(1, metrics="recall")
+
+
+def test_a_function_where_a_metric_is_due_is_refused():
+    """The message says what a metric is, not that a function has no name."""
+    with pytest.raises(TypeError, match=r"^metrics.*Metric"):
+        sample_s().evaluate(1, metrics=[success])
+
+
+def test_no_metrics_are_refused():
+    """As no cutoffs are."""
+    with pytest.raises(ValueError, match=r"^metrics"):
+        sample_s().evaluate(1, metrics=[])
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        Metric("relevant", success, "mine"),  # a count that micro averages are made of
+        Metric("precision_base", success, "mine"),
+        Metric("recall", success, "mine"),  # a column that is taken
+        Metric("mine", success, "macro_recall"),  # a mean that is taken
+        Metric("mine", success, "found_rate"),
+    ],
+)
+def test_a_metric_of_one_s_own_cannot_take_a_name_that_is_taken(mine):
+    """It would replace a number in silence."""
+    with pytest.raises(ValueError, match=r"^metrics"):
+        sample_s().evaluate(3, metrics=["precision", "recall", "rank", mine])
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"), [(("mine", "mine"), ("a", "b")), (("one", "other"), ("a", "a"))]
+)
+def test_two_metrics_of_one_s_own_cannot_share_a_name(names, keys):
+    """Neither the column nor the mean: one would replace the other in silence."""
+    one = Metric(names[0], success, keys[0])
+    other = Metric(names[1], METRICS["ndcg"].compute, keys[1])
+    with pytest.raises(ValueError, match=r"^metrics"):
+        sample_s().evaluate(1, metrics=[one, other])
+
+
+def test_a_metric_given_twice_is_computed_once():
+    """By name and as it is: they are the same."""
+    averages = sample_s().evaluate(1, metrics=["ndcg", "ndcg", METRICS["ndcg"]]).averages()
+    assert list(averages) == ["ndcg"]
+
+
+def test_a_metric_of_one_s_own_cannot_change_what_others_see():
+    """Counts are shared between metrics, so writing to them is refused or has no effect."""
+
+    def careless(relevance, k, conventions):
+        counts = relevance.covered_within(k)
+        if counts.flags.writeable:
+            counts[:] = 0
+        return counts.astype(float)
+
+    evaluator = sample_s()
+    before = evaluator.calculate_recall(3)
+    evaluator.evaluate(3, metrics=[Metric("careless", careless, "careless")])
+    assert evaluator.calculate_recall(3) == before
+
+
+@pytest.mark.parametrize(
+    "returned", [np.zeros(3), np.zeros((2, 1)), 0.5, None, ["a", "b"]], ids=repr
+)
+def test_a_metric_that_returns_something_else_is_named(returned):
+    """One number per query is wanted; the message names the metric."""
+    mine = Metric("mine", lambda relevance, k, conventions: returned, "mine")
+    with pytest.raises((TypeError, ValueError), match="mine"):
+        sample_s().evaluate(1, metrics=[mine]).to_dict()
+
+
+# --- cutoffs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 5, 2**53, np.int64(5), np.uint8(5)])
+def test_a_cutoff_is_a_whole_number_of_at_least_1(k):
+    """Those of numpy become Python's."""
+    assert check_cutoff(k) == k
+    assert type(check_cutoff(k)) is int
+
+
+@pytest.mark.parametrize("k", [None, "all"])
+def test_no_cutoff_is_all_retrieved_documents(k):
+    """In both spellings."""
+    assert check_cutoff(k) is None
+
+
+@pytest.mark.parametrize(
+    "k", [0, -1, 1.0, 0.5, math.nan, True, False, np.True_, "5", "", b"5", [5], (), {}, 1j]
+)
+def test_anything_else_is_refused_as_a_cutoff(k):
+    """The message names k, what is allowed, and what came."""
+    with pytest.raises(
+        ValueError, match=r"^k must be a whole number of at least 1 .*, got "
+    ) as info:
+        check_cutoff(k)
+    assert str(info.value).endswith(f", got {k!r}.")
+
+
+def test_an_absurd_cutoff_is_refused_in_one_line():
+    """Beyond what a float counts exactly; the number itself is cut short."""
+    with pytest.raises(
+        ValueError, match=r"^k must be .*at most 9007199254740992.*, got 10{39}…\.$"
+    ):
+        check_cutoff(10**60)
+
+
+@every_calculation
+def test_the_largest_cutoff_overflows_nothing(calculation):
+    """Not even where precision divides by it."""
+    evaluator = sample_s(conventions=Conventions(precision_at="k"))
+    averages = getattr(evaluator, calculation)(2**53)
+    assert all(0 <= value <= 1.5 for value in averages.values())
+    assert evaluator.calculate_precision(2**53)["micro_precision"] == 4 / 2**54
+
+
+def test_the_largest_cutoff_of_many_queries_overflows_nothing():
+    """1,100 times the largest cutoff is beyond 64 bits; every query finds 1 of k."""
+    evaluator = OfflineRetrievalEvaluator([["a"]] * 1100, [["a"]] * 1100, conventions="trec")
+    k = 2**53
+    assert evaluator.calculate_precision(k) == {
+        "micro_precision": 1 / k,
+        "macro_precision": 1 / k,
+    }
+
+
+@pytest.mark.parametrize("k", [np.array([1, 2]), np.array([])])
+def test_an_array_where_one_cutoff_is_due_is_refused_by_name(k):
+    """Not by numpy's remark on truth values."""
+    with pytest.raises(ValueError, match=r"^k must be a whole number"):
+        sample_s().calculate_recall(k)
+
+
+@pytest.mark.parametrize("k", [[1, 5], (1, 5), np.array([1, 5]), range(1, 6, 4), iter([1, 5])])
+def test_several_cutoffs_may_be_any_iterable(k):
+    """In the order given."""
+    assert check_cutoffs(k) == (1, 5)
+
+
+def test_cutoffs_keep_their_order():
+    """None stands for all."""
+    assert sample_s().evaluate([5, None, 1]).k == (5, None, 1)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(5, (5,)), (None, (None,)), ("all", (None,))])
+def test_one_cutoff_is_several_of_one(k, expected):
+    """A text is not an iterable of letters."""
+    assert check_cutoffs(k) == expected
+
+
+@pytest.mark.parametrize("k", [[], (), np.array([], np.int64)])
+def test_no_cutoffs_are_refused(k):
+    """The message says what is missing."""
+    with pytest.raises(ValueError, match=r"^k must name at least one cutoff, got an empty list"):
+        check_cutoffs(k)
+
+
+@pytest.mark.parametrize("k", [[1, 5, 1], [None, "all"]])
+def test_a_cutoff_named_twice_is_refused(k):
+    """The message shows the list."""
+    with pytest.raises(ValueError, match=r"^k must not name a cutoff twice, got ") as info:
+        check_cutoffs(k)
+    assert str(info.value).endswith(f"got {k!r}.")
+
+
+def test_a_cutoff_named_twice_by_an_iterator_is_shown_all_the_same():
+    """It has been used up by then, which is no reason to show an empty list."""
+    with pytest.raises(ValueError, match=r"twice, got \[1, 1\]"):
+        check_cutoffs(iter([1, 1]))
+
+
+def test_one_wrong_cutoff_among_several_is_refused():
+    """By its own value."""
+    with pytest.raises(ValueError, match=r"^k must be a whole number .*, got 0\.$"):
+        check_cutoffs([1, 0])
+
+
+@given(st.one_of(st.none(), st.integers(1, 2**53)))
+def test_the_spelling_of_a_cutoff_reads_back(k):
+    """The spelling after the @ sign loses nothing."""
+    assert unspelled(spelled(k)) == k
+
+
+def test_the_spelling_of_a_cutoff_is_what_is_typed():
+    """``ndcg@10``, ``mrr@all``."""
+    assert (spelled(10), spelled(None)) == ("10", "all")
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.0", "１", "²", "All", "9" * 30])
+def test_a_misspelled_cutoff_is_refused(text):
+    """Digits of other scripts are not guessed at."""
+    with pytest.raises(ValueError, match=r"^k must be a whole number of at least 1"):
+        unspelled(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("ndcg@10", ("ndcg", 10)), ("mrr@all", ("mrr", None)), (" my@metric@5 ", ("my@metric", 5))],
+)
+def test_a_metric_at_a_cutoff_reads_back(text, expected):
+    """The last @ separates."""
+    assert parse_metric(text) == expected
+
+
+def test_every_spelling_of_a_result_reads_back():
+    """Keys and cutoffs."""
+    result = sample_s().evaluate([1, None])
+    expected = [(key, k) for k in (1, None) for key in result.averages(k)]
+    assert [parse_metric(text) for text in result.to_dict()] == expected
+
+
+@pytest.mark.parametrize("text", ["ndcg", "", "@10", None, 5])
+def test_a_metric_without_a_cutoff_is_refused(text):
+    """The message names the argument, shows how it is spelled, and what came."""
+    with pytest.raises(
+        ValueError, match=r"^floor must be spelled with its cutoff, such as 'ndcg@10' .*, got "
+    ):
+        parse_metric(text, "floor")
+
+
+@pytest.mark.parametrize("text", ["ndcg@", "ndcg@0", "ndcg@ten", "ndcg@1.0"])
+def test_a_metric_at_something_else_than_a_cutoff_is_refused(text):
+    """The message shows the whole spelling."""
+    with pytest.raises(ValueError, match=rf"^metric: '{text}': k must be a whole number"):
+        parse_metric(text)
+
+
+# --- grades ----------------------------------------------------------------------------------
+
+
+def test_grades_are_read_from_metadata():
+    """Grade 3 at rank 2, grade 1 (no key) at rank 1: (1 + 7/log2(3)) / (7 + 1/log2(3))."""
+    actual = [[Document("a", metadata={"grade": 3}), "b"]]
+    evaluator = OfflineRetrievalEvaluator(actual, [["b", "a"]], grade_key="grade")
+    second = 1 / math.log2(3)
+    expected = (1 + 7 * second) / (7 + second)
+    assert evaluator.calculate_ndcg()["ndcg"] == pytest.approx(expected, abs=1e-15)
+    assert OfflineRetrievalEvaluator(actual, [["b", "a"]]).calculate_ndcg() == {"ndcg": 1.0}
+
+
+def test_a_document_of_grade_0_is_not_relevant():
+    """It is listed so that it is known to be wrong: precision 1 of 2."""
+    actual = [[Document("a", metadata={"grade": 0}), "b"]]
+    evaluator = OfflineRetrievalEvaluator(actual, [["a", "b"]], grade_key="grade")
+    assert evaluator.calculate_precision()["macro_precision"] == 0.5
+    assert evaluator.calculate_recall()["macro_recall"] == 1.0
+    assert evaluator.calculate_mrr() == {"mrr": 0.5}
+
+
+def test_a_wrong_grade_is_refused_by_the_constructor():
+    """With its position."""
+    actual = [["a", Document("b", metadata={"grade": -1})]]
+    with pytest.raises(ValueError, match=r"actual_docs\[0\]\[1\]: a grade must be .*, got -1"):
+        OfflineRetrievalEvaluator(actual, [["a"]], grade_key="grade")
+
+
+# --- explaining conventions ------------------------------------------------------------------
+
+
+def test_conventions_are_explained_on_sample_s():
+    """At 5: what each preset makes of it, and by which field.
+
+    trec: precision 3/5 and 1/5. autorag: RR and AP (11/18 + 1/4)/2 = 31/72.
+    """
+    table = sample_s().explain_conventions(5)
+    assert table.index.name == "metric"
+    assert list(table.columns) == [
+        "default", "trec", "krag", "autorag",
+        "trec differs by", "krag differs by", "autorag differs by",
+    ]  # fmt: skip
+    assert table.loc["macro_precision", "trec"] == pytest.approx(2 / 5, abs=1e-15)
+    assert table.loc["macro_precision", "trec differs by"] == "precision_at=k"
+    assert table.loc["ndcg", "krag"] == pytest.approx(0.8154648767857288, abs=1e-15)
+    assert table.loc["ndcg", "krag differs by"] == "ideal=retrieved"
+    assert table.loc["mrr", "autorag"] == pytest.approx(31 / 72, abs=1e-15)
+    assert table.loc["mrr", "autorag differs by"] == "reciprocal_rank=per_item"
+    assert table.loc["map", "autorag differs by"] == "average_precision=per_item"
+    assert table.loc["macro_f1", "autorag differs by"] == "macro_f1=mean_of_f1"
+    assert table.loc["macro_recall", "trec differs by"] == ""
+
+
+def test_one_s_own_conventions_are_explained_beside_the_presets():
+    """In a column of their own."""
+    table = sample_s(conventions=Conventions(precision_at="k")).explain_conventions(5)
+    assert table.loc["macro_precision", "yours"] == pytest.approx(2 / 5, abs=1e-15)
+    assert table.loc["macro_precision", "yours differs by"] == "precision_at=k"
+
+
+def test_a_preset_in_use_has_no_second_column():
+    """It is there already."""
+    assert "yours" not in sample_s(conventions="krag").explain_conventions(5)
+
+
+def test_explaining_leaves_the_evaluator_as_it_was():
+    """Its own conventions stay."""
+    evaluator = sample_s(conventions="krag")
+    before = evaluator.evaluate().to_dict()
+    evaluator.explain_conventions(3)
+    assert evaluator.conventions == Conventions.krag()
+    assert evaluator.evaluate().to_dict() == before
+
+
+def test_a_field_that_matters_only_beside_another_is_named():
+    """At 2: a of [a] and a, b of [a, b], all found; by default every F1 is 1.
+
+    Under trec precision is 1/2 and 1, recall 1 and 1: the mean of F1 is (2/3 + 1)/2 = 5/6, where
+    the F1 of means would be 2 · 3/4 · 1 / (7/4) = 6/7. So both fields have a part in 5/6.
+    """
+    evaluator = OfflineRetrievalEvaluator([["a"], ["a", "b"]], [["a"], ["a", "b"]])
+    table = evaluator.explain_conventions(2)
+    assert table.loc["macro_f1", "default"] == 1.0
+    assert table.loc["macro_f1", "trec"] == pytest.approx(5 / 6, abs=1e-15)
+    differs_by = table.loc["macro_f1", "trec differs by"]
+    assert differs_by == "precision_at=k, macro_f1=mean_of_f1"
+
+
+def test_a_difference_of_rounding_is_no_disagreement():
+    """One query: the mean of one F1 is the F1 of its means, 2 · 2/3 · 1 / (5/3) = 4/5."""
+    table = OfflineRetrievalEvaluator([["a"]], [["a", "a", "x"]]).explain_conventions()
+    assert table.loc["macro_f1", "trec"] == pytest.approx(4 / 5, abs=1e-15)
+    assert table.loc["macro_f1", "trec differs by"] == ""
+
+
+@settings(max_examples=20, deadline=None)
+@given(drawn=evaluations())
+def test_the_explanation_names_a_field_wherever_numbers_differ(drawn):
+    """And none where they do not; each preset's column holds its numbers."""
+    actual, predicted, matcher, meant = drawn
+    evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher)
+    with no_advice():
+        table = evaluator.explain_conventions(3)
+    for name, preset in Conventions.presets().items():
+        expected = reference.averages(meant, 3, preset)
+        assert table[name].to_dict() == pytest.approx(expected, abs=1e-12, nan_ok=True)
+        if name != "default":
+            differs = ~np.isclose(table[name], table["default"], rtol=0, equal_nan=True, atol=1e-12)
+            assert (table[f"{name} differs by"] != "").tolist() == differs.tolist()
+
+
+def test_twins_with_other_conventions_are_new_evaluators():
+    """The first keeps its own; the twin of the twin has only the last."""
+    evaluator = sample_s()
+    krag = evaluator.with_conventions("krag")
+    assert evaluator.conventions == Conventions()
+    assert krag.conventions == Conventions.krag()
+    assert krag.with_conventions(Conventions.trec()).conventions == Conventions.trec()
+    assert replace(krag.conventions, ideal="ground_truth") == evaluator.conventions

@@ -1,0 +1,571 @@
+"""Evidence: what is kept of a query, what became of it, and which queries lost most."""
+
+from __future__ import annotations
+
+import gc
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from reference import TableMatcher, no_advice
+
+from krag_eval import AnyOf, OfflineRetrievalEvaluator
+from krag_eval.evidence import Evidence
+from krag_eval.relevance import Relevance
+
+# Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
+# covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.
+TABLE = {
+    ("t1", "p1"): 0.9,
+    ("t1", "p2"): 0.625,
+    ("t1", "p3"): 0.5,
+    ("t2", "p3"): 0.75,
+    ("t2", "p2"): 0.25,
+    ("t3", "p1"): 0.125,
+    ("t3", "p4"): 0.375,
+    ("t4", "p5"): 0.8,
+}
+ITEMS, DOCUMENTS = ["t1", "t2", "t3", "t4", "t5"], ["p1", "p2", "p3", "p4", "p5"]
+
+
+def evaluated(k=(3, None), actual=ITEMS, predicted=DOCUMENTS, **options):
+    """Return the result of the one query above."""
+    matcher = TableMatcher(TABLE)
+    return OfflineRetrievalEvaluator([actual], [predicted], matcher, **options).evaluate(k)
+
+
+def several(labels=None, **options):
+    """Return a result with a query of each status, at cutoff 1 and 2.
+
+    At 1: perfect, partial (1 of 2), missed, nothing retrieved, no ground truth.
+    """
+    actual = [["a"], ["b", "c"], ["d"], ["e"], []]
+    predicted = [["a"], ["b", "c"], ["x"], [], ["y"]]
+    options = {"no_ground_truth": "skip"} | options
+    return OfflineRetrievalEvaluator(actual, predicted, queries=labels, **options).evaluate([1, 2])
+
+
+# --- what is kept ----------------------------------------------------------------------------
+
+
+def test_every_similarity_above_0_is_kept_and_not_only_matches():
+    """All eight, sorted by item and rank."""
+    found = evaluated().evidence.relevance
+    kept = zip(found.pair_item, found.pair_rank, found.pair_similarity, strict=True)
+    assert [(ITEMS[item], f"p{rank}", similarity) for item, rank, similarity in kept] == [
+        (item, document, TABLE[item, document]) for item, document in sorted(TABLE)
+    ]
+
+
+def test_one_query_is_cut_out_of_all_of_them():
+    """Its items are numbered from 0, its pairs are its own."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["x"], ITEMS, []], [["x"], DOCUMENTS, ["z"]], TableMatcher(TABLE), no_ground_truth="skip"
+    )
+    evidence = evaluator.evaluate(3).evidence
+    second = evidence.of_query(1)
+    assert second.n_queries == 1
+    assert second.n_retrieved.tolist() == [5]
+    assert second.covered.tolist() == [0, 1, 3]
+    assert second.first_rank.tolist() == [1, 3, 5]
+    assert len(evidence.of_query(0).pair_item) == 0
+    assert len(evidence.of_query(2).item_query) == 0
+
+
+def test_evidence_shares_the_arrays_of_the_evaluator():
+    """Nothing is copied, and nothing that was worked out from them is held."""
+    relevance = Relevance(
+        n_retrieved=np.array([2]),
+        item_query=np.array([0]),
+        grade=np.ones(1),
+        n_alternatives=np.ones(1, np.int64),
+        pair_item=np.array([0]),
+        pair_rank=np.array([2]),
+        pair_similarity=np.array([0.5]),
+        threshold=0.5,
+    )
+    assert relevance.covered_within(2).tolist() == [1]
+    kept = Evidence.of(relevance, takes_threshold=True).relevance
+    assert kept.pair_rank is relevance.pair_rank
+    assert kept.pair_similarity is relevance.pair_similarity
+    assert "covered" not in vars(kept)
+    assert not kept._counts
+
+
+def test_no_object_is_made_per_document():
+    """A result of many documents is a handful of arrays."""
+    names = [[f"{query}-{i}" for i in range(100)] for query in range(500)]
+    evaluator = OfflineRetrievalEvaluator([one[:3] for one in names], names, "id")
+    evaluator.evaluate(5)
+    gc.collect()
+    before = len(gc.get_objects())
+    result = evaluator.evaluate(5)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
+    assert result.n_queries == 500
+
+
+def test_texts_are_read_when_they_are_asked_for():
+    """From the user's own documents."""
+    document = Document("before")
+    result = OfflineRetrievalEvaluator([[document]], [[document]], "text").evaluate(1)
+    document.page_content = "after"
+    assert result.explain(0).predicted["text"].tolist() == ["after"]
+
+
+def test_another_threshold_looks_at_the_same_pairs():
+    """At 0.8 p1 covers t1 and p5 covers t4."""
+    evidence = evaluated().evidence
+    stricter = evidence.at_threshold(0.8)
+    assert stricter.covered.tolist() == [0, 3]
+    assert stricter.pair_item is evidence.relevance.pair_item
+    assert evidence.relevance.covered.tolist() == [0, 1, 3]
+
+
+def test_the_threshold_of_a_result_is_known():
+    """Unless its matcher takes none."""
+    assert evaluated(threshold=0.75).threshold == 0.75
+    assert several().threshold is None
+
+
+# --- predicted documents ---------------------------------------------------------------------
+
+
+def test_each_predicted_document_by_hand():
+    """At 3: first, repeat, first (and t1 again), not relevant, beyond the cutoff."""
+    table = evaluated().explain(0, 3).predicted
+    expected = pd.DataFrame(
+        {
+            "credit": ["first", "repeat", "first", "not relevant", "beyond cutoff"],
+            "matches": [(1,), (1,), (1, 2), (), (4,)],
+            "first_for": [(1,), (), (2,), (), (4,)],
+            "similarity": [0.9, 0.625, 0.75, 0.375, 0.8],
+            "closest": pd.array([1, 1, 2, 3, 4], dtype="Int64"),
+            "text": np.array(DOCUMENTS, object),
+        },
+        index=pd.Index([1, 2, 3, 4, 5], name="rank"),
+    )
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_without_a_cutoff_nothing_is_beyond_it():
+    """Five documents, all of them looked at."""
+    credit = evaluated().explain(0).predicted["credit"].tolist()
+    assert credit == ["first", "repeat", "first", "not relevant", "first"]
+
+
+def test_a_document_with_nothing_in_common_is_close_to_nothing():
+    """Similarity 0, and no closest item."""
+    row = evaluated(predicted=["p1", "z"]).explain(0).predicted.loc[2]
+    assert row["similarity"] == 0.0
+    assert row["closest"] is pd.NA
+    assert row["credit"] == "not relevant"
+
+
+def test_of_two_items_equally_close_the_first_is_named():
+    """By its place in the ground truth."""
+    matcher = TableMatcher({("a", "x"): 0.25, ("b", "x"): 0.25})
+    with no_advice():
+        result = OfflineRetrievalEvaluator([["b", "a"]], [["x"]], matcher).evaluate(1)
+    assert result.explain(0).predicted.loc[1, "closest"] == 1
+
+
+# --- ground-truth items ----------------------------------------------------------------------
+
+
+def test_each_item_by_hand():
+    """At 3: found at 1 and at 3, missed by 1/8 at rank 4, found too late at 5, nothing at all."""
+    table = evaluated().explain(0, 3).ground_truth
+    expected = pd.DataFrame(
+        {
+            "grade": [1.0] * 5,
+            "outcome": ["found", "found", "missed", "beyond cutoff", "nothing in common"],
+            "first_rank": pd.array([1, 3, None, 5, None], dtype="Int64"),
+            "nearest_rank": pd.array([None, None, 4, None, None], dtype="Int64"),
+            "similarity": [0.9, 0.75, 0.375, 0.8, 0.0],
+            "shortfall": [0.0, 0.0, 0.125, 0.0, 0.5],
+            "alternatives": [1] * 5,
+            "text": np.array(ITEMS, object),
+        },
+        index=pd.Index([1, 2, 3, 4, 5], name="item"),
+    )
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_of_documents_equally_near_the_best_ranked_is_named():
+    """Ranks 2 and 3 come equally near."""
+    matcher = TableMatcher({("a", "y"): 0.25, ("a", "z"): 0.25})
+    with no_advice():
+        result = OfflineRetrievalEvaluator([["a"]], [["x", "y", "z"]], matcher).evaluate(1)
+    assert result.explain(0).ground_truth.loc[1, "nearest_rank"] == 2
+
+
+def test_a_similarity_at_the_threshold_falls_short_by_nothing():
+    """It is a match."""
+    result = evaluated(threshold=0.375)
+    assert result.explain(0, None).ground_truth.loc[3, "outcome"] == "found"
+
+
+def test_an_item_with_alternatives_shows_all_of_them():
+    """It is one item."""
+    actual = [AnyOf(["a", "b"]), "c"]
+    result = OfflineRetrievalEvaluator([actual], [["b"]]).evaluate(1)
+    explanation = result.explain(0)
+    assert explanation.items[0].alternatives == ("a", "b")
+    assert explanation.ground_truth["alternatives"].tolist() == [2, 1]
+    assert explanation.ground_truth["text"].tolist() == ["a | b", "c"]
+
+
+def test_items_keep_their_place_in_the_list_that_was_given():
+    """The second repeats the first, the third is of grade 0: the fourth is still the fourth."""
+    actual = [
+        Document("a", metadata={"grade": 2}),
+        Document("a", metadata={"grade": 2}),
+        Document("x", metadata={"grade": 0}),
+        Document("b", metadata={"grade": 1}),
+    ]
+    with no_advice():
+        result = OfflineRetrievalEvaluator([actual], [["b", "x"]], grade_key="grade").evaluate(2)
+    explanation = result.explain(0)
+    assert explanation.ground_truth.index.tolist() == [1, 4]
+    assert explanation.ground_truth["text"].tolist() == ["a", "b"]
+    assert explanation.ground_truth["grade"].tolist() == [2.0, 1.0]
+    assert explanation.predicted["matches"].tolist() == [(4,), ()]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from("abc"), max_size=4), st.lists(st.sampled_from("abcd"))),
+        min_size=1,
+    ),
+    st.sampled_from([1, 2, None]),
+)
+def test_explanations_add_up_to_the_counts_of_the_table(drawn, k):
+    """Found items are the covered ones; first and repeats are the relevant documents."""
+    actual, predicted = [truth for truth, _ in drawn], [ranked for _, ranked in drawn]
+    with no_advice():
+        result = OfflineRetrievalEvaluator(actual, predicted, no_ground_truth="zero").evaluate(k)
+    table = result.per_query()
+    for query in range(len(drawn)):
+        explanation = result.explain(query)
+        credit, outcome = explanation.predicted["credit"], explanation.ground_truth["outcome"]
+        assert (outcome == "found").sum() == table["covered"].iloc[query]
+        assert len(outcome) == table["ground_truth"].iloc[query]
+        assert credit.isin(["first", "repeat"]).sum() == table["relevant"].iloc[query]
+
+
+# --- which query, which cutoff ---------------------------------------------------------------
+
+
+def test_a_query_is_named_by_its_label():
+    """Whatever its place."""
+    explanation = several(labels=["u", "v", "w", "x", "y"]).explain("w")
+    assert (explanation.query, explanation.position, explanation.status) == ("w", 2, "missed")
+
+
+def test_a_number_is_a_position_where_no_label_is_one():
+    """As a label has to be looked up first, a number that is one is never a position."""
+    assert several(labels=["u", "v", "w", "x", "y"]).explain(2).query == "w"
+    assert several(labels=[4, 3, 2, 1, 0]).explain(4).position == 0
+
+
+def test_a_number_of_numpy_is_a_number():
+    """Those in the index of a table are."""
+    assert several().explain(several().misses(1).index[0]).position == 2
+
+
+def test_a_label_of_several_queries_is_refused_with_their_positions():
+    """And the way out."""
+    with pytest.raises(
+        ValueError, match=r"2 queries have the label 'u', at the positions 0, 3; name one by posit"
+    ):
+        several(labels=["u", "v", "w", "u", "y"]).explain("u")
+
+
+def test_a_label_of_many_queries_is_refused_with_the_first_positions():
+    """Ten of them."""
+    actual = [["a"]] * 12
+    result = OfflineRetrievalEvaluator(actual, actual, queries=["u"] * 12).evaluate(1)
+    with pytest.raises(ValueError, match=r"at the positions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …; name"):
+        result.explain("u")
+
+
+def test_a_position_settles_which_query_is_meant():
+    """Where labels do not."""
+    result = several(labels=["u"] * 5)
+    assert result.explain(position=3).status == "nothing retrieved"
+
+
+@pytest.mark.parametrize("position", [-1, 5, 1.0, True, "1"])
+def test_a_position_that_is_none_is_refused(position):
+    """The message says what is allowed."""
+    with pytest.raises(ValueError, match="position must be a whole number from 0 to 4, got "):
+        several().explain(position=position)
+
+
+def test_a_number_that_is_no_position_is_refused():
+    """Where labels are texts."""
+    with pytest.raises(ValueError, match="position must be a whole number from 0 to 4, got 7"):
+        several(labels=["u", "v", "w", "x", "y"]).explain(7)
+
+
+def test_an_unknown_label_is_refused_with_the_nearest():
+    """It may be a slip."""
+    labels = ["when is it open", "where", "w", "x", "y"]
+    with pytest.raises(ValueError, match=r"no query has the label 'when is it opne'; did you mean"):
+        several(labels=labels).explain("when is it opne")
+
+
+def test_an_unknown_label_like_no_other_is_refused_with_an_example():
+    """Of what labels look like."""
+    with pytest.raises(ValueError, match=r"no query has the label '\?'; labels look like 0, and "):
+        several().explain("?")
+
+
+def test_a_label_of_a_megabyte_does_not_fill_the_message():
+    """It is clipped."""
+    with pytest.raises(ValueError, match="no query has the label 'xxx") as info:
+        several().explain("x" * 1_000_000)
+    assert len(str(info.value)) < 300
+
+
+@pytest.mark.parametrize("query", [None, 1.0, True, ["u"]])
+def test_something_that_is_no_label_is_refused(query):
+    """The message says what a label is."""
+    with pytest.raises(ValueError, match=r"query must be a label \(text or whole number\), got "):
+        several().explain(query)
+
+
+def test_a_label_and_a_position_are_one_too_many():
+    """They could contradict each other."""
+    with pytest.raises(ValueError, match="by its label or by its position, not both"):
+        several().explain(1, position=1)
+
+
+def test_the_deepest_cutoff_is_explained_unless_another_is_named():
+    """No cutoff is deeper than any."""
+    assert several().explain(0).k == 2
+    assert several().explain(0, 1).k == 1
+    assert evaluated((None, 3)).explain(0).k is None
+
+
+def test_a_cutoff_that_was_not_evaluated_is_refused():
+    """Its metrics are not known."""
+    with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 2\), got 3"):
+        several().explain(0, 3)
+
+
+def test_a_query_s_own_metrics_are_shown():
+    """Those of the per-query table; none where it does not count."""
+    result = several()
+    row = result.per_query(1).iloc[1]
+    metrics = dict(result.explain(1, 1).metrics)
+    assert metrics.pop("rank") == 1.0
+    assert metrics == row.drop(["ground_truth", "retrieved", "relevant", "covered"]).to_dict()
+    assert result.explain(4).metrics == {}
+    assert "not counted in the averages" in str(result.explain(4))
+
+
+# --- statuses and misses ---------------------------------------------------------------------
+
+
+def test_every_query_has_a_status():
+    """At 1, one of each."""
+    statuses = several(labels=["u", "v", "w", "x", "y"]).statuses(1)
+    assert statuses.to_dict() == {
+        "u": "perfect",
+        "v": "partial",
+        "w": "missed",
+        "x": "nothing retrieved",
+        "y": "no ground truth",
+    }
+
+
+def test_statuses_follow_the_cutoff():
+    """At 2, the deepest, query 1 has found both."""
+    assert several().statuses()[1] == "perfect"
+
+
+def test_nothing_retrieved_where_nothing_should_be_is_no_ground_truth():
+    """Nothing was lost."""
+    result = OfflineRetrievalEvaluator([["a"], []], [["a"], []], no_ground_truth="skip").evaluate(1)
+    assert result.statuses().tolist() == ["perfect", "no ground truth"]
+
+
+def test_misses_are_the_queries_that_lost_something_worst_first():
+    """At 1: recall 0 (two queries, in their order), then 1/2; the perfect one lost nothing."""
+    misses = several().misses(1)
+    assert misses["status"].to_dict() == {
+        2: "missed",
+        3: "nothing retrieved",
+        1: "partial",
+    }
+    assert misses["recall"].tolist() == [0.0, 0.0, 0.5]
+
+
+def test_misses_with_the_same_recall_are_sorted_by_ndcg_then_by_what_is_missing():
+    """Recall 1/2 at rank 2 lost more than at rank 1; two missing items are more than one."""
+    actual = [["a", "b"], ["a", "b"], ["c"], ["d", "e"]]
+    predicted = [["a", "x"], ["x", "a"], ["x"], ["x"]]
+    result = OfflineRetrievalEvaluator(actual, predicted).evaluate(2)
+    assert result.misses().index.tolist() == [3, 2, 1, 0]
+
+
+def test_misses_need_no_ndcg():
+    """Whatever metrics were chosen."""
+    evaluator = OfflineRetrievalEvaluator([["a", "b"], ["c"]], [["a"], ["x"]])
+    misses = evaluator.evaluate(2, metrics=["recall"]).misses()
+    assert misses.index.tolist() == [1, 0]
+    assert misses.columns.tolist() == [
+        "status", "ground_truth", "retrieved", "relevant", "covered", "recall",
+    ]  # fmt: skip
+
+
+def test_misses_can_be_limited():
+    """To the worst."""
+    assert several().misses(1, 2).index.tolist() == [2, 3]
+
+
+def test_misses_can_be_none():
+    """The table keeps its columns."""
+    misses = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1).misses()
+    assert len(misses) == 0
+    assert misses.columns[0] == "status"
+
+
+def test_a_query_that_counts_as_0_is_a_miss():
+    """With ``"zero"`` it pulls every average down."""
+    assert several(no_ground_truth="zero").misses(1)["status"][4] == "no ground truth"
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])
+def test_a_number_of_misses_that_is_none_is_refused(n):
+    """The message says what is allowed."""
+    with pytest.raises(ValueError, match="n must be a whole number of at least 1, or None"):
+        several().misses(1, n)
+
+
+def test_misses_of_all_documents_where_all_were_evaluated_among_others():
+    """The deepest cutoff is no cutoff."""
+    assert len(evaluated((None, 3)).misses()) == 1
+
+
+# --- first ranks -----------------------------------------------------------------------------
+
+
+def test_first_ranks_by_hand():
+    """t1 at 1, t2 at 3, t4 at 5."""
+    ranks = evaluated(3).first_ranks()
+    assert ranks.index.tolist() == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)]
+    assert ranks.tolist() == [1, 3, pd.NA, 5, pd.NA]
+    assert ranks.index.names == ["query", "item"]
+
+
+def test_first_ranks_number_the_items_of_each_query():
+    """From 1."""
+    ranks = OfflineRetrievalEvaluator([["a", "b"], ["c", "d"]], [["b"], ["c", "d"]]).evaluate(1)
+    assert ranks.first_ranks().dropna().to_dict() == {(0, 2): 1, (1, 1): 1, (1, 2): 2}
+
+
+def test_first_ranks_number_items_as_given():
+    """The second repeats the first."""
+    with no_advice():
+        result = OfflineRetrievalEvaluator([["a", "a", "b"], ["c"]], [["b"], ["c"]]).evaluate(1)
+    assert result.first_ranks().dropna().to_dict() == {(0, 3): 1, (1, 1): 1}
+
+
+def test_labels_that_are_no_valid_unicode_index_every_table():
+    """They come out of dirty data."""
+    result = several(labels=["\udc80", "\ud800", "w", "x", "y"])
+    assert result.misses(1).index.tolist() == ["w", "x", "\ud800"]
+    assert result.statuses(1)["\udc80"] == "perfect"
+    assert result.first_ranks()["\udc80", 1] == 1
+    assert result.explain("\udc80").to_text().startswith("Query 0: \\udc80\n")
+
+
+# --- unanswerable queries --------------------------------------------------------------------
+
+
+def rejecting(predicted, **options):
+    """Return an evaluator of one query that has ground truth and some that have none."""
+    actual = [["a"], *[[]] * (len(predicted) - 1)]
+    return OfflineRetrievalEvaluator(actual, predicted, **options)
+
+
+def test_the_rejection_rate_is_the_share_of_unanswerable_queries_that_got_nothing():
+    """Two of three; the query with ground truth is no part of it."""
+    evaluator = rejecting([[], [], ["x"], []], no_ground_truth="skip")
+    with no_advice():
+        assert evaluator.calculate_rejection_rate() == {"rejection_rate": 2 / 3}
+
+
+@pytest.mark.parametrize("k", [1, 5, None])
+def test_the_rejection_rate_is_the_same_at_every_cutoff(k):
+    """Something retrieved is something retrieved within the first document."""
+    evaluator = rejecting([["a"], ["x", "y"], []], no_ground_truth="skip")
+    assert evaluator.calculate_rejection_rate(k) == {"rejection_rate": 0.5}
+
+
+def test_the_rejection_rate_stands_in_the_result_where_there_are_such_queries():
+    """In its dictionary and its table, not among the averages of the queries that count."""
+    result = rejecting([["a"], ["x"], []], no_ground_truth="skip").evaluate([1, 5])
+    assert result.to_dict()["rejection_rate@1"] == 0.5
+    assert result.to_dict()["rejection_rate@5"] == 0.5
+    assert result.metrics["rejection_rate"].tolist() == [0.5, 0.5]
+    assert "rejection_rate" in repr(result)
+    assert "rejection_rate" not in result.averages(1)
+
+
+@pytest.mark.parametrize("rule", ["error", "skip"])
+def test_the_rejection_rate_is_not_reported_where_there_are_none(rule):
+    """Every query has ground truth."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]], no_ground_truth=rule).evaluate(1)
+    assert "rejection_rate@1" not in result.to_dict()
+    assert "rejection_rate" not in result.metrics
+
+
+def test_the_rejection_rate_without_such_queries_is_refused():
+    """The message says how to list one."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], no_ground_truth="skip")
+    with pytest.raises(
+        ValueError, match=r"needs queries without ground truth.*empty list in actua"
+    ):
+        evaluator.calculate_rejection_rate(5)
+
+
+def test_the_rejection_rate_of_queries_that_count_as_0_is_refused():
+    """They would be scored twice; the message names the remedy."""
+    evaluator = rejecting([["a"], []], no_ground_truth="zero")
+    with pytest.raises(ValueError, match=r'counted as 0; pass no_ground_truth="skip"'):
+        evaluator.calculate_rejection_rate(5)
+
+
+def test_the_rejection_rate_of_queries_that_are_refused_is_refused():
+    """By default there can be none."""
+    with pytest.raises(ValueError, match=r'refused; pass no_ground_truth="skip"'):
+        OfflineRetrievalEvaluator([["a"]], [["a"]]).calculate_rejection_rate(5)
+
+
+def test_the_rejection_rate_checks_its_cutoff():
+    """As everywhere."""
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
+        rejecting([["a"], []], no_ground_truth="skip").calculate_rejection_rate(0)
+
+
+# --- a result without evidence ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", ["explain", "first_ranks", "metrics_at_thresholds"])
+def test_a_result_without_evidence_says_so(ask):
+    """Rather than explain nothing."""
+    from dataclasses import replace
+
+    bare = replace(several(), evidence=None)
+    with pytest.raises(ValueError, match="this result holds no evidence"):
+        getattr(bare, ask)(*([0] if ask == "explain" else []))
+    assert math.isclose(bare.to_dict()["macro_recall@1"], 1.5 / 4)

@@ -1,0 +1,375 @@
+"""Gates: floors, drops against a baseline, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from reference import no_advice
+
+from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator
+from krag_eval.gates import Gate, GateFailedError, GateReport, parse_floor
+
+
+def found_in(first_n, n_queries=40, k=(1, 5), **options):
+    """Return a result in which the first so many queries find their one item at rank 1."""
+    actual = [[f"passage {i}"] for i in range(n_queries)]
+    predicted = [truth if i < first_n else ["?"] for i, truth in enumerate(actual)]
+    with no_advice():
+        return OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(k)
+
+
+def at_ranks(ranks, **options):
+    """Return a result in which each query finds its one item at the given rank."""
+    predicted = [[*["?"] * (rank - 1), "a"] if rank else ["?"] for rank in ranks]
+    with no_advice():
+        return OfflineRetrievalEvaluator([["a"]] * len(ranks), predicted, **options).evaluate(10)
+
+
+# --- floors ----------------------------------------------------------------------------------
+
+
+def test_floors_that_hold():
+    """30 of 40 is 0.75, and a floor of exactly that is no obstacle."""
+    report = found_in(30).check({"macro_recall@5": 0.75, "mrr@1": 0.7})
+    assert report.passed
+    assert report
+    assert report.failures == []
+    report.raise_if_failed()
+
+
+def test_a_floor_that_is_broken():
+    """The reason is one line with both numbers."""
+    report = found_in(30).check({"macro_recall@5": 0.8, "mrr@1": 0.7})
+    assert not report
+    assert report.failures == ["macro_recall@5 is 0.7500, below the floor of 0.8"]
+    assert repr(report).split("\n") == [
+        "FAILED  macro_recall@5 is 0.7500, below the floor of 0.8",
+        "passed  mrr@1 is 0.7500, at or above the floor of 0.7",
+    ]
+
+
+def test_a_failure_can_be_raised():
+    """As an ``AssertionError`` with all the reasons."""
+    report = found_in(30).check({"macro_recall@5": 0.8, "ndcg@1": 0.9})
+    with pytest.raises(GateFailedError, match=r"recall@5 is 0\.75.*\nndcg@1 is 0\.75") as info:
+        report.raise_if_failed()
+    assert isinstance(info.value, AssertionError)
+
+
+def test_a_value_just_below_its_floor_does_not_look_like_it():
+    """Rounded to four digits it would."""
+    actual, predicted = [["a"]] * 100_000, [["a"]] * 79_999 + [["x"]] * 20_001
+    result = OfflineRetrievalEvaluator(actual, predicted).evaluate(1)
+    assert result.check({"mrr@1": 0.8}).failures == ["mrr@1 is 0.79999, below the floor of 0.8"]
+
+
+def test_an_average_equal_to_its_floor_passes_whatever_the_digits():
+    """Averages are correctly rounded: 1/3 is the float 1/3."""
+    result = OfflineRetrievalEvaluator([["a", "b", "c"]], [["a"]]).evaluate(1)
+    assert result.check({"macro_recall@1": 1 / 3})
+
+
+def test_floors_can_be_written_as_text():
+    """As on the command line; one or several."""
+    result = found_in(30)
+    assert result.check("macro_recall@5=0.75")
+    assert not result.check(["macro_recall@5=0.75", "mrr@1=0.76"])
+
+
+def test_the_floor_of_a_mean_rank_is_a_ceiling():
+    """Ranks 1, 2 and 6: 3 on average; lower is better."""
+    result = at_ranks([1, 2, 6])
+    assert result.check({"mean_rank@10": 3})
+    assert result.check({"mean_rank@10": 2.5}).failures == ["mean_rank@10 is 3.0000, above 2.5"]
+
+
+def test_an_undefined_average_fails():
+    """Nothing was found: there is no rank to be good enough."""
+    report = at_ranks([0, 0]).check({"mean_rank@10": 5})
+    assert report.failures == ["mean_rank@10 is undefined: nothing was found"]
+
+
+def test_a_floor_of_the_rejection_rate():
+    """It stands in the result, and so it can be gated on."""
+    result = OfflineRetrievalEvaluator(
+        [["a"], [], []], [["a"], [], ["x"]], no_ground_truth="skip"
+    ).evaluate(5)
+    assert result.check({"rejection_rate@5": 0.5})
+    assert not result.check({"rejection_rate@5": 0.6})
+
+
+def test_a_floor_works_on_a_result_read_from_a_file(tmp_path):
+    """As it would in CI."""
+    found_in(30).to_json(tmp_path / "result.json")
+    assert EvaluationResult.from_json(tmp_path / "result.json").check({"ndcg@5": 0.75})
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("macro_recal@5", r"must be one of .*, got 'macro_recal'; did you mean 'macro_recall'\?"),
+        ("NDCG@5", r"got 'NDCG'; did you mean 'ndcg'\?"),
+        ("rejection_rate@5", "floors: a metric must be one of"),
+        ("ndcg@10", "'ndcg@10' needs the cutoff 10, and the result was evaluated at 1, 5; name it"),
+        ("ndcg", "must be spelled with its cutoff, such as 'ndcg@10'"),
+        ("ndcg@", "floors: a metric: 'ndcg@': k must be"),
+        ("@5", "must be spelled with its cutoff"),
+        (5, "must be spelled with its cutoff"),
+    ],
+)
+def test_an_average_that_is_not_there_is_refused(metric, said):
+    """Never passed over: a gate that checks nothing is open."""
+    with pytest.raises(ValueError, match=said):
+        found_in(30).check({metric: 0.5})
+
+
+@pytest.mark.parametrize("floor", [80, -0.1, 1.01])
+def test_a_floor_that_is_no_share_is_refused(floor):
+    """80 is meant to be 0.8."""
+    with pytest.raises(ValueError, match="floors: macro_recall@5 is a share from 0 to 1, got "):
+        found_in(30).check({"macro_recall@5": floor})
+
+
+@pytest.mark.parametrize("floor", [math.nan, math.inf, None, "0.8", True])
+def test_a_floor_that_is_no_number_is_refused(floor):
+    """Every comparison with NaN fails, which would look like a verdict."""
+    with pytest.raises(ValueError, match="floors: macro_recall@5 needs a finite number, got "):
+        found_in(30).check({"macro_recall@5": floor})
+
+
+def test_a_ceiling_below_the_best_rank_is_refused():
+    """No rank is."""
+    with pytest.raises(
+        ValueError, match=r"floors: mean_rank@5 is a rank, which is at least 1, got 0\.5"
+    ):
+        found_in(30).check({"mean_rank@5": 0.5})
+
+
+def test_a_floor_above_1_where_scores_can_pass_it():
+    """Under the convention that rewards repeats."""
+    result = OfflineRetrievalEvaluator(
+        [["a"]], [["a", "a"]], conventions=Conventions(credit="every")
+    ).evaluate(2)
+    assert result.check({"map@2": 2.0})
+
+
+def test_the_ends_of_the_range_are_floors_too():
+    """0 for what must only be defined, 1 for what must be perfect; 1 is the best rank."""
+    result = found_in(40)
+    assert result.check({"mrr@5": 0, "macro_recall@5": 1, "mean_rank@5": 1})
+    assert not found_in(39).check({"mrr@5": 1})
+
+
+def test_a_floor_of_a_metric_of_one_s_own_may_be_any_number():
+    """Its range is not known."""
+    mine = Metric("cost", lambda relevance, k, conventions: relevance.n_retrieved * 30.0, "cost")
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1, metrics=[mine])
+    assert result.check({"cost@1": 30})
+
+
+def test_nothing_to_check_is_refused():
+    """A gate that checks nothing is open."""
+    with pytest.raises(
+        ValueError, match="nothing to check: give floors, or a baseline and a metric"
+    ):
+        found_in(30).check()
+    with pytest.raises(ValueError, match="nothing to check"):
+        found_in(30).check({})
+
+
+# --- floors as text --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("macro_recall@5=0.8", ("macro_recall@5", 0.8)),
+        (" mrr@all = 1 ", ("mrr@all", 1.0)),
+        ("mean_rank@10=2.5e0", ("mean_rank@10", 2.5)),
+    ],
+)
+def test_a_floor_is_read(text, parsed):
+    """Spaces do not matter."""
+    assert parse_floor(text) == parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ndcg@10", "must be written as metric@k=number, such as 'ndcg@10=0.6', got 'ndcg@10'"),
+        ("", "must be written as metric@k=number"),
+        (0.8, "must be written as metric@k=number"),
+        ("ndcg=0.6", "a floor must be spelled with its cutoff"),
+        ("ndcg@0=0.6", "a floor: 'ndcg@0': k must be a whole number of at least 1"),
+        ("ndcg@ten=0.6", "a floor: 'ndcg@ten': k must be a whole number"),
+        ("ndcg@10=", "a floor needs a number after the =, got 'ndcg@10='"),
+        ("ndcg@10=60%", "a floor needs a number after the ="),
+        ("ndcg@10=0.6=0.7", "a floor needs a number after the ="),
+    ],
+)
+def test_a_text_that_is_no_floor_is_refused(text, said):
+    """The message says what is missing."""
+    with pytest.raises(ValueError, match=said):
+        parse_floor(text)
+
+
+# --- drops -----------------------------------------------------------------------------------
+
+
+def test_a_drop_that_is_allowed_passes():
+    """From 0.75 to 0.725: 0.025 where 0.03 is allowed."""
+    report = found_in(29).check(baseline=found_in(30), metric="mrr@5", max_drop=0.03)
+    assert repr(report) == (
+        "passed  mrr@5 went from 0.7500 to 0.7250, no worse than the allowed 0.03"
+    )
+
+
+def test_a_drop_of_exactly_what_is_allowed_passes():
+    """0.75 - 0.70 is a little more than 0.05 in floating point."""
+    report = found_in(28).check(baseline=found_in(30), metric="mrr@5", max_drop=0.05)
+    assert "no worse than the allowed 0.05" in repr(report)
+
+
+def test_a_larger_drop_that_may_be_chance_passes():
+    """One query of forty: some resamples do not hold it."""
+    report = found_in(29).check(baseline=found_in(30), metric="mrr@5")
+    assert report
+    assert "worse by 0.0250 where 0 is allowed, but that may be chance (95 % interv" in repr(report)
+
+
+def test_a_larger_drop_that_is_more_than_chance_fails():
+    """Twenty queries of forty."""
+    report = found_in(10).check(baseline=found_in(30), metric="ndcg@5", max_drop=0.02)
+    (reason,) = report.failures
+    assert reason.startswith(
+        "ndcg@5 went from 0.7500 to 0.2500, worse by 0.5000 where 0.02 is allowed (95 % interval of"
+    )
+    assert "\n" not in reason
+
+
+def test_a_rise_passes():
+    """However large."""
+    assert found_in(30).check(baseline=found_in(10), metric="ndcg@5")
+
+
+def test_no_difference_at_all_passes():
+    """The interval has no width."""
+    assert found_in(30).check(baseline=found_in(30), metric=["ndcg@5", "micro_recall@1"])
+
+
+def test_every_metric_asked_for_is_checked():
+    """Each has its line."""
+    report = found_in(10).check(baseline=found_in(30), metric=["mrr@1", "ndcg@5"], max_drop=0.6)
+    assert [gate.metric for gate in report.gates] == ["mrr@1", "ndcg@5"]
+
+
+def test_a_mean_rank_drops_by_rising():
+    """From 1 to 4 fails; from 4 to 1 does not."""
+    near, far = at_ranks([1] * 40), at_ranks([4] * 40)
+    failed = far.check(baseline=near, metric="mean_rank@10", max_drop=0.5)
+    assert "mean_rank@10 went from 1.0000 to 4.0000, worse by 3.0000" in failed.failures[0]
+    assert near.check(baseline=far, metric="mean_rank@10", max_drop=0.5)
+
+
+def test_a_mean_rank_that_rises_by_less_than_one_can_fail_too():
+    """Every second query went from 1 to 2: by 0.5, with an interval around it."""
+    near, far = at_ranks([1] * 40), at_ranks([1, 2] * 20)
+    assert not far.check(baseline=near, metric="mean_rank@10", max_drop=0)
+
+
+def test_a_metric_that_became_undefined_fails():
+    """Nothing is found any more; there is no interval to wait for."""
+    report = at_ranks([0] * 40).check(baseline=at_ranks([1] * 40), metric="mean_rank@10")
+    assert report.failures == ["mean_rank@10 is undefined: nothing was found"]
+
+
+def test_a_metric_that_was_undefined_passes():
+    """Anything is better."""
+    report = at_ranks([3] * 40).check(baseline=at_ranks([0] * 40), metric="mean_rank@10")
+    assert report
+    assert "the baseline had none" in repr(report)
+
+
+def test_floors_and_drops_are_checked_together():
+    """Floors first."""
+    report = found_in(30).check({"mrr@5": 0.8}, baseline=found_in(30), metric="mrr@5")
+    assert [gate.passed for gate in report.gates] == [False, True]
+
+
+def test_the_level_of_the_interval_can_be_chosen():
+    """At 50 % three lost queries of forty are more than chance; at 99.99 % they are not."""
+    new, old = found_in(27), found_in(30)
+    assert not new.check(baseline=old, metric="mrr@5", level=0.5)
+    assert new.check(baseline=old, metric="mrr@5", level=0.9999)
+
+
+def test_the_verdict_is_the_same_each_time():
+    """The seed is fixed, and can be chosen."""
+    first, second = (
+        found_in(25).check(baseline=found_in(30), metric="mrr@5", seed=7) for _ in range(2)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            lambda: found_in(30, n_queries=41),
+            "cannot be compared, because they differ in queries: 4",
+        ),
+        (lambda: found_in(30, k=(1, 10)), "cannot be compared, .* k: 1,10 vs 1,5"),
+        (
+            lambda: found_in(30, matcher="contains"),
+            "cannot be compared, .* matcher: contains vs te",
+        ),
+        (lambda: found_in(30, conventions="trec"), "cannot be compared, .* conventions: "),
+        (lambda: found_in(30, queries=[f"q{i}" for i in range(40)]), "cannot be compared, "),
+    ],
+)
+def test_results_that_are_not_comparable_are_refused(other, said):
+    """Even where nothing dropped."""
+    with pytest.raises(ValueError, match=said):
+        found_in(30).check(baseline=other(), metric="mrr@1")
+
+
+def test_a_metric_that_was_not_evaluated_is_refused():
+    """The message says what was."""
+    with pytest.raises(ValueError, match="'mrr@3' needs the cutoff 3"):
+        found_in(30).check(baseline=found_in(30), metric="mrr@3")
+
+
+def test_a_baseline_without_a_metric_is_refused():
+    """It is not for us to choose what matters."""
+    with pytest.raises(ValueError, match="metric must name what may not drop below the baseline"):
+        found_in(30).check(baseline=found_in(30))
+
+
+@pytest.mark.parametrize("given", [{"metric": "mrr@5"}, {"max_drop": 0.02}])
+def test_a_drop_without_a_baseline_is_refused(given):
+    """It would check nothing."""
+    with pytest.raises(
+        ValueError, match="metric and max_drop are about a baseline, and none was g"
+    ):
+        found_in(30).check({"mrr@5": 0.5}, **given)
+
+
+@pytest.mark.parametrize("max_drop", [-0.1, math.nan, math.inf, True, "0.02"])
+def test_an_allowed_drop_that_is_none_is_refused(max_drop):
+    """A negative one would demand a rise."""
+    with pytest.raises(ValueError, match="max_drop must be a number of at least 0, got "):
+        found_in(30).check(baseline=found_in(30), metric="mrr@5", max_drop=max_drop)
+
+
+def test_a_misspelled_argument_is_refused():
+    """Otherwise a baseline that was meant would not be looked at."""
+    with pytest.raises(TypeError, match="baselin"):
+        found_in(30).check({"mrr@5": 0.5}, baselin=found_in(30))
+
+
+def test_a_report_is_its_gates():
+    """Nothing else, so reports compare."""
+    gate = Gate("mrr@5", True, "fine")
+    assert GateReport((gate,)) == GateReport((gate,))
+    assert GateReport((gate,)) != GateReport(())

@@ -1,0 +1,470 @@
+"""Reports: what the page says, and what no text can make it do."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
+from krag_eval.report import write_comparison_report, write_report
+
+QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]
+ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]
+PREDICTED = [["nine", "five"], ["no drinks"], ["everyone"]]
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """A page, read: its elements, their attributes, its text by element."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.source = source
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+    def __contains__(self, text: str) -> bool:
+        return any(text in data for _, data in self.texts)
+
+    def of(self, tag: str) -> list[str]:
+        return [data for place, data in self.texts if place == tag]
+
+    def tags(self) -> set[str]:
+        return {tag for tag, _ in self.elements}
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Callable[..., Page]:
+    """Write a report and read it."""
+
+    def written(thing: Any, write: Callable[..., None] = write_report, **options: Any) -> Page:
+        path = tmp_path / "report.html"
+        write(thing, path, **options)
+        return Page(path.read_text("utf-8"))
+
+    return written
+
+
+def evaluated(
+    actual: list[list[str]] = ACTUAL, predicted: list[list[str]] = PREDICTED, **options: Any
+) -> EvaluationResult:
+    k = options.pop("k", [1, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, **options)
+        return evaluator.evaluate(k=k)
+
+
+def result(**options: Any) -> EvaluationResult:
+    return evaluated(queries=QUERIES, **options)
+
+
+def compared() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        better = evaluated(ACTUAL, ACTUAL, queries=QUERIES)
+        return compare({"a": result(), "b": better}, ["ndcg@2", "mean_rank@2"], n_resamples=200)
+
+
+class TestResult:
+    """The page of a result."""
+
+    def test_it_begins_with_what_was_found(self, page):
+        """Of three queries, recalls 1/2, 0 and 1: half, and one query got everything."""
+        (summary,) = [text for text in page(result()).of("p") if text.startswith("At k = 2")]
+        assert "50 % of what should come back did (macro recall 0.500, 95 % interval" in summary
+        assert summary.endswith("1 of 3 queries got everything.")
+
+    def test_metrics_at_every_cutoff(self, page):
+        """Each value to three digits, as the result has it, with its interval."""
+        written = page(result())
+        cells = written.of("td")
+        for value in result().to_dict().values():
+            assert f"{value:.3f}" in cells
+        intervals = [text for text in written.of("small") if "–" in text]
+        assert len(intervals) == len(result().to_dict())
+        assert "macro_recall" in written.of("code")
+
+    def test_without_intervals(self, page):
+        """Nothing is computed that was not asked for."""
+        written = page(result(), intervals=False)
+        assert written.of("small") == []
+        assert "confidence interval." not in written
+
+    def test_intervals_given(self, page):
+        """Those that were computed are told, and their level is not invented."""
+        table = evaluated_intervals()
+        written = page(result(), intervals=table)
+        assert "0.123–0.987" in written.of("small")
+        assert "95 %" not in " ".join(written.of("p"))
+
+    def test_few_queries_are_said_on_the_page(self, page):
+        """And not in a warning beside it."""
+        assert "These numbers rest on 3 queries" in page(result())
+
+    def test_what_became_of_the_queries(self, page):
+        """One of each at 2: perfect, partial, missed."""
+        rows = page(result()).of("th")
+        assert [text for text in rows if text in ("perfect", "partial", "missed")] == [
+            "perfect", "partial", "missed",
+        ]  # fmt: skip
+
+    def test_pictures_are_inside(self, page):
+        """Bars, curves against k, the distribution, first ranks: as SVG, ids unique."""
+        written = page(result())
+        assert sum(tag == "svg" for tag, _ in written.elements) == 4
+        ids = [value for _, attributes in written.elements
+               for name, value in attributes.items() if name == "id"]  # fmt: skip
+        assert ids
+        assert len(ids) == len(set(ids))
+
+    def test_a_threshold_has_its_picture(self, page):
+        """Of a matcher that takes one."""
+        written = page(result(matcher="coverage"))
+        assert "Metrics against the threshold" in written.of("title")
+
+    def test_hardest_queries_come_first(self, page):
+        """The missed one, then the half answered; the answered one is not there."""
+        written = page(result())
+        asked = [text for text in written.of("span") if text in QUERIES]
+        assert asked == [QUERIES[1], QUERIES[0]]
+        assert "found at rank 1" in written
+        assert "missed: nothing in common with what came back" in written
+        assert "first to cover item 1" in written
+
+    def test_near_misses(self, page):
+        """How far below the threshold, and what agrees is marked."""
+        text = "one two three four five six seven eight nine ten"
+        missed = evaluated([[text]], [[text.removesuffix(" nine ten")]], matcher="coverage")
+        written = page(evaluated_at(missed, 0.9))
+        assert "missed: nearest at rank 1, 0.10 below the threshold · similarity 0.80" in written
+        assert "one two three four five six seven eight" in written.of("mark")
+
+    def test_so_many_queries_as_asked_for(self, page):
+        """And the page says that there are more; 0 leaves the section out."""
+        written = page(result(), n_queries=1)
+        assert "1 of the 2 queries that lost something are shown." in written
+        assert sum(tag == "details" for tag, _ in written.elements) == 1
+        assert "The hardest queries" not in page(result(), n_queries=0)
+
+    def test_nothing_was_lost(self, page):
+        """A perfect result says so."""
+        assert "At k = 2, every query got all" in page(evaluated(ACTUAL, ACTUAL))
+
+    def test_queries_with_the_same_label(self, page):
+        """Each is explained by its own documents."""
+        same = evaluated([["a"], ["b"]], [["xx"], ["yy"]], queries=["same", "same"])
+        written = page(same)
+        assert "xx" in written
+        assert "yy" in written
+
+    def test_another_cutoff(self, page):
+        """Pictures and queries are those of the cutoff asked for."""
+        assert "At k = 1, " in page(result(), k=1)
+
+    def test_all_documents(self, page):
+        """No cutoff is no cutoff of None."""
+        written = page(result(k=[1, None]))
+        assert "At all documents, " in written
+        assert "@all" in " ".join(written.of("th"))
+        assert "None" not in written.source
+
+    def test_settings_and_signature(self, page):
+        """All that the numbers depend on."""
+        one = result()
+        written = page(one)
+        assert one.signature in written
+        assert set(one.settings) <= set(written.of("td"))
+
+    def test_without_texts(self, page, tmp_path):
+        """A result read back without texts has its evidence still."""
+        one = result()
+        one.to_json(tmp_path / "result.json")
+        written = page(EvaluationResult.from_json(tmp_path / "result.json"))
+        assert "(text not kept)" in written
+        assert "nine" not in written.of("div")
+
+    def test_without_evidence(self, page):
+        """The rest is still told."""
+        written = page(replace(result(), evidence=None))
+        assert "holds no evidence" in written
+        assert sum(tag == "svg" for tag, _ in written.elements) == 3
+
+    def test_queries_without_ground_truth(self, page):
+        """They are counted apart, and so is how often nothing rightly came back."""
+        skipped = evaluated([["a"], []], [["a"], []], no_ground_truth="skip")
+        written = page(skipped)
+        assert "1 query · 1 without ground truth, left out of the averages" in " ".join(
+            written.of("p")
+        )
+        assert "Rejection rate" in written.of("th")
+
+    def test_nothing_retrieved(self, page):
+        """An empty list is said to be one."""
+        written = page(evaluated([["a"]], [[]]))
+        assert "Nothing was retrieved." in written
+
+    def test_in_korean(self, page):
+        """Headings, sentences, pictures, evidence and how to read it."""
+        written = page(result(), language="ko")
+        assert written.elements[0] == ("html", {"lang": "ko"})
+        assert written.of("h1") == ["검색 평가 보고서"]
+        for said in ("찾아야 할 정답의 50 %를 찾았습니다", "놓침: 검색된 문서와 겹치는 내용이 없음",
+                     "이 보고서를 읽는 법", "재현율"):  # fmt: skip
+            assert said in written
+        assert "How to read" not in written.source
+        assert "queries" not in " ".join(written.of("text"))
+
+    def test_title_and_date(self, page):
+        """As given, and escaped."""
+        written = page(result(), title="A <b> & B", date="2024-05-01")
+        assert written.of("h1") == ["A <b> & B"]
+        assert written.of("title")[0] == "A <b> & B"
+        assert "2024-05-01" in written
+
+    def test_the_same_result_gives_the_same_page(self, page):
+        """No dates, no random ids."""
+        assert page(result()).source == page(result()).source
+
+
+def evaluated_intervals() -> Any:
+    """Return a table of intervals as the result has them, with bounds to be recognised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        table = result().confidence_intervals(n_resamples=100)
+    return table.assign(low=0.123, high=0.987)
+
+
+def evaluated_at(one: EvaluationResult, threshold: float) -> EvaluationResult:
+    """Return the result of another threshold, from the same texts."""
+    texts = one.evidence.texts.queries  # type: ignore[union-attr]
+    evaluator = OfflineRetrievalEvaluator(
+        texts.actual, texts.predicted, matcher="coverage", threshold=threshold
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        return evaluator.evaluate(k=[1, 2])
+
+
+class TestComparison:
+    """The page of a comparison."""
+
+    def test_sentences_table_and_picture(self, page):
+        """What is shown and what is not, in words, numbers and a forest."""
+        written = page(compared(), write_comparison_report)
+        assert "No difference shown between a and b on ndcg@2" in written
+        assert sum(tag == "svg" for tag, _ in written.elements) == 1
+        assert "2 / 1 / 0" in written.of("td")
+        assert written.of("h1") == ["Comparison of retrievers"]
+
+    def test_a_difference_that_is_shown(self, page):
+        """Who is better, by how much, how surely."""
+        actual = [[f"d{i}"] for i in range(40)]
+        worse = [["x"]] * 20 + actual[20:]
+        systems = {"old": evaluated(actual, worse, k=1), "new": evaluated(actual, actual, k=1)}
+        shown = compare(systems, "mrr@1", n_resamples=1000)
+        written = page(shown, write_comparison_report)
+        assert "new is better than old on mrr@1 by 0.500 (1.000 against 0.500" in written
+        assert (
+            page(shown, write_comparison_report, language="ko")
+            .of("li")[0]
+            .startswith("mrr@1에서는 new 쪽이 old보다 0.500만큼 낫습니다(1.000 대 0.500")
+        )
+
+    def test_queries_that_changed_most(self, page):
+        """With their values; 0 leaves the section out."""
+        written = page(compared(), write_comparison_report, n_queries=1)
+        assert "ndcg@2: from a to b" in written.of("h3")
+        assert "May I eat here?" in written.of("th")
+        assert "+1.000" in written.of("td")
+        without = page(compared(), write_comparison_report, n_queries=0)
+        assert "Queries that changed most" not in without
+
+    def test_nothing_changed(self, page):
+        """A comparison of the same twice."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            same = compare({"a": result(), "b": result()}, "mrr@2", n_resamples=100)
+        assert "No query changed." in page(same, write_comparison_report)
+
+    def test_signature_and_sampling(self, page):
+        """All that the numbers depend on, the seed included."""
+        written = page(compared(), write_comparison_report)
+        assert {"matcher", "n_resamples", "seed", "200"} <= set(written.of("td"))
+
+    def test_in_korean(self, page):
+        """Headings, sentences and how to read it."""
+        written = page(compared(), write_comparison_report, language="ko")
+        assert written.of("h1") == ["검색기 비교 보고서"]
+        assert "차이가 확인되지 않았습니다" in written
+        assert "How to read" not in written.source
+
+    def test_hostile_names(self, page):
+        """Of systems: shown, and nothing else."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            names = {HOSTILE[0]: result(), "\u202e" + "x" * 5000: evaluated(queries=QUERIES)}
+            named = compare(names, "mrr@2", n_resamples=100)
+        check_harmless(page(named, write_comparison_report))
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    "</title></summary></details></div></main>",
+    "<svg onload=alert(1)>]]><!--",
+    "{{ 7 * 7 }} {% raw %} ${x} \\",
+    "'\" onmouseover=alert(1) javascript:alert(1)",
+    "\x00\x07\x1b[31m\x7f\x85\ud800\ufffe",
+    "\u202eright to left\u2066 \u200f",
+    "a" * 1_000_000,
+    "Z" + "\u0301" * 10_000,
+    "&lt;script&gt; &#x3c;",
+]
+ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066\u2067\u2069\ud800-\udfff]"
+)
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer"),
+    *("h1", "h2", "h3", "p", "div", "span", "strong", "em", "code", "small", "mark", "figure"),
+    *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "ul", "ol", "li"),
+    *("details", "summary", "svg", "g", "defs", "path", "use", "text", "tspan", "clippath", "rect"),
+}  # fmt: skip
+
+
+def check_harmless(written: Page) -> None:
+    """Nothing but our own elements; no handler, no address; nothing that acts on the reader."""
+    assert written.tags() <= ALLOWED
+    assert written.open == []
+    for tag, attributes in written.elements:
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            if name in ("href", "xlink:href", "src"):
+                assert (value or "").startswith("#")
+            assert "url(" not in (value or "").replace("url(#", ""), (tag, name)
+    assert not ACTING.search(written.source)
+    policies = [a["content"] for t, a in written.elements if a.get("http-equiv")]
+    assert policies == [
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    ]
+
+
+class TestHostileTexts:
+    """Whatever a text holds, it is shown and does nothing."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
+        # Each hostile text is query, ground truth and prediction, and never found.
+        predicted = [[text + "!", *HOSTILE] for text in HOSTILE]
+        one = evaluated(
+            [[f"wanted {text}"] for text in HOSTILE], predicted, queries=list(HOSTILE), k=3
+        )
+        path = tmp_path_factory.mktemp("hostile") / "report.html"
+        write_report(one, path, n_queries=20, title=HOSTILE[0], date=HOSTILE[1])
+        return Page(path.read_text("utf-8"))
+
+    def test_nothing_runs(self, hostile):
+        """No element, handler or address comes from a text."""
+        check_harmless(hostile)
+
+    def test_texts_are_shown_as_they_are(self, hostile):
+        """Markup is read as text, also that which is escaped already, or a template's."""
+        for text in HOSTILE[:6] + HOSTILE[-1:]:
+            assert text in hostile
+
+    def test_what_would_act_is_spelled_out(self, hostile):
+        """Control characters and changes of direction."""
+        assert "\\x00\\x07\\x1b[31m" in hostile
+        assert "\\u202eright to left" in hostile
+
+    def test_long_texts_are_clipped(self, hostile):
+        """A megabyte, shown in 22 places, stays a few hundred characters each."""
+        assert len(hostile.source) < 500_000
+        assert max(map(len, re.findall("a{100,}", hostile.source))) < 1_000
+
+    def test_texts_stay_in_their_boxes(self, hostile):
+        """Long words break, direction and stacked marks stay inside."""
+        (style,) = hostile.of("style")
+        box = re.search(r"\.text \{([^}]*)\}", style)
+        assert box is not None
+        assert "overflow: hidden" in box[1]
+        assert "unicode-bidi: isolate" in box[1]
+        assert "overflow-wrap: anywhere" in style
+        texts = [a for _, a in hostile.elements if a.get("class") in ("text", "question")]
+        assert texts
+        assert all(attributes.get("dir") == "auto" for attributes in texts)
+
+    def test_nothing_comes_from_the_network(self, hostile):
+        """Not even a style sheet; addresses are names of namespaces."""
+        addresses = set(re.findall(r"""(?:=|url\()["']?(https?:[^"')\s]+)""", hostile.source))
+        assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+class TestRefusals:
+    """What cannot be written."""
+
+    @pytest.mark.parametrize("n_queries", [-1, 1.5, True])
+    def test_number_of_queries(self, tmp_path, n_queries):
+        """A whole number."""
+        with pytest.raises(ValueError, match="n_queries must be a whole number of at least 0"):
+            write_report(result(), tmp_path / "report.html", n_queries=n_queries)
+
+    def test_language(self, tmp_path):
+        """One of those there are."""
+        with pytest.raises(ValueError, match="language must be one of 'en', 'ko', got 'de'"):
+            write_report(result(), tmp_path / "report.html", language="de")  # type: ignore[arg-type]
+
+    def test_cutoff(self, tmp_path):
+        """One that was evaluated."""
+        with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 2\)"):
+            write_report(result(), tmp_path / "report.html", k=7)
+
+    def test_something_else(self, tmp_path):
+        """Each function has its own kind."""
+        with pytest.raises(TypeError, match="result must be an EvaluationResult, got Comparison"):
+            write_report(compared(), tmp_path / "report.html")
+        with pytest.raises(TypeError, match="comparison must be a Comparison, got EvaluationRes"):
+            write_comparison_report(result(), tmp_path / "report.html")  # type: ignore[arg-type]
+
+    def test_no_such_directory(self, tmp_path):
+        """Nothing is created."""
+        with pytest.raises(FileNotFoundError, match="there is no directory"):
+            write_report(result(), tmp_path / "none" / "report.html")
+
+    def test_a_failure_leaves_what_was_there(self, tmp_path):
+        """A page appears complete or not at all."""
+        path = tmp_path / "report.html"
+        path.write_text("before")
+        with pytest.raises(ValueError, match="n_queries"):
+            write_report(result(), path, n_queries=-1)
+        assert path.read_text() == "before"
+        assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,319 @@
+"""Saved results: everything but the texts reads back, and texts do where they were asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from reference import TableMatcher, no_advice
+
+from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval.comparison import compare
+from krag_eval.saved import _checksum
+
+TABLE = {("a", "p"): 0.1, ("a", "q"): 1 / 3, ("b", "p"): 0.7, ("c", "q"): 0.5}
+ARRAYS = (
+    "n_retrieved", "item_query", "grade", "n_alternatives", "pair_item", "pair_rank",
+    "pair_similarity", "item_number",
+)  # fmt: skip
+
+
+def made(**options):
+    """Return a result with grades, alternatives, a repeat, a query without ground truth."""
+    actual = [
+        [*[Document("a", metadata={"grade": 2})] * 2, AnyOf(["b", "x"])],
+        ["c", Document("y", metadata={"grade": 0})],
+        [],
+    ]
+    options = {
+        "no_ground_truth": "skip",
+        "grade_key": "grade",
+        "queries": ["u", "왜?", "w"],
+    } | options
+    with no_advice():
+        return OfflineRetrievalEvaluator(
+            actual, [["p", "q"], ["r", "q"], []], TableMatcher(TABLE), **options
+        ).evaluate([1, 2, None])
+
+
+def read_back(result, tmp_path, **options):
+    """Save a result and read it again."""
+    result.to_json(tmp_path / "result.json", **options)
+    return EvaluationResult.from_json(tmp_path / "result.json")
+
+
+def without_texts(explanation):
+    """Return the tables of an explanation but for the texts."""
+    return explanation.predicted.drop(columns="text"), explanation.ground_truth.drop(columns="text")
+
+
+# --- what reads back -------------------------------------------------------------------------
+
+
+def test_the_evidence_reads_back_to_the_last_bit(tmp_path):
+    """Every array, its type, the threshold."""
+    result = made()
+    read = read_back(result, tmp_path)
+    ours, theirs = result.evidence.relevance, read.evidence.relevance
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name), strict=True)
+    assert (theirs.threshold, theirs.n_repeats) == (ours.threshold, ours.n_repeats) == (0.5, 1)
+    assert read.evidence.takes_threshold
+    assert read.threshold == result.threshold
+
+
+def test_everything_but_texts_works_after_reading(tmp_path):
+    """Misses, statuses, explanations, thresholds, first ranks, rejection."""
+    result = made()
+    read = read_back(result, tmp_path)
+    pd.testing.assert_frame_equal(read.misses(), result.misses())
+    pd.testing.assert_series_equal(read.statuses(1), result.statuses(1))
+    pd.testing.assert_series_equal(read.first_ranks(), result.first_ranks())
+    pd.testing.assert_frame_equal(read.metrics_at_thresholds(), result.metrics_at_thresholds())
+    assert read.to_dict()["rejection_rate@1"] == 1.0
+    for position in range(3):
+        ours, theirs = result.explain(position=position), read.explain(position=position)
+        for expected, found in zip(without_texts(ours), without_texts(theirs), strict=True):
+            pd.testing.assert_frame_equal(found, expected)
+        assert theirs.metrics == ours.metrics
+
+
+def test_intervals_and_comparison_work_after_reading(tmp_path):
+    """With the same digits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = made(no_ground_truth="zero")
+        read = read_back(result, tmp_path)
+        pd.testing.assert_frame_equal(
+            read.confidence_intervals(n_resamples=200), result.confidence_intervals(n_resamples=200)
+        )
+        compared = compare({"a": result, "b": read}, metric="ndcg@2", n_resamples=200)
+    assert compared.table["difference"].tolist() == [0.0]
+
+
+def test_an_explanation_without_texts_says_how_to_keep_them(tmp_path):
+    """Ranks, similarities and outcomes are there all the same."""
+    read = read_back(made(), tmp_path)
+    explanation = read.explain("u")
+    assert "Texts were not kept; to_json(path, texts=True) keeps them." in str(explanation)
+    assert "first to cover item 3" in str(explanation)
+    assert explanation.predicted["text"].tolist() == [None, None]
+    assert explanation.ground_truth["text"].tolist() == [None, None]
+    assert explanation.to_html()
+
+
+def test_texts_read_back_where_they_were_asked_for(tmp_path):
+    """Alternatives included; and they can be saved again."""
+    result = made()
+    read = read_back(read_back(result, tmp_path, texts=True), tmp_path, texts=True)
+    for position in range(3):
+        ours, theirs = result.explain(position=position), read.explain(position=position)
+        pd.testing.assert_frame_equal(theirs.predicted, ours.predicted)
+        pd.testing.assert_frame_equal(theirs.ground_truth, ours.ground_truth)
+        assert theirs.items == ours.items
+        assert str(theirs) == str(ours)
+
+
+def test_texts_are_not_kept_unless_asked_for(saved):
+    """They may be confidential."""
+    assert "secret passage" not in saved.read_text("utf-8")
+
+
+def test_a_text_that_recurs_is_kept_once(tmp_path):
+    """Chunks come back for one question after another."""
+    path = tmp_path / "result.json"
+    texts = [f"chunk {i} of a long document" for i in range(5)]
+    OfflineRetrievalEvaluator([texts[:1]] * 50, [texts] * 50).evaluate(1).to_json(path, texts=True)
+    assert path.read_text("utf-8").count("chunk 3 of a long document") == 1
+
+
+def test_texts_that_are_not_there_cannot_be_saved(tmp_path):
+    """A result read without them has none."""
+    read = read_back(made(), tmp_path)
+    with pytest.raises(ValueError, match="texts=True: this result has no texts to keep"):
+        read.to_json(tmp_path / "again.json", texts=True)
+    assert os.listdir(tmp_path) == ["result.json"]
+
+
+def test_a_result_without_evidence_can_be_saved(tmp_path):
+    """Its numbers read back."""
+    bare = replace(made(), evidence=None)
+    read = read_back(bare, tmp_path)
+    assert read == bare
+    assert read.evidence is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("pqr")),
+        st.floats(0.0, 1.0),
+    ),
+    st.lists(st.text(), min_size=3, max_size=3),
+)
+def test_any_similarity_and_any_label_read_back(tmp_path_factory, table, labels):
+    """Floats to the last bit, labels of any characters."""
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    with no_advice():
+        result = OfflineRetrievalEvaluator(
+            [["a", "b"], ["c"], ["a"]], [["p", "q"], [], ["r"]], TableMatcher(table), queries=labels
+        ).evaluate([1, None])
+    result.to_json(path)
+    read = EvaluationResult.from_json(path)
+    assert read.labels == labels
+    ours, theirs = result.evidence.relevance, read.evidence.relevance
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name))
+
+
+def test_texts_of_any_characters_read_back(tmp_path):
+    """Halves of characters, control characters, markup, a quote."""
+    texts = ["\ud800", "\x00\x1f\x7f", '</script>"\\', "\u2028\u2029", "é", "e\u0301", "😀"]
+    with no_advice():
+        result = OfflineRetrievalEvaluator([texts[4:]], [texts]).evaluate(1)
+    read = read_back(result, tmp_path, texts=True)
+    assert read.explain(0).predicted["text"].tolist() == texts
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return the path of a saved result."""
+    path = tmp_path / "result.json"
+    with no_advice():
+        OfflineRetrievalEvaluator(
+            [["a", "secret passage"], ["b"]], [["p", "q"], ["p"]], TableMatcher(TABLE)
+        ).evaluate([1, 2]).to_json(path)
+    return path
+
+
+def test_similarities_that_are_all_1_take_no_room(tmp_path):
+    """Those of a matcher that compares keys; nor do grades that are all 1."""
+    path = tmp_path / "result.json"
+    OfflineRetrievalEvaluator([["a", "b"]], [["b", "a"]]).evaluate(1).to_json(path)
+    kept = json.loads(path.read_text("utf-8"))["evidence"]
+    assert kept["similarity"] is kept["grade"] is kept["alternatives"] is kept["number"] is None
+    assert (kept["items"], kept["pairs"], kept["rank"]) == ([2], [1, 1], [2, 1])
+
+
+def test_laying_the_file_out_anew_is_no_damage(saved):
+    """A formatter in a repository may do so."""
+    before = EvaluationResult.from_json(saved)
+    content = json.loads(saved.read_text("utf-8"))
+    saved.write_text(json.dumps(content, indent=2, ensure_ascii=True), "utf-8")
+    assert EvaluationResult.from_json(saved) == before
+
+
+def changed(path, *steps_and_value):
+    """Set one place of a saved result to another value."""
+    content = json.loads(path.read_text("utf-8"))
+    *steps, last, value = steps_and_value
+    place = content
+    for step in steps:
+        place = place[step]
+    place[last] = value
+    path.write_text(json.dumps(content), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("evidence", "similarity", 0, 0.11),
+        ("evidence", "rank", 0, 2),
+        ("evidence", "threshold", 0.6),
+        ("evidence", "takes_threshold", False),
+        ("evidence", "retrieved", 0, 3),
+        ("evidence", "pairs", []),
+        ("evidence", None),
+        ("queries", 0, "another"),
+        ("per_query", "1", "retrieved", 0, 7),
+        ("checksum", "0" * 64),
+        ("checksum", None),
+    ],
+    ids=str,
+)
+def test_any_change_is_damage(saved, change):
+    """Also one that no average depends on."""
+    changed(saved, *change)
+    with pytest.raises(ValueError, match=r"result\.json: the saved result is damaged \(its checks"):
+        EvaluationResult.from_json(saved)
+
+
+def test_a_missing_checksum_is_damage(saved):
+    """As any other missing part."""
+    content = json.loads(saved.read_text("utf-8"))
+    del content["checksum"]
+    saved.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(ValueError, match=r"damaged \(no 'checksum'\)"):
+        EvaluationResult.from_json(saved)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("evidence", "retrieved", [1]),
+        ("evidence", "items", [5, 5]),
+        ("evidence", "pairs", [1, 1, 1, 1]),
+        ("evidence", "pairs", [-1, 1, 1]),
+        ("evidence", "rank", 0, 0),
+        ("evidence", "rank", 0, 9),
+        ("evidence", "rank", 0, "1"),
+        ("evidence", "similarity", [0.5]),
+        ("evidence", "similarity", 0, -0.5),
+        ("evidence", "similarity", 0, None),
+        ("evidence", "number", [1]),
+        ("evidence", "threshold", "high"),
+        ("evidence", {}),
+        ("queries", [None, {}]),
+        ("queries", "ab"),
+        ("settings", {"matcher": 5}),
+        ("signature", "matcher=id"),
+        ("metrics", "ndcg@1", 1.0),
+        ("per_query", "1", "recall", [1.0]),
+        ("per_query", "1", "recall", 0, "1.0"),
+    ],
+    ids=str,
+)
+def test_a_file_that_contradicts_itself_is_refused_whatever_its_checksum(saved, change):
+    """Whoever wrote it."""
+    changed(saved, *change)
+    content = json.loads(saved.read_text("utf-8"))
+    del content["checksum"]
+    saved.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
+    with pytest.raises(ValueError, match=r"result\.json: the saved result is damaged"):
+        EvaluationResult.from_json(saved)
+
+
+@pytest.mark.parametrize("version", [2, 0, 1.5, "1", True, None])
+def test_another_format_version_is_refused_before_anything_is_read(saved, version):
+    """Whatever else the file holds."""
+    saved.write_text(json.dumps({"format": "krag_eval.result", "format_version": version}))
+    with pytest.raises(ValueError, match=r"saved in format .*reads format 1; a newer version may"):
+        EvaluationResult.from_json(saved)
+
+
+def test_a_number_too_long_to_read_is_no_result(tmp_path):
+    """Python refuses it by an error of its own."""
+    path = tmp_path / "other.json"
+    path.write_text("[" + "9" * 10_000 + "]")
+    with pytest.raises(ValueError, match=r"other\.json: not a saved krag_eval result"):
+        EvaluationResult.from_json(path)
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_file_cut_anywhere_is_refused(saved, cut):
+    """By as little as one character."""
+    content = saved.read_bytes()
+    saved.write_bytes(content[: len(content) - cut])
+    with pytest.raises(ValueError, match=r"result\.json: not a saved krag_eval result"):
+        EvaluationResult.from_json(saved)
