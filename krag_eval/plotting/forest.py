@@ -66,6 +66,8 @@ def comparison_forest(
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
     for part, lines in zip(parts, groups, strict=True):
         _draw_rows(part, lines, comparison, language)
+    if len(parts) > 1:
+        parts[1].set_title(" ")  # room between the axis above and the names of the sides
     parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{word('markers', language)}")
     queries = number_of_queries(len(comparison.queries), language)
     if len(comparison.names) == 2:
