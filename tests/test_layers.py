@@ -39,10 +39,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching.joins": {"documents", *_WORDS},
     "matching.base": {"documents", "matching.combined", "matching.joins", *_WORDS},
     "matching.tokenizers": _WORDS,
+    "matching.stemming": set(),
     "matching.exact": _MATCHER,
     "matching.fuzzy": _MATCHER,
     "matching.embedding": _MATCHER,
-    "matching.rouge": _TOKENIZING_MATCHER,
+    "matching.rouge": {*_TOKENIZING_MATCHER, "matching.stemming"},
     "matching.coverage": _TOKENIZING_MATCHER,
     "matching.combined": _MATCHER,
     "matching.names": {"matching.base", *_WORDS},
@@ -123,7 +124,7 @@ MAY_USE: dict[str, set[str]] = {
     "pyarrow": {"datasets"},
     "scipy": {"uncertainty", "comparison"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},
-    "nltk": {"matching.rouge", "matching.tokenizers", "compat"},
+    "nltk": {"matching.stemming", "compat"},
     "kiwipiepy": {"matching.tokenizers", "compat"},
     "rapidfuzz": {"matching.rouge", "matching.fuzzy"},
     "click": {"cli"},
@@ -310,7 +311,9 @@ def test_the_tables_above_keep_the_promises_of_the_rooms(room):
 
 def test_matchers_do_not_know_each_other():
     """Only tokenizers, and what all of them are made of."""
-    shared = {"matching", "matching.base", "matching.joins", "matching.tokenizers"}
+    shared = {
+        "matching", "matching.base", "matching.joins", "matching.tokenizers", "matching.stemming",
+    }  # fmt: skip
     for module, others in MAY_IMPORT.items():
         if module.startswith("matching.") and module not in ("matching.base", "matching.names"):
             assert {o for o in others if o.startswith("matching")} <= shared, module

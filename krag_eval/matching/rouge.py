@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.stemming import StemNumbers
 from krag_eval.matching.tokenizers import (
     Tokenizer,
     resolve_tokenizer,
@@ -43,21 +44,6 @@ _GRAM_SIZES = {"rouge1": 1, "rouge2": 2, "rougeL": 1}
 # All of Unicode but the surrogates, which no decoder accepts.
 _FIRST_SURROGATE, _SURROGATES = 0xD800, 0x800
 _CODE_POINTS = 0x110000 - _SURROGATES
-
-# What a word must end with for a step of nltk's Porter stemmer to change it.
-_STEM_STEPS = {
-    "_step1a": ("s",),
-    "_step1b": ("ed", "ing"),
-    "_step1c": ("y",),
-    "_step2": ("nal", "ci", "er", "li", "ion", "tor", "ism", "ess", "iti", "ogi"),
-    "_step3": ("ate", "ive", "ize", "iti", "cal", "ful", "ess"),
-    "_step4": (
-        *("al", "nce", "er", "ic", "ble", "nt", "ion", "ou"),
-        *("ism", "ate", "iti", "ous", "ive", "ize"),
-    ),
-    "_step5a": ("e",),
-    "_step5b": ("ll",),
-}
 
 # rapidfuzz compares 6 to 8 billion pairs of tokens a second in texts of a million tokens each, 20
 # billion in short ones.
@@ -214,45 +200,9 @@ class _Numbers:
         return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
 
 
-class _StemNumbers(dict[str, int]):
-    """Numbers tokens by their stem, stemming each distinct token once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stem = _quick_stemmer()
-        self._numbers: dict[str, int] = defaultdict(count().__next__)
-
-    def __missing__(self, token: str) -> int:
-        # rouge-score's rule: short words are left as they are.
-        stem = self._stem(token) if len(token) > 3 else token
-        number = self[token] = self._numbers[stem]
-        return number
-
-
-def _quick_stemmer() -> Callable[[str], str]:
-    """Return nltk's Porter stemmer, which skips the steps that leave a word as it is.
-
-    A step tries its suffixes one by one, having built the list of them anew for each word; asking
-    for all of them at once beforehand makes stemming twice as fast. An nltk that names its steps
-    differently would be as slow as it is, and no less right.
-    """
-    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
-
-    stemmer = PorterStemmer()
-    for name, suffixes in _STEM_STEPS.items():
-        if hasattr(stemmer, name):
-            setattr(stemmer, name, _only_if_it_ends(suffixes, getattr(stemmer, name)))
-    stem: Callable[[str], str] = stemmer.stem
-    return stem
-
-
-def _only_if_it_ends(suffixes: tuple[str, ...], step: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda word: step(word) if word.endswith(suffixes) else word
-
-
 def _number(tokenized: Iterable[list[str]], stemmer: bool) -> _Numbers:
     """Number the tokens of all texts in order of appearance."""
-    numbers: dict[str, int] = _StemNumbers() if stemmer else defaultdict(count().__next__)
+    numbers: dict[str, int] = StemNumbers() if stemmer else defaultdict(count().__next__)
     flat = array("i")
     sizes: list[int] = []
     for tokens in tokenized:

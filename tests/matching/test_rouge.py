@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.matching import rouge
+from krag_eval.matching import rouge, stemming
 from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.tokenizers import unicode_tokens
@@ -202,7 +202,7 @@ def test_no_step_of_the_stemmer_is_skipped_that_has_a_rule(step: str) -> None:
     """Every suffix that nltk knows is one that we call nltk for."""
     suffixes = suffixes_of_nltk(step)
     assert suffixes
-    assert all(suffix.endswith(rouge._STEM_STEPS[step]) for suffix in suffixes)
+    assert all(suffix.endswith(stemming.STEM_STEPS[step]) for suffix in suffixes)
 
 
 def test_every_kind_of_word_is_stemmed_as_nltk_does() -> None:
@@ -213,7 +213,7 @@ def test_every_kind_of_word_is_stemmed_as_nltk_does() -> None:
     )
     starts = ["", "y", "sk", "d", "ag", "rel", "fall", "oper", "sens", "hopp", "2024"]
     words = [start + a + b for start in starts for a in suffixes for b in suffixes]
-    stem, expected = rouge._quick_stemmer(), PorterStemmer().stem
+    stem, expected = stemming.quick_stemmer(), PorterStemmer().stem
     assert len(words) > 25_000
     assert [word for word in words if len(word) > 3 and stem(word) != expected(word)] == []
 
