@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
+    from krag_eval.explanation import Explanation
+    from krag_eval.gates import GateFailedError, GateReport
     from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
     from krag_eval.matching.combined import AndMatcher, OrMatcher
     from krag_eval.matching.coverage import CoverageMatcher
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     )
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
+    from krag_eval.matching.tokenizers import KiwiTokenizer
     from krag_eval.messages import KragEvalWarning
     from krag_eval.metrics import METRICS, Metric
     from krag_eval.results import EvaluationResult
@@ -45,9 +48,13 @@ _HOMES = {
     "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results",
     "ExactTextMatcher": "matching.exact",
+    "Explanation": "explanation",
     "FuzzyMatcher": "matching.fuzzy",
+    "GateFailedError": "gates",
+    "GateReport": "gates",
     "IdMatcher": "matching.exact",
     "KeyMatcher": "matching.base",
+    "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "messages",
     "METRICS": "metrics",
     "Matcher": "matching.base",
@@ -77,9 +84,13 @@ __all__ = [
     "EmbeddingMatcher",
     "EvaluationResult",
     "ExactTextMatcher",
+    "Explanation",
     "FuzzyMatcher",
+    "GateFailedError",
+    "GateReport",
     "IdMatcher",
     "KeyMatcher",
+    "KiwiTokenizer",
     "KragEvalWarning",
     "Matcher",
     "MatchingCriteria",

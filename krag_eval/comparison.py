@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.cutoffs import spelled, unspelled
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 from krag_eval.results import EvaluationResult
 from krag_eval.uncertainty import (
     ROUNDING,
@@ -110,7 +109,7 @@ def compare(
     first = _check_comparable(results)
     check_counted(first)
     metrics = _checked_metrics(results, metric)
-    warn_of_few_queries(int(np.count_nonzero(first.counted)), stacklevel=2)
+    warn_of_few_queries(int(np.count_nonzero(first.counted)))
     systems = _systems(results, metrics, n_resamples, seed)
     differences = [
         _difference(a, b, i, name, level)
@@ -617,11 +616,9 @@ def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
     versions = {name: result.settings.get("krag_eval", "?") for name, result in results.items()}
     if len(set(versions.values())) > 1:
         named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
-        warnings.warn(
+        warn(
             f"The results were made by different versions of krag_eval ({named}). See 'changes in "
-            "reported numbers' in the changelog, or evaluate again with one version.",
-            KragEvalWarning,
-            stacklevel=4,
+            "reported numbers' in the changelog, or evaluate again with one version."
         )
 
 

@@ -167,8 +167,8 @@ class Conventions:
             name, equals, value = part.strip().partition("=")
             if not equals:
                 raise ValueError(
-                    f"conventions: expected 'field=value' parts separated by commas, or one of "
-                    f"{', '.join(map(repr, cls.presets()))}, got {text!r}."
+                    unknown_name("conventions", text, tuple(cls.presets()))
+                    + " Fields are given as 'field=value', separated by commas."
                 )
             if name not in cls.allowed():
                 raise ValueError(unknown_name("conventions: a field", name, tuple(cls.allowed())))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -259,11 +258,9 @@ class QuerySet:
             for position, item in enumerate(items)
         ]
         if all(grade is None for grade in grades):
-            warnings.warn(
+            warn(
                 f"grade_key={key!r}: no ground-truth document has this key in its metadata, so "
-                "every grade is 1.",
-                KragEvalWarning,
-                stacklevel=3,
+                "every grade is 1."
             )
         return np.array([1.0 if grade is None else grade for grade in grades])
 
@@ -373,8 +370,12 @@ def _check_document(document: object, where: str) -> None:
             f"{where} is an AnyOf; alternatives belong in the ground truth, one level deep."
         )
     came = "None" if document is None else f"a {type(document).__name__}"
+    hint = ""
+    if isinstance(document, tuple) and document and _is_document(document[0]):
+        hint = " If these are (document, score) pairs, keep the document alone."
     raise TypeError(
         f"{where} must be a LangChain Document, a str or a dict with 'page_content', got {came}."
+        + hint
     )
 
 
@@ -384,7 +385,7 @@ def _check_mapping(document: Mapping[Any, Any], where: str) -> None:
         raise ValueError(
             f"{where}: a document given as a dict needs the key 'page_content' and may have "
             f"'metadata' and 'id', got the keys {list(document)!r}. "
-            "Put anything else into 'metadata'."
+            "Rename the text's key to 'page_content' and put anything else into 'metadata'."
         )
     text_of(document, where)
     metadata = document.get("metadata")

@@ -6,7 +6,6 @@ This room wires the others together. It must not know formulas or drawing.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +27,7 @@ from krag_eval.evidence import DocumentTexts, Evidence
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 from krag_eval.metrics import Metric, metrics_for
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
@@ -410,17 +409,17 @@ def _clipped(label: str | int) -> str:
 
 
 def _warn_if_nothing_matched(relevance: Relevance, matcher: Matcher) -> None:
-    if len(relevance.hit_item) or not relevance.n_retrieved.any():
-        return
+    if len(relevance.hit_item) or not relevance.n_retrieved.any() or not len(relevance.grade):
+        return  # something matched, or there was nothing to match
     best = relevance.pair_similarity.max(initial=0.0)
     reason = (
         f"the highest similarity is {best:.3g}, below the threshold of {relevance.threshold:g}"
         if best
-        else "no predicted document has anything in common with the ground truth"
+        else "no predicted document is similar to the ground truth in the least"
+        if matcher.takes_threshold
+        else "no predicted document meets its condition"
     )
-    warnings.warn(
+    warn(
         f"The matcher {matcher.signature} matched nothing at all in {relevance.n_queries} "
-        f"queries: {reason}. {matcher.advice}".rstrip(),
-        KragEvalWarning,
-        stacklevel=2,
+        f"queries: {reason}. {matcher.advice}".rstrip()
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Sequence
 
-__all__ = ["KragEvalWarning", "unknown_name"]
+__all__ = ["KragEvalWarning", "unknown_name", "warn"]
 
 
 class KragEvalWarning(UserWarning):
@@ -22,3 +24,26 @@ def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(name).lower(), folded, n=1)
     meant = f"; did you mean {folded[near[0]]!r}?" if near else "."
     return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {name!r}{meant}"
+
+
+def warn(message: str) -> None:
+    """Warn on behalf of the caller outside this package, every time.
+
+    The place is the user's line, so that filters by module find it. Python would show an equal
+    message from one line only once; in a loop over retrievers that hides all but the first.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    warnings.warn_explicit(
+        message,
+        KragEvalWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__", "<unknown>"),
+        registry={},
+    )
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "krag_eval"

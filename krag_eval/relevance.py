@@ -6,7 +6,6 @@ queries; it must not know texts, or what metrics make of it.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.matching.joins import Matches
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 __all__ = ["Documents", "Relevance"]
 
@@ -141,11 +140,9 @@ class Relevance:
     def warn_of_repeats(self) -> None:
         """Warn, once, if ground-truth documents were listed twice."""
         if self.n_repeats:
-            warnings.warn(
+            warn(
                 f"{self.n_repeats} ground-truth documents repeat another document of the same "
-                "query (as the matcher sees them); each is counted as one item.",
-                KragEvalWarning,
-                stacklevel=2,
+                "query (as the matcher sees them); each is counted as one item."
             )
 
     @property

@@ -63,9 +63,11 @@ def chosen_metrics(
 def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
     """Return a metric by name or as it is, if it takes nobody else's names."""
     if isinstance(metric, str):
-        if metric not in known:
-            raise ValueError(unknown_name("metrics: a metric", metric, tuple(known)))
-        return known[metric]
+        # By its column, or by the key its mean is printed under.
+        by_key = {one.key: one for one in known.values()}
+        if metric not in known and metric not in by_key:
+            raise ValueError(unknown_name("metrics: a metric", metric, (*known, *by_key)))
+        return known.get(metric) or by_key[metric]
     if not isinstance(metric, Metric):
         raise TypeError(
             "metrics must be names of built-in metrics or Metric objects, such as "

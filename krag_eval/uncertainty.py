@@ -8,7 +8,6 @@ when an interval is asked for.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from krag_eval.conventions import Conventions
 from krag_eval.cutoffs import spelled
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -372,10 +371,10 @@ def _acceleration(left_out: FloatArray) -> float:
     return float((influence**3).sum() / (6 * (influence**2).sum() ** 1.5))
 
 
-def warn_of_few_queries(n_queries: int, stacklevel: int) -> None:
+def warn_of_few_queries(n_queries: int) -> None:
     """Warn if intervals and tests rest on few queries."""
     if n_queries < FEW_QUERIES:
-        warnings.warn(_few_queries(n_queries), KragEvalWarning, stacklevel=stacklevel + 1)
+        warn(_few_queries(n_queries))
 
 
 def _few_queries(n_queries: int) -> str:
@@ -412,4 +411,4 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
             f"would move: {', '.join(flat)}."
         )
     if reasons:
-        warnings.warn(" ".join(reasons), KragEvalWarning, stacklevel=3)
+        warn(" ".join(reasons))

@@ -403,7 +403,7 @@ def test_conventions_may_be_an_object_or_its_printed_form(conventions):
             r"^no_ground_truth must be one of 'error', 'skip', 'zero', got 'skpi'; .* 'skip'\?",
         ),
         ({"no_ground_truth": None}, "^no_ground_truth must be one of .*, got None"),
-        ({"conventions": "tre"}, "^conventions: expected 'field=value' parts .*, got 'tre'"),
+        ({"conventions": "tre"}, "^conventions must be one of .*, got 'tre'; did you mean 'trec'"),
         (
             {"matcher": "txt"},
             r"^matcher must be one of 'text', .*, got 'txt'; did you mean 'text'\?",

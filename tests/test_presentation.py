@@ -311,6 +311,10 @@ def test_many_alternatives_are_not_all_shown():
     actual = [AnyOf([f"alternative {i}" for i in range(10)])]
     result = OfflineRetrievalEvaluator([actual], [["alternative 9"]]).evaluate(1)
     assert "(… and 4 more alternatives)" in str(result.explain(0))
+    assert "(any of 10)" in str(result.explain(0))
+    six = OfflineRetrievalEvaluator([[AnyOf(list("abcdef")), "g"]], [["a"]]).evaluate(1)
+    assert "more alternatives" not in str(six.explain(0))
+    assert "any of 1)" not in str(six.explain(0))
 
 
 def test_nothing_retrieved_has_no_table_of_documents():
@@ -357,6 +361,31 @@ def test_a_text_is_clipped_around_what_is_highlighted():
     assert shown[0] == shown[-1] == ("…", False)
 
 
+def test_a_clipped_text_keeps_to_its_width_and_starts_at_a_word():
+    """The ellipses are counted too."""
+    text = "filler " * 50 + "kept for four weeks" + " filler" * 50
+    begin = text.index("kept")
+    for width in range(20, 80):
+        shown = "".join(part for part, _ in Excerpt(text, ((begin, begin + 19),)).clipped(width))
+        assert width_of(shown) <= width
+        assert shown.startswith(("…filler", "…kept"))
+
+
+def test_of_several_highlights_the_longest_is_shown():
+    """It says most."""
+    text = "a b c" + " filler" * 50 + " kept for four weeks"
+    long = (text.index("kept"), len(text))
+    shown = Excerpt(text, ((0, 5), long)).clipped(60)
+    assert shown[-2:] == [("kept for four weeks", True), ("", False)]
+
+
+def test_all_highlights_that_fit_are_shown():
+    """And what stands between them."""
+    assert Excerpt("one two three", ((0, 3), (8, 13))).clipped(13) == [
+        ("", False), ("one", True), (" two ", False), ("three", True), ("", False),
+    ]  # fmt: skip
+
+
 def test_a_highlight_at_the_start_needs_no_leading_ellipsis():
     """The text begins there."""
     text = "kept for four weeks" + " filler" * 50
@@ -369,12 +398,19 @@ def test_only_the_beginning_of_a_text_is_looked_at():
     excerpt = Excerpt.of("x" * (EXAMINED + 1))
     assert len(excerpt.text) == EXAMINED
     assert excerpt.cut
+    assert not Excerpt.of("x" * EXAMINED).cut
+    assert Excerpt("short", cut=True).clipped(20) == [("short", False), ("…", False)]
 
 
 @pytest.mark.parametrize("control", BIDI)
 def test_every_bidi_control_is_spelled_out(control):
     """All twelve."""
     assert visible(f"a{control}b") == f"a\\u{ord(control):04x}b"
+
+
+def test_what_is_spelled_out_reads_like_python():
+    """By as many digits as it takes."""
+    assert visible("\x00\x9f\ufeff\U000e0041") == r"\x00\x9f\ufeff\U000e0041"
 
 
 def test_joiners_stay():

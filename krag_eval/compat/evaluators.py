@@ -5,7 +5,6 @@ This room knows what krag called things. It must not know how anything is comput
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 from krag_eval.results import EvaluationResult
 
 __all__ = [
@@ -383,9 +382,7 @@ def _warn_of_missing_ground_truth(actual_docs: Sequence[Sequence[Any]]) -> None:
     missing = [query for query, documents in enumerate(actual_docs) if not len(documents)]
     if missing:
         named = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        warnings.warn(
+        warn(
             f"actual_docs: no ground truth for {len(missing)} of {len(actual_docs)} queries "
-            f"({named}); each counts as 0 in every metric. krag counted it as a hit.",
-            KragEvalWarning,
-            stacklevel=3,
+            f"({named}); each counts as 0 in every metric. krag counted it as a hit."
         )

@@ -166,7 +166,7 @@ def _by_id(
     lists: Mapping[str, list[DocumentLike]], ids: Sequence[str], name: str, questions: str
 ) -> list[list[DocumentLike]]:
     """Put lists into the order of the questions."""
-    check_overlap(ids, lists, expected_name=questions, given_name=name, stacklevel=5)
+    check_overlap(ids, lists, expected_name=questions, given_name=name)
     return [lists.get(one, []) for one in ids]
 
 

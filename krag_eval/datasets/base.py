@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -107,11 +106,9 @@ def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[s
     """
     if len(set(questions)) == len(questions):
         return list(questions)
-    warnings.warn(
+    warn(
         f"{name}: {len(questions)} queries have {len(set(questions))} different texts, so all are "
-        "labelled by their ids.",
-        KragEvalWarning,
-        stacklevel=3,
+        "labelled by their ids."
     )
     return list(ids)
 

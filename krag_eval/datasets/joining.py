@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 
 from krag_eval.datasets.base import Place
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 __all__ = ["check_overlap"]
 
@@ -18,7 +17,6 @@ def check_overlap(
     expected_name: str,
     given_name: str,
     absent: str | None = "and count as nothing retrieved",
-    stacklevel: int = 3,
 ) -> None:
     """Warn of queries that only one side knows.
 
@@ -29,7 +27,6 @@ def check_overlap(
         given_name: Where the latter stand.
         absent: What happens to those of the former that the latter lack, for the warning; no
             warning if ``None``.
-        stacklevel: As in ``warnings.warn``.
 
     Raises:
         DatasetError: If they have none in common.
@@ -43,17 +40,13 @@ def check_overlap(
         )
     extra = [query for query in given if query not in known]
     if extra:
-        warnings.warn(
+        warn(
             f"{given_name}: {len(extra)} of {len(given)} queries are not in {expected_name} and "
-            f"are left out (the first is {extra[0]!r}).",
-            KragEvalWarning,
-            stacklevel=stacklevel,
+            f"are left out (the first is {extra[0]!r})."
         )
     lacking = [query for query in expected if query not in retrieved]
     if lacking and absent is not None:
-        warnings.warn(
+        warn(
             f"{given_name}: {len(lacking)} of the {len(expected)} queries of {expected_name} are "
-            f"missing (the first is {lacking[0]!r}) {absent}.",
-            KragEvalWarning,
-            stacklevel=stacklevel,
+            f"missing (the first is {lacking[0]!r}) {absent}."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from krag_eval.datasets.base import Dataset, Place, Source, name_of
 from krag_eval.datasets.lines import numbered_lines
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 __all__ = ["read_jsonl"]
 
@@ -200,11 +199,9 @@ def _labels(records: Sequence[_Record], fields: _Fields, name: str) -> list[str 
             'question_field="…", or leave that out.'
         )
     if labels:
-        warnings.warn(
+        warn(
             f"{len(records) - len(labels)} of {len(records)} queries in {name} have no "
             f"{fields.question} (the first is on line {without.line}), so all are labelled by "
-            "position.",
-            KragEvalWarning,
-            stacklevel=3,
+            "position."
         )
     return list(range(len(records)))

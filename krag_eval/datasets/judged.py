@@ -6,7 +6,6 @@ what score. This room knows neither files nor texts.
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from krag_eval.conventions import Conventions
 from krag_eval.datasets.base import Dataset
 from krag_eval.datasets.joining import check_overlap
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 
 __all__ = ["Missing", "Qrels", "Run", "ScorePrecision", "judged_dataset"]
 
@@ -123,7 +122,6 @@ def _topics(qrels: Qrels, run: Run, missing: Missing) -> list[str]:
         expected_name=qrels.name,
         given_name=run.name,
         absent=None if missing == "skip" else _ABSENT,
-        stacklevel=5,
     )
     return [topic for topic in qrels.grades if missing == "zero" or topic in run.scores]
 
@@ -151,13 +149,11 @@ def _ranked(run: Run, topics: list[str], precision: ScorePrecision) -> list[list
             reordered.append(topic)
         ranked.append([*order])
     if reordered:
-        warnings.warn(
+        warn(
             f"{run.name}: in {len(reordered)} of {len(topics)} topics (the first is "
             f"{reordered[0]!r}) scores differ only beyond single precision, where trec_eval up to "
             'version 9 sees ties and orders by document id; scores="double" compares them as they '
-            "are written, as trec_eval 10 does.",
-            KragEvalWarning,
-            stacklevel=4,
+            "are written, as trec_eval 10 does."
         )
     return ranked
 

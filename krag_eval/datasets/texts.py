@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -10,7 +9,7 @@ from typing import Any
 
 from krag_eval.datasets.base import Dataset
 from krag_eval.documents import AnyOf, DocumentLike, id_of, metadata_of
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 __all__ = ["ids_in", "with_texts"]
 
@@ -70,10 +69,8 @@ def with_texts(
     if predicted:
         made = replace(made, predicted=[[*map(full, one)] for one in dataset.predicted])
     if absent:
-        warnings.warn(
+        warn(
             f"{name}: {len(absent)} documents are not in it (the first is {next(iter(absent))!r}); "
-            "they have an empty text, which no text matcher matches.",
-            KragEvalWarning,
-            stacklevel=3,
+            "they have an empty text, which no text matcher matches."
         )
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 
 __all__ = ["FuzzyMatcher"]
 
@@ -112,11 +111,9 @@ class FuzzyMatcher(TextMatcher):
             )
             seconds = (shorter**2 * per_shorter_squared).sum()
         if seconds > _LONG_WAIT_IN_SECONDS:
-            warnings.warn(
+            warn(
                 f"fuzzy {self.scorer} compares {actual.sum():,.0f} characters of ground truth with "
                 f"{predicted.sum():,.0f} predicted characters in one query, which takes about "
                 f"{seconds / 60:,.0f} minutes. Cut the texts into chunks, or use "
-                'matcher="coverage", whose time grows with the length of the texts only.',
-                KragEvalWarning,
-                stacklevel=2,
+                'matcher="coverage", whose time grows with the length of the texts only.'
             )

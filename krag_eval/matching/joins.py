@@ -7,7 +7,6 @@ it. It must not know any particular way of comparing two documents.
 from __future__ import annotations
 
 import unicodedata
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,7 +22,7 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 __all__ = ["BlockScorer", "KeyJoin", "Matches", "Units", "warn_of_blank_texts"]
 
@@ -263,11 +262,9 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
         _count_blank(queries.predicted, queries.strings_only[1], "predicted_docs"),
     )
     if any(blanks):
-        warnings.warn(
+        warn(
             f"{blanks[0]} ground-truth and {blanks[1]} predicted documents have empty or blank "
-            "text; a text matcher never matches them.",
-            KragEvalWarning,
-            stacklevel=2,
+            "text; a text matcher never matches them."
         )
     return blanks
 

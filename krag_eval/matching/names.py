@@ -59,7 +59,11 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
         build = getattr(import_module(f"krag_eval.matching.{module}"), name)
         made: Matcher = partial(build, **defaults)(**options)
         return made
-    hint = "; did you forget to call it?" if isinstance(matcher, type) else ""
+    hint = ""
+    if isinstance(matcher, type):
+        hint = "; did you forget to call it?"
+    elif callable(matcher):
+        hint = "; wrap a function as Matcher.from_function(function, threshold=…)"
     raise TypeError(
         f"matcher must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher "
         f"subclass, got {matcher!r}{hint}"

@@ -10,7 +10,6 @@ tokenized once and every distinct token stemmed once; from then on texts are arr
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +30,7 @@ from krag_eval.matching.tokenizers import (
     tokenize_all,
     tokenizer_name,
 )
-from krag_eval.messages import KragEvalWarning, unknown_name
+from krag_eval.messages import unknown_name, warn
 
 __all__ = ["RougeMatcher"]
 
@@ -150,12 +149,10 @@ class RougeMatcher(TextMatcher):
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
         if short:
-            warnings.warn(
+            warn(
                 f"{short} distinct texts have fewer than {size} tokens; {self.rouge_type} gives "
                 'them similarity 0 with everything, even with themselves. Use "rouge1" or "rougeL" '
-                "where texts are that short.",
-                KragEvalWarning,
-                stacklevel=2,
+                "where texts are that short."
             )
 
 
@@ -348,11 +345,9 @@ def _warn_of_long_wait(actual: IntArray, predicted: IntArray) -> None:
     n_actual, n_predicted = int(actual.sum()), int(predicted.sum())
     seconds = n_actual * n_predicted / _TOKEN_PAIRS_PER_SECOND
     if seconds > _LONG_WAIT_IN_SECONDS:
-        warnings.warn(
+        warn(
             f"rougeL compares {n_actual:,} tokens of ground truth with {n_predicted:,} predicted "
             f"tokens in one query, which may take {seconds / 60:.0f} minutes (at "
             f"{_TOKEN_PAIRS_PER_SECOND:.0e} pairs of tokens a second). The time of rouge1 and "
-            "rouge2 grows with the length of the texts only, not with its square.",
-            KragEvalWarning,
-            stacklevel=2,
+            "rouge2 grows with the length of the texts only, not with its square."
         )

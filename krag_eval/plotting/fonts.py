@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import warn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,12 +66,10 @@ def make_readable(ax: Axes) -> None:
 
 def _warn(letters: set[str]) -> None:
     shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
-    warnings.warn(
+    warn(
         f"{NO_KOREAN_FONT} {shown}, which will appear as empty boxes. Install a Korean font "
         '("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun '
-        "Gothic comes with Windows, Apple SD Gothic Neo with macOS) and draw again.",
-        KragEvalWarning,
-        stacklevel=4,
+        "Gothic comes with Windows, Apple SD Gothic Neo with macOS) and draw again."
     )
 
 

@@ -135,7 +135,7 @@ class TestRefusals:
             (["-k", "0"], "k must be a whole number of at least 1"),
             (["-k", "1.5"], "k must be a whole number of at least 1"),
             (["-k", "2", "-k", "2"], "k must not name a cutoff twice"),
-            (["--conventions", "trek"], "or one of 'default', 'trec'"),
+            (["--conventions", "trek"], "did you mean 'trec'?"),
             (["--conventions", "gain=cubic"], "'exponential', 'linear', got 'cubic'"),
             (["--criteria", "most"], "'most' is not one of 'all', 'partial'"),
             (["--nonsense"], "(see krag-eval evaluate --help)"),

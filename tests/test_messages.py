@@ -1,0 +1,32 @@
+"""Wording and placing of what the package says to its users."""
+
+from __future__ import annotations
+
+import warnings
+
+from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval.messages import unknown_name
+
+
+def test_a_warning_points_at_the_user_s_line() -> None:
+    """Filters by module, and the line shown, are the caller's."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OfflineRetrievalEvaluator([["a"]], [["x"]]).calculate_recall()
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_the_same_warning_is_shown_for_every_evaluator() -> None:
+    """Python's default would show it for the first of a loop and hide a silent 0 for the rest."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            OfflineRetrievalEvaluator([["a"]], [["x"]]).calculate_recall()
+    assert [warning.category for warning in caught] == [KragEvalWarning] * 3
+
+
+def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
+    """A guess that helps nobody is left out."""
+    assert unknown_name("matcher", "zzz", ("text", "id")) == (
+        "matcher must be one of 'text', 'id', got 'zzz'."
+    )
