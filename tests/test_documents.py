@@ -366,7 +366,7 @@ def test_a_dict_with_other_keys_is_refused(document):
     with pytest.raises(
         ValueError,
         match=rf"^predicted_docs\[0\]\[0\]: .*needs the key 'page_content' .*"
-        rf"got the keys \[{', '.join(map(repr, document))}\]. Rename the text's key to 'page_content' and put",
+        rf"got the keys \[{', '.join(map(repr, document))}\]. Rename the text's key",
     ):
         QuerySet.from_lists([["a"]], [[document]])
 
