@@ -29,6 +29,7 @@ MEASURES = {
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
+Ids = tuple[str, ...]
 
 
 def make_input(n_queries: int, depth: int) -> tuple[Qrels, Run]:
@@ -50,20 +51,20 @@ def by_pytrec_eval(qrels: Qrels, run: Run) -> float:
     return statistics.fmean(query["ndcg_cut_10"] for query in results.values())
 
 
-def lists_of(qrels: Qrels, run: Run) -> tuple[list[list[str]], list[list[str]]]:
+def lists_of(qrels: Qrels, run: Run) -> tuple[list[Ids], list[Ids]]:
     """Return what should come back and what did, ranked by score."""
     n_scores = sum(map(len, run.values()))
     scores = np.fromiter(chain.from_iterable(map(dict.values, run.values())), float, n_scores)
     rises = np.flatnonzero(np.diff(scores) > 0) + 1
     starts = np.cumsum([0, *map(len, run.values())])
     if np.isin(rises, starts).all():  # ranked as they are, like most runs
-        ranked = [list(ranking) for ranking in run.values()]
+        ranked = [*map(tuple, run.values())]
     else:
-        ranked = [sorted(r, key=r.__getitem__, reverse=True) for r in run.values()]
-    return [list(qrels[query]) for query in run], ranked
+        ranked = [tuple(sorted(r, key=r.__getitem__, reverse=True)) for r in run.values()]
+    return [tuple(qrels[query]) for query in run], ranked
 
 
-def by_krag_eval(actual: list[list[str]], predicted: list[list[str]]) -> float:
+def by_krag_eval(actual: list[Ids], predicted: list[Ids]) -> float:
     evaluator = OfflineRetrievalEvaluator(
         actual, predicted, matcher="id", conventions=Conventions.trec()
     )

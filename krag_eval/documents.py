@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -164,6 +164,45 @@ def content_key(document: DocumentLike) -> tuple[str, str | None, str]:
     return unicodedata.normalize("NFC", text_of(document)), identity, repr(parts)
 
 
+class Lists(Sequence[list[Any]]):
+    """A list of lists, copied into one long list: one object where there would be one per query.
+
+    Hundreds of thousands of small lists would have the garbage collector walk through all of them
+    again and again. A query's list is made anew each time it is asked for.
+
+    >>> lists = Lists([["a", "b"], [], ["c"]])
+    >>> lists[0], list(lists)
+    (['a', 'b'], [['a', 'b'], [], ['c']])
+    """
+
+    __slots__ = ("_bounds", "_flat")
+
+    def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
+        self._flat = list(chain.from_iterable(lists))
+        self._bounds = [0, *accumulate(map(len, lists))]
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self[one] for one in range(*position.indices(len(self)))]
+        one = range(len(self))[position]
+        return self._flat[self._bounds[one] : self._bounds[one + 1]]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        flat = self._flat
+        return (flat[start:end] for start, end in pairwise(self._bounds))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (Lists, list)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # holds documents, which are unhashable
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
 @dataclass(frozen=True, eq=False)
 class QuerySet:
     """The ground truth and the predictions of all queries, checked.
@@ -177,8 +216,8 @@ class QuerySet:
         labels: One label per query, for tables and explanations.
     """
 
-    actual: list[list[Item]]
-    predicted: list[list[DocumentLike]]
+    actual: Sequence[list[Item]]
+    predicted: Sequence[list[DocumentLike]]
     labels: list[str | int]
     has_alternatives: bool = field(repr=False)
     strings_only: tuple[bool, bool] = field(repr=False)
@@ -289,16 +328,16 @@ def _is_document(value: object) -> bool:
     return document_class is not None and isinstance(value, document_class)
 
 
-def _lists_of(value: Any, name: str) -> tuple[list[list[Any]], set[type]]:
+def _lists_of(value: Any, name: str) -> tuple[Lists, set[type]]:
     """Return ``value`` as a list of new lists, and the types of the documents in them."""
     outer = _as_list(value, name, "a list with one list of documents per query")
     lists = [
-        inner.copy()
-        if type(inner) is list
+        inner
+        if type(inner) in (list, tuple)
         else _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
         for query, inner in enumerate(outer)
     ]
-    return lists, _types_in(lists)
+    return Lists(lists), _types_in(lists)
 
 
 def _types_in(lists: list[list[Any]]) -> set[type]:
@@ -344,9 +383,7 @@ def _clipped(text: str) -> str:
     return f" ({text[:40]!r}{'…' if len(text) > 40 else ''})"
 
 
-def _check_types(
-    lists: list[list[Any]], types: set[type], name: str, *, allow_alternatives: bool
-) -> None:
+def _check_types(lists: Lists, types: set[type], name: str, *, allow_alternatives: bool) -> None:
     """Check every document, but walk through them only if some type needs a look."""
     document_class = _document_class()
     trusted: set[type] = {str} | ({AnyOf} if allow_alternatives else set())

@@ -15,6 +15,7 @@ from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.documents import (
+    Lists,
     QuerySet,
     as_document,
     content_key,
@@ -535,3 +536,29 @@ def test_forms_of_documents_can_be_mixed_freely(data):
         result = OfflineRetrievalEvaluator(*mixed).evaluate([1, 3]).to_dict()
     assert repr(result) == repr(expected)
     assert mixed == before
+
+
+def test_lists_read_like_the_lists_they_were_made_of():
+    """By position, from the end, by slice, and one after the other."""
+    made = [["a", "b"], [], ["c"]]
+    lists = Lists(made)
+    assert (len(lists), lists[0], lists[1], lists[-1], lists[1:]) == (
+        3,
+        made[0],
+        [],
+        ["c"],
+        made[1:],
+    )
+    assert list(lists) == made
+    assert lists == made
+    with pytest.raises(IndexError):
+        lists[3]
+
+
+def test_what_the_user_appends_later_changes_nothing():
+    """The evaluation is of what was passed in."""
+    actual, predicted = [["a"]], [["x"]]
+    queries = QuerySet.from_lists(actual, predicted)
+    predicted[0].append("a")
+    actual[0].append("b")
+    assert (queries.actual[0], queries.predicted[0]) == (["a"], ["x"])
