@@ -359,7 +359,7 @@ def _types_in(lists: list[list[Any]]) -> set[type]:
 
 
 def _as_list(value: Any, name: str, wanted: str) -> list[Any]:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, Lists)):
         return list(value)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
