@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import html
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,6 +292,31 @@ class Comparison:
         from krag_eval.plotting import comparison_forest
 
         return comparison_forest(self, ax=ax)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        language: Literal["en", "ko"] = "en",
+        **page: Any,
+    ) -> None:
+        """Write this comparison as a page: what is shown, how surely, what changed most.
+
+        One HTML file without network or script; it appears complete or not at all.
+
+        Args:
+            path: The file; one of that name is replaced.
+            language: ``"en"`` or ``"ko"``.
+            **page: What else ``krag_eval.report.write_comparison_report`` takes: ``n_queries``,
+                ``title``, ``date``.
+
+        Raises:
+            ValueError: If an argument is not possible; the message says what is.
+            OSError: If the file cannot be written.
+        """
+        from krag_eval.report import write_comparison_report
+
+        write_comparison_report(self, path, language=language, **page)
 
     def summary(self) -> str:
         """Return one plain sentence per pair and metric, each on its own line."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -394,6 +394,31 @@ class EvaluationResult:
         return check(
             self, floors, baseline=baseline, metric=metric, max_drop=max_drop, sampling=sampling
         )
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        language: Literal["en", "ko"] = "en",
+        **page: Any,
+    ) -> None:
+        """Write this result as a page: metrics, pictures, the hardest queries, how to read it.
+
+        One HTML file without network or script; it appears complete or not at all.
+
+        Args:
+            path: The file; one of that name is replaced.
+            language: ``"en"`` or ``"ko"``.
+            **page: What else ``krag_eval.report.write_report`` takes: ``k``, ``intervals``,
+                ``n_queries``, ``title``, ``date``.
+
+        Raises:
+            ValueError: If an argument is not possible; the message says what is.
+            OSError: If the file cannot be written.
+        """
+        from krag_eval.report import write_report
+
+        write_report(self, path, language=language, **page)
 
     def averages(self, k: int | None = None) -> dict[str, float]:
         """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``."""

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "averages": {"conventions", *_WORDS},
     "results": {
         "averages", "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
-        "saved", "tables", "thresholds", "uncertainty", *_WORDS,
+        "report", "saved", "tables", "thresholds", "uncertainty", *_WORDS,
     },
     # what a result can show beside numbers
     "labels": _WORDS,
@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what is made of results
     "disputes": {"conventions", *_WORDS},
     "uncertainty": {"averages", *_RESULT},
-    "comparison": {"averages", "uncertainty", "plotting", *_RESULT},
+    "comparison": {"averages", "uncertainty", "plotting", "report", *_RESULT},
     "gates": {"comparison", *_RESULT},
     "calibration": {"documents", "matching.base", "matching.names", "plotting", *_WORDS},
     "report": {"averages", "comparison", "files", "plotting", "uncertainty", *_RESULT},
@@ -260,14 +260,17 @@ def test_slow_packages_load_when_they_are_used(module):
 def test_what_is_allowed_has_no_circles_but_those_that_are_meant():
     """Left never imports right: ordering the rooms must be possible.
 
-    A comparison and a calibration can draw themselves, a result can tell how sure and how good it
-    is, and a matcher can be combined by an operator: each imports the other only when it does.
+    A comparison and a calibration can draw themselves, results and comparisons can write
+    themselves as a page, a result can tell how sure and how good it is, and a matcher can be
+    combined by an operator: each imports the other only when it does.
     """
     meant = {
         ("comparison", "plotting"),
+        ("comparison", "report"),
         ("calibration", "plotting"),
         ("results", "uncertainty"),
         ("results", "gates"),
+        ("results", "report"),
         ("matching.base", "matching.combined"),
     }
     left = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import demo, evaluate, trec
+from krag_eval.cli import compare, demo, evaluate, gate, trec
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
@@ -25,5 +25,7 @@ def main(context: click.Context) -> None:
 
 
 main.add_command(evaluate.evaluate)
+main.add_command(compare.compare)
+main.add_command(gate.gate)
 main.add_command(trec.trec)
 main.add_command(demo.demo)

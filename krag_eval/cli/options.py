@@ -12,7 +12,15 @@ from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoffs, unspelled
 from krag_eval.matching.names import MATCHER_NAMES
 
-__all__ = ["check_early", "evaluation_options", "field_options", "output_options"]
+__all__ = [
+    "check_early",
+    "comparison_output_options",
+    "evaluation_options",
+    "field_options",
+    "floor_option",
+    "output_options",
+    "report_options",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -84,6 +92,36 @@ field_options = bundled(
     click.option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
 )
 
+floor_option = click.option(
+    "--fail-under",
+    "floors",
+    metavar="METRIC@K=X",
+    multiple=True,
+    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8; for mean_rank, if it is "
+    "above. Repeat it for several.",
+)
+
+report_options = bundled(
+    click.option("--report", "report_path", metavar="OUT", help="Write a page to read, as .html."),
+    click.option(
+        "--report-language",
+        type=click.Choice(["en", "ko"]),
+        help="Language of the page.  [default: en]",
+    ),
+)
+
+comparison_output_options = bundled(
+    click.option("--markdown", "markdown_path", metavar="OUT", help="Save the table as Markdown."),
+    click.option("--latex", "latex_path", metavar="OUT", help="Save the table as LaTeX."),
+    click.option(
+        "--plot",
+        "plot_path",
+        metavar="OUT",
+        help="Draw the differences with their intervals, as .png, .svg or .pdf.",
+    ),
+    report_options,
+)
+
 output_options = bundled(
     click.option(
         "--json", "json_path", metavar="OUT", help="Save the result; Python reads it back."
@@ -95,6 +133,7 @@ output_options = bundled(
         metavar="OUT",
         help="Draw the metrics at the last cutoff named, as .png, .svg or .pdf.",
     ),
+    report_options,
 )
 
 

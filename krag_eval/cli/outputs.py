@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import click
 
@@ -15,10 +15,14 @@ from krag_eval.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
+    from krag_eval.comparison import Comparison
     from krag_eval.results import EvaluationResult
 
-__all__ = ["Outputs"]
+__all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language"]
+
+ReportLanguage: TypeAlias = Literal["en", "ko"]
 
 
 class Outputs(NamedTuple):
@@ -27,6 +31,7 @@ class Outputs(NamedTuple):
     json: Path | None
     csv: Path | None
     plot: Path | None
+    report: Path | None
 
     @classmethod
     def checked(
@@ -34,6 +39,7 @@ class Outputs(NamedTuple):
         json: str | None,
         csv: str | None,
         plot: str | None = None,
+        report: str | None = None,
         *,
         sources: Sequence[str],
     ) -> Outputs:
@@ -43,24 +49,17 @@ class Outputs(NamedTuple):
             json: What was given for ``--json``.
             csv: What was given for ``--csv``.
             plot: What was given for ``--plot``.
+            report: What was given for ``--report``.
             sources: The files that are read, which must not be overwritten.
 
         Raises:
             ValueError: If one of them cannot be, naming the option.
         """
-        named = {"--json": json, "--csv": csv, "--plot": plot}
-        paths = {
-            option: _checked_output(option, path, sources)
-            for option, path in named.items()
-            if path is not None
-        }
-        if len(set(paths.values())) < len(paths):
-            raise ValueError(f"{', '.join(paths)}: each needs a file of its own.")
-        if plot is not None:
-            _check_plot_format(plot)
+        named = {"--json": json, "--csv": csv, "--plot": plot, "--report": report}
+        paths = _checked_outputs(named, sources)
         return cls(*map(paths.get, named))
 
-    def write(self, result: EvaluationResult) -> None:
+    def write(self, result: EvaluationResult, language: ReportLanguage = "en") -> None:
         """Write every file asked for; each appears complete or not at all."""
         self._write_json(result)
         if self.csv:
@@ -69,6 +68,9 @@ class Outputs(NamedTuple):
         if self.plot:
             _write_plot(result, self.plot)
             _say_written(self.plot, f"the metrics @{spelled(result.k[-1])}")
+        if self.report:
+            result.report(self.report, language=language)
+            _say_written(self.report, "a page to read")
 
     def write_runs(self, results: Mapping[str, EvaluationResult]) -> None:
         """Write the results of several runs, by their names, into one table."""
@@ -88,7 +90,73 @@ class Outputs(NamedTuple):
             _say_written(self.json, "the result")
 
 
+def _checked_outputs(named: Mapping[str, str | None], sources: Sequence[str]) -> dict[str, Path]:
+    """Return where to write, by option, if every name can be written to.
+
+    Raises:
+        ValueError: If one of them cannot be, naming the option.
+    """
+    given = {option: name for option, name in named.items() if name is not None}
+    paths = {option: _checked_output(option, name, sources) for option, name in given.items()}
+    if len(set(paths.values())) < len(paths):
+        raise ValueError(f"{', '.join(paths)}: each needs a file of its own.")
+    for option, name in given.items():
+        _check_ending(option, name)
+    return paths
+
+
+def checked_language(language: ReportLanguage | None, report: str | None) -> ReportLanguage:
+    """Return the language of the page.
+
+    Raises:
+        ValueError: If one was asked for, and no page.
+    """
+    if language is not None and report is None:
+        raise ValueError("--report-language is about --report, and none was asked for.")
+    return language or "en"
+
+
+class ComparisonOutputs(NamedTuple):
+    """The files asked for a comparison, by what goes into them."""
+
+    markdown: Path | None
+    latex: Path | None
+    plot: Path | None
+    report: Path | None
+
+    @classmethod
+    def checked(
+        cls,
+        markdown: str | None,
+        latex: str | None,
+        plot: str | None,
+        report: str | None,
+        *,
+        sources: Sequence[str],
+    ) -> ComparisonOutputs:
+        """Return where to write, if every name can be written to; see ``Outputs.checked``."""
+        named = {"--markdown": markdown, "--latex": latex, "--plot": plot, "--report": report}
+        paths = _checked_outputs(named, sources)
+        return cls(*map(paths.get, named))
+
+    def write(self, comparison: Comparison, language: ReportLanguage = "en") -> None:
+        """Write every file asked for; each appears complete or not at all."""
+        if self.markdown:
+            _write_text(comparison.to_markdown(), self.markdown)
+            _say_written(self.markdown, "the table, in Markdown")
+        if self.latex:
+            _write_text(comparison.to_latex(), self.latex)
+            _say_written(self.latex, "the table, in LaTeX")
+        if self.plot:
+            _write_forest(comparison, self.plot)
+            _say_written(self.plot, "the differences with their intervals")
+        if self.report:
+            comparison.report(self.report, language=language)
+            _say_written(self.report, "a page to read")
+
+
 def _say_written(path: Path, what: str) -> None:
+    """Say that a file was written, and what is in it."""
     click.echo(f"wrote {one_line(str(path))} ({what})")
 
 
@@ -109,11 +177,12 @@ def _checked_output(option: str, name: str, sources: Sequence[str]) -> Path:
     return path
 
 
-def _check_plot_format(name: str) -> None:
+def _check_ending(option: str, name: str) -> None:
     from krag_eval.plotting import PLOT_FORMATS
 
-    if Path(name).suffix.lower() not in PLOT_FORMATS:
-        raise ValueError(f"--plot: {name} must end in one of {', '.join(PLOT_FORMATS)}.")
+    endings = {"--plot": PLOT_FORMATS, "--report": (".html", ".htm")}.get(option)
+    if endings is not None and Path(name).suffix.lower() not in endings:
+        raise ValueError(f"{option}: {name} must end in one of {', '.join(endings)}.")
 
 
 def _rows_of(result: EvaluationResult) -> pd.DataFrame:
@@ -135,3 +204,20 @@ def _write_plot(result: EvaluationResult, path: Path) -> None:
 
     with replacing(path) as temporary:
         save_plot(temporary, lambda ax: metric_bars(result, result.k[-1], ax=ax))
+
+
+def _write_text(text: str, path: Path) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_forest(comparison: Comparison, path: Path) -> None:
+    from krag_eval.plotting import comparison_forest, forest_size, save_plot
+
+    def draw(ax: Axes) -> None:
+        if ax.figure is not None:  # as tall as its rows need
+            ax.figure.set_size_inches(*forest_size(comparison))  # type: ignore[union-attr]
+        comparison_forest(comparison, ax=ax)
+
+    with replacing(path) as temporary:
+        save_plot(temporary, draw)

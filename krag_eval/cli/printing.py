@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from krag_eval.cli.wording import one_line
 from krag_eval.cutoffs import spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
 
     from krag_eval.results import EvaluationResult
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "WIDEST",
     "WIDTH",
+    "clipped",
     "four_digits",
     "print_cells",
     "print_result",
@@ -30,10 +33,19 @@ WIDTH = 100
 WIDEST = 16
 # Tables wider than that are continued below.
 _COLUMNS = 8
+_COLUMNS_WITH_INTERVALS = 3
 
 
-def print_result(result: EvaluationResult, source: str) -> None:
-    """Print how many queries count, a table of all averages by cutoff, and the signature."""
+def print_result(
+    result: EvaluationResult, source: str, intervals: pd.DataFrame | None = None
+) -> None:
+    """Print how many queries count, a table of all averages by cutoff, and the signature.
+
+    Args:
+        result: What to print.
+        source: Where its queries come from.
+        intervals: The 95 % interval of each average, to stand beside it.
+    """
     counted = int(result.counted.sum())
     skipped = result.n_queries - counted
     click.echo(
@@ -41,12 +53,30 @@ def print_result(result: EvaluationResult, source: str) -> None:
         + (f" ({skipped} more skipped: no ground truth)" if skipped else "")
         + "\n"
     )
-    for start in range(0, len(result.k), _COLUMNS):
-        cutoffs = result.k[start : start + _COLUMNS]
-        averages = [result.averages(k) for k in cutoffs]
-        rows = {key: [one[key] for one in averages] for key in averages[0]}
-        print_table("metric", [f"@{spelled(k)}" for k in cutoffs], rows)
+    width = _COLUMNS if intervals is None else _COLUMNS_WITH_INTERVALS
+    for start in range(0, len(result.k), width):
+        _print_averages(result, [spelled(k) for k in result.k[start : start + width]], intervals)
     print_signature(result.signature)
+
+
+def _print_averages(
+    result: EvaluationResult, cutoffs: Sequence[str], intervals: pd.DataFrame | None
+) -> None:
+    values = result.to_dict()
+    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
+    if intervals is None:
+        rows = {key: [values[f"{key}@{k}"] for k in cutoffs] for key in keys}
+        print_table("metric", [f"@{k}" for k in cutoffs], rows)
+        return
+    known = {name: (low, high) for name, low, high in intervals[["low", "high"]].itertuples()}
+    undefined = math.nan, math.nan
+    header = ["metric", *(cell for k in cutoffs for cell in (f"@{k}", "95 % interval"))]
+    cells = [
+        [key, *(cell for name in (f"{key}@{k}" for k in cutoffs)
+                for cell in (four_digits(values[name]), _range(*known.get(name, undefined))))]
+        for key in keys
+    ]  # fmt: skip
+    print_cells(header, cells)
 
 
 def print_signature(signature: str) -> None:
@@ -55,13 +85,21 @@ def print_signature(signature: str) -> None:
         click.echo(line)
 
 
-def print_table(corner: str, header: Sequence[str], rows: Mapping[str, Sequence[float]]) -> None:
+def print_table(
+    corner: str,
+    header: Sequence[str],
+    rows: Mapping[str, Sequence[float]],
+    *,
+    widest: int = WIDEST,
+) -> None:
     """Print named rows of numbers, to four digits; what is undefined is a dash."""
     cells = [[name, *map(four_digits, values)] for name, values in rows.items()]
-    print_cells([corner, *header], cells)
+    print_cells([corner, *header], cells, widest=widest)
 
 
-def print_cells(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> None:
+def print_cells(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, widest: int = WIDEST
+) -> None:
     """Print a table whose first columns are names, to the left, and the others are values."""
     from rich import box
     from rich.table import Table
@@ -71,11 +109,23 @@ def print_cells(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: 
         if position < names:
             table.add_column(name, no_wrap=True)
         else:  # a long name is continued below itself
-            table.add_column(name, justify="right", max_width=WIDEST, overflow="fold")
+            table.add_column(name, justify="right", max_width=widest, overflow="fold")
     for row in rows:
         table.add_row(*row)
     _print_rich(table)
     click.echo()
+
+
+def clipped(text: str, width: int) -> str:
+    """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
+
+    >>> clipped("How long may I keep a book?", 12), clipped("언제 여나요?", 10)
+    ('How long ...', '언제 여...')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    text = one_line(text)
+    return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
 def four_digits(value: float) -> str:
@@ -85,6 +135,16 @@ def four_digits(value: float) -> str:
     ('0.6667', '-')
     """
     return f"{value:.4f}" if value == value else "-"
+
+
+def _range(low: float, high: float) -> str:
+    """Return an interval, narrow enough for a column.
+
+    >>> _range(0.41234, 0.8), _range(float("nan"), float("nan")), _range(998.0, 1234.56)
+    ('0.412–0.800', '-', '998.0–1234.6')
+    """
+    digits = 3 if high < 100 else 1
+    return f"{low:.{digits}f}–{high:.{digits}f}" if low == low else "-"
 
 
 def _print_rich(table: Table) -> None:

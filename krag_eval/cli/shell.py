@@ -1,7 +1,8 @@
 """How the command answers: bad input with one line, a mistake of ours with a traceback.
 
-Exit codes: 0; 2 for input that cannot be used, with one line on standard error; 130 when
-interrupted. A mistake of ours ends in a traceback and 1.
+Exit codes: 0; 1 for a result that is not good enough, with one line on standard error for each
+reason; 2 for input that cannot be used, with one line on standard error; 130 when interrupted. A
+mistake of ours ends in a traceback and 1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval.cli.naming import told_apart
 from krag_eval.cli.outputs import Outputs
 from krag_eval.cli.printing import WIDEST, WIDTH, four_digits, print_cells, print_signature
 from krag_eval.cli.shell import warnings_as
@@ -108,7 +108,7 @@ def trec(
         judged = read_qrels(_source(qrels))
         results = {
             name: _evaluated(judged, run, [*(one for one in k if one), None], reading)
-            for name, run in zip(_run_names(runs), runs, strict=True)
+            for name, run in zip(told_apart(runs), runs, strict=True)
         }
     _print_runs(results, judged.name)
     outputs.write_runs(results)
@@ -128,16 +128,6 @@ def _check_names(qrels: str, runs: Sequence[str], json_path: str | None) -> None
 
 def _source(name: str) -> Any:
     return sys.stdin if name == "-" else name
-
-
-def _run_names(runs: Sequence[str]) -> list[str]:
-    """Call runs by their files' names, with as much of their paths as tells them apart."""
-    parts = [os.path.normpath(run).split(os.sep) for run in runs]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = [os.sep.join(one[-depth:]) for one in parts]
-        if len(set(names)) == len(runs):
-            return names
-    return list(runs)
 
 
 def _evaluated(

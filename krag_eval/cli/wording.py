@@ -11,6 +11,22 @@ _ASSIGNMENT = re.compile(
     r"\b(matcher|conventions|no_ground_truth|question_field|actual_field|predicted_field"
     r'|missing|scores)="([^"]*)"'
 )
+# How a Python message begins that is about an argument named otherwise here.
+_BEGINNINGS = {
+    "results: ": "",
+    "metric and max_drop are": "--metric and --max-drop are",
+    "metric: ": "--metric: ",
+    "metric must": "--metric must",
+    "max_drop must": "--max-drop must",
+    "floors: ": "--fail-under: ",
+    "a floor": "--fail-under: a floor",
+}
+# What a Python message says to do, and how it is done here.
+_REMEDIES = {
+    "None (or 'all') for all": "'all' for all",
+    "name it in evaluate(k=[…])": "name it by -k when evaluating",
+    "give floors, or a baseline and a metric": "give --fail-under, or --baseline and --metric",
+}
 
 
 def in_shell_words(message: str) -> str:
@@ -18,9 +34,17 @@ def in_shell_words(message: str) -> str:
 
     >>> in_shell_words('Try matcher="contains".')
     'Try --matcher contains.'
+    >>> in_shell_words("max_drop must be a number of at least 0, got -1.")
+    '--max-drop must be a number of at least 0, got -1.'
     """
     worded = _ASSIGNMENT.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", message)
-    return worded.replace("None (or 'all') for all", "'all' for all")
+    for beginning, ours in _BEGINNINGS.items():
+        if worded.startswith(beginning):
+            worded = ours + worded.removeprefix(beginning)
+            break
+    for remedy, ours in _REMEDIES.items():
+        worded = worded.replace(remedy, ours)
+    return worded
 
 
 def one_line(text: str, longest: int = 1000) -> str:

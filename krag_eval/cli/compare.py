@@ -1,0 +1,135 @@
+"""``krag-eval compare``: which of several retrievers is better on the same queries, how surely."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from krag_eval.cli.differences import print_comparison
+from krag_eval.cli.naming import names_of
+from krag_eval.cli.options import (
+    check_early,
+    comparison_output_options,
+    evaluation_options,
+    field_options,
+)
+from krag_eval.cli.outputs import ComparisonOutputs, ReportLanguage, checked_language
+from krag_eval.cli.reading import check_same_ground_truth, evaluated_file
+from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.verdicts import rehearsed
+from krag_eval.cli.wording import one_line
+from krag_eval.messages import KragEvalWarning
+
+if TYPE_CHECKING:
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["compare"]
+
+
+@click.command(short_help="Compare retrievers on the same queries.")
+@click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="METRIC@K",
+    multiple=True,
+    default=("ndcg@10",),
+    show_default="ndcg@10",
+    help="What to compare, as macro_recall@5; repeat it for several.",
+)
+@evaluation_options
+@field_options
+@comparison_output_options
+def compare(
+    files: tuple[str, ...],
+    metrics: tuple[str, ...],
+    markdown_path: str | None,
+    latex_path: str | None,
+    plot_path: str | None,
+    report_path: str | None,
+    report_language: ReportLanguage | None,
+    **options: Any,
+) -> None:
+    """Compare each FILE with each other, query by query ('-' reads standard input).
+
+    A FILE is JSONL, as 'krag-eval evaluate' reads it, or a result it saved, whose name ends in
+    .json. All must be over the same queries, in the same order. A difference is the second minus
+    the first; p is that of a paired permutation test, after Holm's correction.
+    """
+    from krag_eval.comparison import compare as compared
+
+    names = _checked_names(files)
+    outputs = ComparisonOutputs.checked(
+        markdown_path, latex_path, plot_path, report_path, sources=files
+    )
+    language = checked_language(report_language, report_path)
+    _check_options(options, dict(zip(names, files, strict=True)), metrics)
+    with warnings_as("warning"):
+        comparison = compared(_results(names, files, options), metrics)
+        print_comparison(comparison)
+        outputs.write(comparison, language)
+
+
+def _checked_names(files: Sequence[str]) -> list[str]:
+    if len(files) < 2:
+        raise ValueError(f"FILE: name at least two to compare, got {len(files)}.")
+    if len(set(files)) < len(files):
+        raise ValueError(f"FILE: each is named once, got {', '.join(files)}.")
+    return names_of(files)
+
+
+def _is_saved(file: str) -> bool:
+    return Path(file).suffix == ".json"
+
+
+def _check_options(
+    options: Mapping[str, Any], files: Mapping[str, str], metrics: Sequence[str]
+) -> None:
+    """Refuse, before a long file is read, what could not be compared or has no effect."""
+    from krag_eval.comparison import compare as compared
+
+    to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
+    if not to_be_evaluated:
+        _check_without_effect(options)
+        return
+    check_early(options)
+    rehearsal = rehearsed(options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        first = to_be_evaluated[0]
+        pair = {first: rehearsal, f"not {first}": rehearsal}
+        compared(pair, metrics, n_resamples=100)
+
+
+def _check_without_effect(options: Mapping[str, Any]) -> None:
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name in options:
+            raise ValueError(
+                f"{option.opts[0]} says how to evaluate, and every FILE is a saved result; leave "
+                "it out, or name the JSONL files."
+            )
+
+
+def _results(
+    names: Sequence[str], files: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, EvaluationResult]:
+    """Read what is saved, and evaluate the rest."""
+    from krag_eval.results import EvaluationResult
+
+    results, datasets = {}, []
+    for name, file in zip(names, files, strict=True):
+        if _is_saved(file):
+            results[name] = EvaluationResult.from_json(file)
+        else:
+            with warnings_as(f"warning: {one_line(name)}"):
+                dataset, results[name] = evaluated_file(file, options)
+            datasets.append(dataset)
+    check_same_ground_truth(datasets)
+    return results

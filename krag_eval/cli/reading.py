@@ -1,0 +1,77 @@
+"""From the name of a file, and options, to a result."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from krag_eval.cli.shell import is_refusal
+from krag_eval.cutoffs import unspelled
+
+if TYPE_CHECKING:
+    from krag_eval.datasets import Dataset
+    from krag_eval.documents import AnyOf, DocumentLike
+    from krag_eval.results import EvaluationResult
+
+__all__ = ["check_same_ground_truth", "evaluated_file"]
+
+_FIELDS = ("question_field", "actual_field", "predicted_field")
+_POSITION = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
+
+
+def evaluated_file(file: str, options: Mapping[str, Any]) -> tuple[Dataset, EvaluationResult]:
+    """Read a JSONL file, ``-`` for standard input, and evaluate it."""
+    from krag_eval.datasets import read_jsonl
+
+    source = sys.stdin if file == "-" else file
+    dataset = read_jsonl(source, **{name: options[name] for name in _FIELDS})
+    others = {name: value for name, value in options.items() if name not in _FIELDS}
+    return dataset, _evaluated(dataset, **others)
+
+
+def _evaluated(dataset: Dataset, *, cutoffs: Sequence[str], **options: Any) -> EvaluationResult:
+    """Evaluate a dataset; an error that names a query names its line in the file."""
+    try:
+        return dataset.evaluator(**options).evaluate(k=[unspelled(one) for one in cutoffs])
+    except ValueError as error:
+        position = _POSITION.match(str(error))
+        if position is None or not is_refusal(error):
+            raise
+        from krag_eval.datasets import DatasetError
+
+        side, query = position.groups()
+        line = f":{dataset.lines[int(query)]}: {side}" if query else f": {side}"
+        raise DatasetError(dataset.source + line + str(error)[position.end() :]) from error
+
+
+def check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
+    """Refuse files that ask the same questions and want other documents.
+
+    A result knows how many items a query has, not which; equal questions, or none at all, would
+    hide that two files are about different things.
+
+    Raises:
+        DatasetError: Naming the two lines that differ first.
+    """
+    for other in datasets[1:]:
+        first = datasets[0]
+        if first.queries != other.queries:
+            continue  # refused by the comparison, which says which
+        for query, (ours, theirs) in enumerate(zip(first.actual, other.actual, strict=True)):
+            if ours != theirs and _wanted(ours) != _wanted(theirs):
+                from krag_eval.datasets import DatasetError
+
+                raise DatasetError(
+                    f"{other.source}:{other.lines[query]}: the ground truth differs from "
+                    f"{first.source}:{first.lines[query]}; compare files about the same data."
+                )
+
+
+def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]]:
+    """Return the texts and ids of a query's ground truth, whatever their order."""
+    from krag_eval.documents import AnyOf, id_of, text_of
+
+    alternatives = [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
+    return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)

@@ -1,0 +1,273 @@
+"""``krag-eval compare``: what is printed and written, and how it refuses.
+
+Of 40 queries, system a finds the first 20 and system b the first 30, all at rank 1.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import printed, refusal, run, shell
+
+from krag_eval import compare
+from krag_eval.datasets import read_jsonl
+
+N = 40
+
+
+def lines(first_n: int, **changes: object) -> list[dict[str, object]]:
+    """Return the lines of a retriever that finds the first so many passages."""
+    return [
+        {
+            "question": f"Question {i}?",
+            "actual": [f"passage {i}"],
+            "predicted": [f"passage {i}" if i < first_n else "other"],
+            **changes,
+        }
+        for i in range(N)
+    ]
+
+
+def written(path: Path, content: list[dict[str, object]]) -> Path:
+    """Write lines of JSON."""
+    path.write_text("\n".join(map(json.dumps, content)), "utf-8")
+    return path
+
+
+@pytest.fixture
+def a(tmp_path: Path) -> Path:
+    """20 of 40 are found."""
+    return written(tmp_path / "a.jsonl", lines(20))
+
+
+@pytest.fixture
+def b(tmp_path: Path) -> Path:
+    """30 of 40 are found."""
+    return written(tmp_path / "b.jsonl", lines(30))
+
+
+class TestPrinted:
+    """What one acts on."""
+
+    def test_values_stand_side_by_side(self, a: Path, b: Path) -> None:
+        """One row per metric, one column per system, named by the file's stem."""
+        output = run("compare", a, b, "--metric", "ndcg@10", "--metric", "mrr@5").output
+        rows = [line.split() for line in output.splitlines()]
+        assert rows[0] == ["2", "systems", "on", "40", "queries"]
+        assert rows[2] == ["metric", "a", "b"]
+        assert rows[4:6] == [["ndcg@10", "0.5000", "0.7500"], ["mrr@5", "0.5000", "0.7500"]]
+
+    def test_differences_are_those_of_python(self, a: Path, b: Path) -> None:
+        """B minus a, with its interval and p; b wins 10 queries and ties 30."""
+        row = printed(run("compare", a, b).output)["ndcg@10"]
+        results = {path.stem: read_jsonl(path).evaluator().evaluate(k=10) for path in (a, b)}
+        [expected] = compare(results).differences
+        assert row[0] == "+0.2500"
+        assert row[1:4] == [f"{expected.ci_low:.3f}", "to", f"{expected.ci_high:.3f}"]
+        assert row[4] == f"{expected.p_holm:.4f}"
+        assert row[6:] == ["10", "30", "0"]
+
+    def test_each_pair_has_a_plain_sentence(self, a: Path, b: Path) -> None:
+        """That of the summary, on each metric."""
+        output = " ".join(run("compare", a, b, "--metric", "mrr@5").output.split())
+        assert "b is better than a on mrr@5 by 0.250 (0.750 against 0.500; 95 % interval" in output
+
+    def test_the_queries_that_changed_most(self, a: Path, b: Path) -> None:
+        """Three of them, with both values."""
+        output = run("compare", a, b).output
+        changed = output.partition("Changed most on ndcg@10:\n")[2].splitlines()[:4]
+        assert changed[0].split() == ["0.0000", "to", "1.0000", "Question", "20?"]
+        assert [bool(line) for line in changed] == [True, True, True, False]
+
+    def test_equal_systems(self, tmp_path: Path, a: Path) -> None:
+        """Nothing is shown, and nothing changed."""
+        same = written(tmp_path / "same.jsonl", lines(20))
+        output = run("compare", a, same).output
+        assert "No difference shown between a and same on ndcg@10" in output
+        assert "No query changed on ndcg@10." in output
+
+    def test_every_pair_of_several(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """Six systems are fifteen pairs; no line is wider than 100 columns."""
+        names = [f"system-{i}-{'x' * 60}" for i in range(1, 5)]
+        more = [
+            written(tmp_path / f"{name}.jsonl", lines(i)) for i, name in enumerate(names, start=1)
+        ]
+        output = run("compare", a, b, *more).output
+        assert output.count("p (Holm)") == 15
+        assert max(map(len, output.splitlines())) <= 100
+
+    def test_long_korean_questions_stay_on_their_line(self, tmp_path: Path) -> None:
+        """A Hangul letter is two columns wide."""
+        long = {"question": "도서관은 언제 여나요? " * 50}
+        paths = [
+            written(tmp_path / f"{n}.jsonl", [{**one, **long} for one in lines(n)]) for n in (9, 2)
+        ]
+        output = run("compare", *paths).output
+        [line, *_] = output.partition("Changed most on ndcg@10:\n")[2].splitlines()
+        assert line.endswith("...")
+        assert len(line.encode("cp949", "replace")) <= 100
+
+    def test_options_reach_the_evaluation(self, a: Path, b: Path) -> None:
+        """They are evaluate's."""
+        output = " ".join(run("compare", a, b, "-k", 3, "--metric", "mrr@3").output.split())
+        assert "k=3 |" in output
+
+    def test_warnings_name_the_system(self, tmp_path: Path, a: Path) -> None:
+        """Of two files, which one matched nothing."""
+        nothing = written(tmp_path / "nothing.jsonl", lines(0))
+        done = shell("compare", a, nothing)
+        [warning] = done.stderr.splitlines()
+        assert warning.startswith("warning: nothing: The matcher text matched nothing at all")
+
+    def test_few_queries_are_said(self, tmp_path: Path) -> None:
+        """One line on standard error."""
+        paths = [written(tmp_path / f"{n}.jsonl", lines(n)[:5]) for n in (1, 2)]
+        done = shell("compare", *paths)
+        assert done.returncode == 0
+        [warning] = done.stderr.splitlines()
+        assert warning.startswith("warning: The intervals rest on 5 queries.")
+
+
+class TestSavedResults:
+    """Results that ``krag-eval evaluate --json`` saved."""
+
+    def test_count_as_the_files_they_come_from(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """All of them, or some."""
+        saved = tmp_path / "b.json"
+        run("evaluate", b, "--json", saved)
+        assert run("compare", a, saved).output == run("compare", a, b).output
+
+    def test_options_without_effect_are_refused(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """A saved result is not evaluated again."""
+        saved = [tmp_path / "a.json", tmp_path / "b.json"]
+        for path, to in zip((a, b), saved, strict=True):
+            run("evaluate", path, "--json", to)
+        assert run("compare", *saved).exit_code == 0
+        message = refusal("compare", *saved, "--matcher", "contains")
+        assert message.startswith("--matcher says how to evaluate, and every FILE is a saved")
+
+    def test_other_settings_are_refused(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """With what differs."""
+        saved = tmp_path / "b.json"
+        run("evaluate", b, "--matcher", "contains", "--json", saved)
+        message = refusal("compare", a, saved)
+        assert "differ in matcher: text vs contains" in message
+
+    def test_a_damaged_file_is_refused(self, tmp_path: Path, a: Path) -> None:
+        """By its name."""
+        (tmp_path / "b.json").write_text("{")
+        message = refusal("compare", a, tmp_path / "b.json")
+        assert message.startswith(f"{tmp_path / 'b.json'}: not a saved krag_eval result")
+
+
+class TestOutputs:
+    """What is written."""
+
+    def test_each_output_is_written_and_said(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """Tables in Markdown and LaTeX, a picture, a page."""
+        outputs = {
+            "--markdown": tmp_path / "out.md",
+            "--latex": tmp_path / "out.tex",
+            "--plot": tmp_path / "out.png",
+            "--report": tmp_path / "out.html",
+        }
+        given = [part for option in outputs.items() for part in option]
+        output = run("compare", a, b, *given, "--report-language", "ko").output
+        assert all(f"wrote {path} (" in output for path in outputs.values())
+        assert outputs["--markdown"].read_text("utf-8").startswith("| a | b | metric |")
+        assert outputs["--latex"].read_text("utf-8").startswith(r"\begin{tabular}")
+        assert outputs["--plot"].read_bytes().startswith(b"\x89PNG")
+        assert '<html lang="ko"' in outputs["--report"].read_text("utf-8")
+
+    def test_a_source_is_not_overwritten(self, a: Path, b: Path) -> None:
+        """Of any system."""
+        assert "is the file to be evaluated" in refusal("compare", a, b, "--markdown", b)
+
+
+class TestNames:
+    """What the systems are called."""
+
+    def test_equal_stems_are_told_apart(self, tmp_path: Path) -> None:
+        """By as much of their paths as it takes."""
+        paths = [tmp_path / name / "run.jsonl" for name in ("one", "two")]
+        for path, n in zip(paths, (20, 30), strict=True):
+            path.parent.mkdir()
+            written(path, lines(n))
+        assert "two/run minus one/run" in run("compare", *paths).output
+
+    def test_standard_input(self, a: Path, b: Path) -> None:
+        """A dash reads it."""
+        result = run("compare", a, "-", stdin=b.read_bytes())
+        assert "stdin minus a" in result.output
+
+
+class TestRefusals:
+    """Bad input: one line, exit code 2, nothing printed before it."""
+
+    def test_one_file(self, a: Path) -> None:
+        """There is nothing to compare it with."""
+        assert refusal("compare", a) == "FILE: name at least two to compare, got 1."
+
+    def test_a_file_named_twice(self, a: Path) -> None:
+        """A mistake in typing, not a comparison."""
+        assert refusal("compare", a, a).startswith("FILE: each is named once")
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (["--metric", "ndgc@10"], "did you mean 'ndcg'?"),
+            (["--metric", "ndcg"], "--metric must be spelled with its cutoff"),
+            (["--metric", "ndcg@7"], "evaluated at 1, 3, 5, 10; name it by -k when evaluating."),
+            (["--metric", "mrr@5", "--metric", "mrr@5"], "--metric must not name a metric twice"),
+            (["--matcher", "contain"], "did you mean 'contains'?"),
+            (["--plot", "out.gif"], "must end in one of .png, .svg, .pdf"),
+            (["--report-language", "ko"], "--report-language is about --report"),
+        ],
+    )
+    def test_impossible_options_are_refused_before_anything_is_read(
+        self,
+        a: Path,
+        b: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        options: list[str],
+        expected: str,
+    ) -> None:
+        """Each refusal says what is allowed and what came."""
+        monkeypatch.setattr("krag_eval.datasets.read_jsonl", lambda *_, **__: pytest.fail("read"))
+        assert expected in refusal("compare", a, b, *options)
+
+    def test_other_questions(self, tmp_path: Path, a: Path) -> None:
+        """With the first that differs."""
+        other = written(tmp_path / "other.jsonl", [*lines(20)[:-1], lines(1, question="Why?")[-1]])
+        message = refusal("compare", a, other)
+        assert "'a' and 'other' cannot be compared, because they differ in queries" in message
+        assert "'Question 39?' vs 'Why?' (position 39)" in message
+
+    def test_another_order_of_the_questions(self, tmp_path: Path, a: Path) -> None:
+        """It is said that they are the same ones."""
+        other = written(tmp_path / "other.jsonl", lines(20)[::-1])
+        assert "differ in order of the queries" in refusal("compare", a, other)
+
+    def test_fewer_questions(self, tmp_path: Path, a: Path) -> None:
+        """With both numbers."""
+        other = written(tmp_path / "other.jsonl", lines(20)[:30])
+        assert "queries: 40 vs 30" in refusal("compare", a, other)
+
+    def test_other_ground_truth(self, tmp_path: Path, a: Path) -> None:
+        """Equal questions and equal counts do not hide it; the lines are named."""
+        other = written(tmp_path / "other.jsonl", [*lines(20)[:-1], lines(1, actual=["x"])[-1]])
+        message = refusal("compare", a, other)
+        assert message.startswith(f"{other}:40: the ground truth differs from {a}:40;")
+
+    def test_the_order_of_the_ground_truth_is_no_difference(self, tmp_path: Path) -> None:
+        """It is a set."""
+        paths = [
+            written(tmp_path / f"{i}.jsonl", lines(9, actual=items))
+            for i, items in enumerate((["x", "y"], ["y", "x"]))
+        ]
+        result = run("compare", *paths)
+        assert result.exit_code == 0
+
+    def test_a_missing_file(self, tmp_path: Path, a: Path) -> None:
+        """By its name."""
+        assert "none.jsonl: no such file" in refusal("compare", a, tmp_path / "none.jsonl")

@@ -1,0 +1,259 @@
+"""``--fail-under`` and ``krag-eval gate``: exit codes, and what is said.
+
+Of the sample, macro_recall@2 is (2/3 + 1/2) / 2 = 7/12, mrr (1 + 1/2) / 2 and mean_rank@2 1.5.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import printed, refusal, run, shell
+
+from krag_eval import OfflineRetrievalEvaluator
+from krag_eval.plotting import LANGUAGES
+
+N = 100
+CUTOFFS = ("-k", 1, "-k", 2, "-k", 3, "-k", 4)
+
+
+def saved(path: Path, first_n: int, n: int = N, **options: object) -> Path:
+    """Save the result of a retriever that finds the first so many of n passages."""
+    actual = [[f"passage {i}"] for i in range(n)]
+    predicted = [truth if i < first_n else ["other"] for i, truth in enumerate(actual)]
+    OfflineRetrievalEvaluator(actual, predicted).evaluate(k=[5, 10], **options).to_json(path)
+    return path
+
+
+@pytest.fixture
+def baseline(tmp_path: Path) -> Path:
+    """80 of 100 are found."""
+    return saved(tmp_path / "old.json", 80)
+
+
+class TestFloors:
+    """``krag-eval evaluate … --fail-under``."""
+
+    def test_a_floor_that_holds(self, sample: Path) -> None:
+        """0, and a line that says so."""
+        result = run("evaluate", sample, "-k", 2, "--fail-under", "mrr@2=0.75")
+        assert result.exit_code == 0
+        assert "passed: mrr@2 is 0.7500, at or above the floor of 0.75\n" in result.output
+
+    def test_a_broken_floor(self, sample: Path) -> None:
+        """1, and the reason on standard error, after the whole table."""
+        done = shell("evaluate", sample, "-k", 2, "--fail-under", "macro_recall@2=0.8")
+        assert done.returncode == 1
+        assert done.stderr == "failed: macro_recall@2 is 0.5833, below the floor of 0.8\n"
+        assert printed(done.stdout)["mrr"] == ["0.7500"]
+
+    def test_each_broken_floor_has_its_line(self, sample: Path) -> None:
+        """Those that hold are on standard output."""
+        floors = ("macro_recall@2=0.8", "mrr@2=0.1", "ndcg@2=0.9")
+        options = [part for floor in floors for part in ("--fail-under", floor)]
+        done = shell("evaluate", sample, "-k", 2, *options)
+        assert [line.split()[:2] for line in done.stderr.splitlines()] == [
+            ["failed:", "macro_recall@2"],
+            ["failed:", "ndcg@2"],
+        ]
+        assert "passed: mrr@2" in done.stdout
+
+    def test_of_a_mean_rank_it_is_a_ceiling(self, sample: Path) -> None:
+        """Lower is better, as in Python."""
+        held = run("evaluate", sample, "-k", 2, "--fail-under", "mean_rank@2=1.5")
+        broken = run("evaluate", sample, "-k", 2, "--fail-under", "mean_rank@2=1.2")
+        assert (held.exit_code, broken.exit_code) == (0, 1)
+        assert "failed: mean_rank@2 is 1.5000, above 1.2" in broken.output
+
+    def test_outputs_are_written_all_the_same(self, sample: Path, tmp_path: Path) -> None:
+        """They are what one looks at to see why."""
+        outputs = [tmp_path / name for name in ("out.json", "out.csv", "out.png", "out.html")]
+        options = zip(("--json", "--csv", "--plot", "--report"), outputs, strict=True)
+        given = [part for option in options for part in option]
+        assert run("evaluate", sample, "--fail-under", "mrr@5=0.9", *given).exit_code == 1
+        assert all(path.stat().st_size for path in outputs)
+
+    @pytest.mark.parametrize(
+        ("floor", "expected"),
+        [
+            ("mrr@2", "a floor must be written as metric@k=number, such as 'ndcg@10=0.6'"),
+            ("mrr=0.5", "--fail-under: a floor must be spelled with its cutoff"),
+            ("mrr@2=high", "--fail-under: a floor needs a number after the ="),
+            ("mrr@2=80", "--fail-under: mrr@2 is a share from 0 to 1, got 80.0"),
+            ("mrr@7=0.5", "evaluated at 1, 2; name it by -k when evaluating."),
+            ("recal@2=0.5", "--fail-under: a metric must be one of"),
+            ("rejection_rate@2=0.5", "got 'rejection_rate'"),
+        ],
+    )
+    def test_an_impossible_floor_is_refused_before_anything_is_read(
+        self, sample: Path, monkeypatch: pytest.MonkeyPatch, floor: str, expected: str
+    ) -> None:
+        """A long computation does not end in an error about a name."""
+        monkeypatch.setattr("krag_eval.datasets.read_jsonl", lambda *_, **__: pytest.fail("read"))
+        assert expected in refusal("evaluate", sample, "-k", 1, "-k", 2, "--fail-under", floor)
+
+    def test_the_rejection_rate_has_a_floor_where_it_is_measured(self, tmp_path: Path) -> None:
+        """It is printed, too: of two queries that should get nothing, one did."""
+        path = tmp_path / "run.jsonl"
+        path.write_text(
+            '{"actual": ["a"], "predicted": ["a"]}\n{"actual": [], "predicted": []}\n'
+            '{"actual": [], "predicted": ["x"]}\n'
+        )
+        options = ("--no-ground-truth", "skip", "-k", 5, "--fail-under", "rejection_rate@5=0.6")
+        result = run("evaluate", path, *options)
+        assert result.exit_code == 1
+        assert printed(result.output)["rejection_rate"] == ["0.5000"]
+
+    def test_a_measure_that_the_data_lacks_is_refused(self, sample: Path) -> None:
+        """Only the file says whether there are queries that should get nothing."""
+        floor = ("--fail-under", "rejection_rate@5=0.6")
+        assert "got 'rejection_rate'" in refusal(
+            *("evaluate", sample, "--no-ground-truth", "skip"), *floor
+        )
+
+
+class TestIntervals:
+    """``krag-eval evaluate … --intervals``."""
+
+    def test_stand_beside_each_average(self, tmp_path: Path) -> None:
+        """They are those of Python, to three digits, three cutoffs to a table."""
+        path = tmp_path / "run.jsonl"
+        lines = [{"actual": ["a"], "predicted": ["a" if i % 3 else "b", "a"]} for i in range(40)]
+        path.write_text("\n".join(map(json.dumps, lines)))
+        output = shell("evaluate", path, *CUTOFFS, "--intervals").stdout
+        evaluator = OfflineRetrievalEvaluator(
+            [line["actual"] for line in lines], [line["predicted"] for line in lines]
+        )
+        with pytest.warns(UserWarning, match="same value"):
+            expected = evaluator.evaluate(k=[1, 2, 3, 4]).confidence_intervals()
+        low, high = expected.loc["mrr@1", ["low", "high"]]
+        assert printed(output.split("@4")[0])["mrr"][:2] == ["0.6500", f"{low:.3f}–{high:.3f}"]
+        assert output.count("95 % interval") == 4
+        assert max(map(len, output.splitlines()[1:])) <= 100
+
+    def test_few_queries_are_said(self, sample: Path) -> None:
+        """One line on standard error."""
+        done = shell("evaluate", sample, "--intervals")
+        assert done.returncode == 0
+        [warning] = done.stderr.splitlines()
+        assert warning.startswith("warning: The intervals rest on 2 queries.")
+
+
+class TestReport:
+    """``krag-eval evaluate … --report``."""
+
+    @pytest.mark.parametrize("language", LANGUAGES)
+    def test_a_page_in_the_language_asked_for(
+        self, sample: Path, tmp_path: Path, language: str
+    ) -> None:
+        """Said in the output, and free of warnings: the page tells its doubts itself."""
+        page = tmp_path / "out.html"
+        done = shell("evaluate", sample, "--report", page, "--report-language", language)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"wrote {page} (a page to read)" in done.stdout
+        assert f'<html lang="{language}"' in page.read_text("utf-8")
+
+    def test_an_ending_that_misleads_is_refused(self, sample: Path) -> None:
+        """It is HTML, whatever it is called."""
+        expected = "--report: out.pdf must end in one of .html, .htm."
+        assert refusal("evaluate", sample, "--report", "out.pdf") == expected
+
+    def test_a_language_without_a_page_is_refused(self, sample: Path) -> None:
+        """An option that does nothing is a mistake."""
+        expected = "--report-language is about --report, and none was asked for."
+        assert refusal("evaluate", sample, "--report-language", "ko") == expected
+
+
+class TestGate:
+    """``krag-eval gate``."""
+
+    def test_a_drop_within_what_is_allowed(self, tmp_path: Path, baseline: Path) -> None:
+        """0, and a line that says so."""
+        new = saved(tmp_path / "new.json", 79)
+        options = ("--baseline", baseline, "--metric", "ndcg@10", "--max-drop", 0.02)
+        done = shell("gate", new, *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        expected = "passed: ndcg@10 went from 0.8000 to 0.7900, no worse than the allowed 0.02\n"
+        assert done.stdout == expected
+
+    def test_a_drop_that_is_too_large(self, tmp_path: Path, baseline: Path) -> None:
+        """1, and the reason on standard error: 20 of 100 queries lost is no chance."""
+        new = saved(tmp_path / "new.json", 60)
+        options = ("--baseline", baseline, "--metric", "ndcg@10", "--max-drop", 0.02)
+        done = shell("gate", new, *options)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(
+            "failed: ndcg@10 went from 0.8000 to 0.6000, worse by 0.2000 where 0.02 is allowed "
+            "(95 % interval of the difference -0.2"
+        )
+        assert done.stderr.count("\n") == 1
+
+    def test_a_drop_that_may_be_chance(self, tmp_path: Path, baseline: Path) -> None:
+        """0: one query of 100 lost, where nothing may be, is not enough to tell."""
+        new = saved(tmp_path / "new.json", 79)
+        result = run("gate", new, "--baseline", baseline, "--metric", "ndcg@10")
+        assert result.exit_code == 0
+        assert "worse by 0.0100 where 0 is allowed, but that may be chance" in result.output
+
+    def test_several_metrics_and_floors(self, tmp_path: Path, baseline: Path) -> None:
+        """Each has its line, and one that fails is enough."""
+        new = saved(tmp_path / "new.json", 81)
+        metrics = ("--baseline", baseline, "--metric", "ndcg@10", "--metric", "mrr@5")
+        done = shell("gate", new, *metrics, "--fail-under", "macro_recall@5=0.9")
+        assert done.returncode == 1
+        assert done.stderr == "failed: macro_recall@5 is 0.8100, below the floor of 0.9\n"
+        assert [line.split()[1] for line in done.stdout.splitlines()] == ["ndcg@10", "mrr@5"]
+
+    def test_floors_alone(self, baseline: Path) -> None:
+        """No baseline is needed."""
+        assert run("gate", baseline, "--fail-under", "mrr@5=0.8").exit_code == 0
+
+    def test_few_queries_are_said(self, tmp_path: Path) -> None:
+        """A gate on them catches only a landslide."""
+        new = saved(tmp_path / "new.json", 5, n=6)
+        done = shell("gate", new, "--baseline", new, "--metric", "ndcg@10")
+        assert done.returncode == 0
+        assert done.stderr.startswith("warning: The intervals rest on 6 queries.")
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ([], "nothing to check: give --fail-under, or --baseline and --metric."),
+            (["--metric", "ndcg@10"], "--metric and --max-drop are about a baseline, and none"),
+            (["--max-drop", "0.1"], "--metric and --max-drop are about a baseline, and none"),
+            (["--baseline", "{old}"], "--metric must name what may not drop"),
+            (["--baseline", "{old}", "--metric", "ndcg"], "--metric must be spelled with"),
+            (["--baseline", "{old}", "--metric", "ndcg@7"], "name it by -k when evaluating."),
+            (
+                ["--baseline", "{old}", "--metric", "ndcg@5", "--max-drop", "-1"],
+                "--max-drop must be a number of at least 0, got -1.0.",
+            ),
+            (["--fail-under", "ndgc@5=0.1"], "did you mean 'ndcg'?"),
+            (["--baseline", "none.json", "--metric", "ndcg@5"], "none.json: No such file"),
+        ],
+    )
+    def test_impossible_options_are_refused(
+        self, baseline: Path, options: list[str], expected: str
+    ) -> None:
+        """Each refusal says what is allowed and what came, as one types it."""
+        given = [option.replace("{old}", str(baseline)) for option in options]
+        assert expected in refusal("gate", baseline, *given)
+
+    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
+        """By its name."""
+        message = refusal("gate", tmp_path / "none.json", "--fail-under", "mrr@5=0.8")
+        assert message == f"{tmp_path / 'none.json'}: No such file or directory"
+
+    @pytest.mark.parametrize(
+        "damage", [lambda text: text[:-9], lambda text: text.replace("1", "2")]
+    )
+    def test_a_damaged_file_is_refused(self, baseline: Path, damage: object) -> None:
+        """Cut or changed."""
+        baseline.write_text(damage(baseline.read_text("utf-8")), "utf-8")  # type: ignore[operator]
+        assert refusal("gate", baseline, "--fail-under", "mrr@5=0.8").startswith(str(baseline))
+
+    def test_other_queries_are_refused(self, tmp_path: Path, baseline: Path) -> None:
+        """With what differs."""
+        new = saved(tmp_path / "new.json", 5, n=40)
+        message = refusal("gate", new, "--baseline", baseline, "--metric", "ndcg@10")
+        assert message.startswith("'baseline' and 'new' cannot be compared")
+        assert "queries: 100 vs 40" in message
