@@ -78,6 +78,11 @@ evaluation_options = bundled(
         "or fields such as gain=linear,precision_at=k.",
     ),
     click.option(
+        "--grade-key",
+        metavar="KEY",
+        help="Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
+    ),
+    click.option(
         "--no-ground-truth",
         type=click.Choice(["error", "skip", "zero"]),
         default="error",

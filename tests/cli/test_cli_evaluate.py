@@ -223,3 +223,16 @@ class TestRefusals:
         message = refusal("evaluate", path)
         assert len(message) < 1200
         assert "--no-ground-truth skip" in message
+
+
+def test_grades_are_read_by_their_key(tmp_path: Path) -> None:
+    """Grades 3 and 1, the lesser first: DCG 1 + 7/log2(3), IDCG 7 + 1/log2(3): nDCG 0.7098."""
+    graded = [
+        {"page_content": text, "metadata": {"grade": grade}} for text, grade in (("a", 3), ("b", 1))
+    ]
+    path = tmp_path / "graded.jsonl"
+    path.write_text(json.dumps({"actual": graded, "predicted": ["b", "a"]}), "utf-8")
+    result = run("evaluate", path, "-k", "2", "--grade-key", "grade")
+    assert result.exit_code == 0, result.output
+    assert "0.7098" in result.output
+    assert "grades=grade" in result.output
