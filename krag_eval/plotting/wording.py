@@ -50,8 +50,8 @@ _NAMES: dict[Language, dict[str, str]] = {
 
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
-        "micro": "Micro (queries pooled)",
-        "macro": "Macro (mean over queries)",
+        "micro": "Micro (pooled)",
+        "macro": "Macro (mean)",
         "metrics": "Retrieval metrics {cutoff} ({queries})",
         "cutoff": "at k = {}",
         "no cutoff": "over all retrieved documents",

@@ -16,7 +16,7 @@ from .plot_samples import (
     no_complaint_about_fonts,
 )
 
-MICRO, MACRO = "Micro (queries pooled)", "Macro (mean over queries)"
+MICRO, MACRO = "Micro (pooled)", "Macro (mean)"
 
 
 def bars(ax: Axes) -> dict[str, dict[str, float]]:
