@@ -196,7 +196,6 @@ class TestTables:
 
     def test_files_are_frames(self, tmp_path: Path) -> None:
         """What pandas saves and pyarrow reads is the same; metadata is kept as it is."""
-        pytest.importorskip("pyarrow")
         qa = questions([["a", "b"], ["c"]])
         metadata = [{"page": 3, "read": datetime(2024, 12, 3)}, {"page": 4, "read": None}, None]
         corpus = pd.DataFrame(
@@ -263,7 +262,6 @@ class TestTables:
 
     def test_files_that_are_no_parquet(self, tmp_path: Path) -> None:
         """Named in one line, whatever pyarrow says."""
-        pytest.importorskip("pyarrow")
         path = tmp_path / "qa.parquet"
         path.write_text("qid,query\n")
         assert refusal(path).startswith(f"{path}: cannot be read as Parquet (")
