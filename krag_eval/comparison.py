@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval.comparability import check_comparable
 from krag_eval.cutoffs import spelled, unspelled
-from krag_eval.messages import unknown_name, warn
+from krag_eval.messages import unknown_name
 from krag_eval.results import EvaluationResult
 from krag_eval.uncertainty import (
     ROUNDING,
@@ -44,8 +45,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 # Up to this many differing queries, all 2**14 ways to swap them are tried.
 _ENUMERABLE = 14
-# Settings in which comparable results may differ; their cutoffs are compared as a set.
-_MAY_DIFFER = ("averaging", "k", "krag_eval")
 
 
 def compare(
@@ -107,7 +106,7 @@ def compare(
     0.400; p = 0.002 after Holm).
     """
     check_sampling(level, n_resamples, seed)
-    first = _check_comparable(results)
+    first = check_comparable(results)
     check_counted(first)
     metrics = _checked_metrics(results, metric)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
@@ -558,94 +557,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p * (len(defined) - rank)))
         corrected[i] = largest
     return corrected
-
-
-def _check_comparable(results: Mapping[str, EvaluationResult]) -> EvaluationResult:
-    """Refuse results that differ in more than the retriever; return the first."""
-    if not isinstance(results, Mapping):
-        raise TypeError(
-            'results must map names to results, such as {"bm25": result_a, "dense": result_b}, '
-            f"got {type(results).__name__}."
-        )
-    for name, result in results.items():
-        if not isinstance(name, str):
-            raise TypeError(f"results: a name must be a string, got {name!r}.")
-        if not isinstance(result, EvaluationResult):
-            raise TypeError(
-                f"results: {name!r} must be an EvaluationResult, got {type(result).__name__}."
-            )
-    if len(results) < 2:
-        raise ValueError(f"results must hold at least two results to compare, got {len(results)}.")
-    (first_name, first), *others = results.items()
-    for name, other in others:
-        differing = [*_differing_settings(first, other), *_differing_queries(first, other)]
-        if differing:
-            raise ValueError(
-                f"results: {first_name!r} and {name!r} cannot be compared, because they differ in "
-                f"{'; '.join(differing)}. Evaluate both over the same queries with the same "
-                "settings."
-            )
-    _warn_of_versions(results)
-    return first
-
-
-def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    names = [name for name in {**first.settings, **other.settings} if name not in _MAY_DIFFER]
-    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    differing = [f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if ours != theirs]
-    if set(first.k) != set(other.k):
-        ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
-        differing.append(f"k: {ours} vs {theirs}")
-    return differing
-
-
-def _differing_queries(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    if first.n_queries != other.n_queries:
-        known = first.settings.get("queries") != other.settings.get("queries")
-        return [] if known else [f"queries: {first.n_queries} vs {other.n_queries}"]
-    if first.labels != other.labels:
-        reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
-        what = "order of the queries" if reordered else "queries"
-        places = [f"position {i}" for i in range(first.n_queries)]
-        return [_first_difference(what, first.labels, other.labels, places)]
-    places = [f"query {_clipped(label)}" for label in first.labels]
-    return [
-        _first_difference(what, ours.tolist(), theirs.tolist(), places)
-        for what, ours, theirs in (
-            ("counted in the averages", first.counted, other.counted),
-            ("number of ground-truth items", _ground_truth(first), _ground_truth(other)),
-        )
-        if not np.array_equal(ours, theirs)
-    ]
-
-
-def _ground_truth(result: EvaluationResult) -> NDArray[np.int64]:
-    return np.asarray(next(iter(result.tables.values()))["ground_truth"])
-
-
-def _first_difference(
-    what: str, ours: Sequence[object], theirs: Sequence[object], places: Sequence[str]
-) -> str:
-    """Word where two columns differ first, and in how many places more."""
-    rows = zip(places, ours, theirs, strict=True)
-    (place, our, their), *more = [row for row in rows if row[1] != row[2]]
-    others = f", and {len(more)} more" if more else ""
-    return f"{what}: {_clipped(our)} vs {_clipped(their)} ({place}{others})"
-
-
-def _clipped(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
-    versions = {name: result.settings.get("krag_eval", "?") for name, result in results.items()}
-    if len(set(versions.values())) > 1:
-        named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
-        warn(
-            f"The results were made by different versions of krag_eval ({named}). See 'changes in "
-            "reported numbers' in the changelog, or evaluate again with one version."
-        )
 
 
 def _checked_metrics(

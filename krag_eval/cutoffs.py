@@ -69,7 +69,8 @@ def unspelled(text: str) -> int | None:
     if text == "all":
         return None
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.")
+        hint = " Name several cutoffs one by one." if "," in text else ""
+        raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.{hint}")
     return check_cutoff(int(text))
 
 

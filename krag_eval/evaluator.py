@@ -27,7 +27,7 @@ from krag_eval.evidence import DocumentTexts, Evidence
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.messages import unknown_name, warn
+from krag_eval.messages import clipped, unknown_name, warn
 from krag_eval.metrics import Metric, metrics_for
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
@@ -394,18 +394,13 @@ def _check_ground_truth(
     if len(without) == queries.n_queries and no_ground_truth == "skip":
         raise ValueError("actual_docs: no query has any ground truth, so nothing can be measured.")
     if without and no_ground_truth == "error":
-        named = ", ".join(_clipped(label) for label in without[:5])
+        named = ", ".join(clipped(label) for label in without[:5])
         more = f" and {len(without) - 5} more" if len(without) > 5 else ""
         raise ValueError(
             f"actual_docs: no ground truth for {len(without)} of {queries.n_queries} queries "
             f'({named}{more}). Pass no_ground_truth="skip" to leave them out of every average, or '
             '"zero" to count them as 0.'
         )
-
-
-def _clipped(label: str | int) -> str:
-    text = repr(label)
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _warn_if_nothing_matched(relevance: Relevance, matcher: Matcher) -> None:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-__all__ = ["KragEvalWarning", "unknown_name", "warn"]
+__all__ = ["KragEvalWarning", "clipped", "unknown_name", "warn"]
 
 
 class KragEvalWarning(UserWarning):
@@ -24,6 +24,16 @@ def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(name).lower(), folded, n=1)
     meant = f"; did you mean {folded[near[0]]!r}?" if near else "."
     return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {name!r}{meant}"
+
+
+def clipped(value: object) -> str:
+    """Represent a value of unknown length within a message.
+
+    >>> clipped("short"), len(clipped("long" * 100))
+    ("'short'", 61)
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def warn(message: str) -> None:

@@ -73,7 +73,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what is made of results
     "disputes": {"conventions", *_WORDS},
     "uncertainty": {"averages", *_RESULT},
-    "comparison": {"averages", "uncertainty", "plotting", "report", *_RESULT},
+    "comparison": {
+        "averages", "comparability", "uncertainty", "plotting", "report", *_RESULT,
+    },
+    "comparability": _RESULT,
     "gates": {"comparison", *_RESULT},
     "calibration": {"documents", "matching.base", "matching.names", "plotting", *_WORDS},
     "report": {"averages", "comparison", "files", "plotting", "uncertainty", *_RESULT},
