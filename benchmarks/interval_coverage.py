@@ -1,6 +1,6 @@
 """Check by simulation that intervals cover the true value as often as they say.
 
-    python benchmarks/interval_coverage.py [--queries 200] [--runs 2000] [--resamples 2000]
+    python -m benchmarks.interval_coverage [--queries 200] [--runs 2000] [--resamples 2000]
         [--level 0.95] [--method BCa]
 
 Two made-up retrievers answer 200,000 queries, which stand for all there are, so the true averages

@@ -1,6 +1,6 @@
 """How right each matcher decides about retrieved chunks, and what it costs.
 
-    python benchmarks/matchers.py FILE.jsonl[.gz] [--runs N]
+    python -m benchmarks.matchers FILE.jsonl[.gz] [--runs N]
 
 Each line of the file is an object with "actual" and "predicted", two lists of texts, and
 "actual_ids" and "predicted_ids", which say where each text stands: "corpus:start-end" in
@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rouge import dense_scores, timed  # the script beside this one
 
+from benchmarks.rouge import dense_scores, timed
 from krag_eval.documents import QuerySet
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.combined import AndMatcher, OrMatcher

@@ -1,6 +1,6 @@
 """How much faster ROUGE is here than in rouge-score, on the same pairs and with the same scores.
 
-    python benchmarks/rouge.py [FILE.jsonl[.gz]] [--runs N] [--krag-queries N]
+    python -m benchmarks.rouge [FILE.jsonl[.gz]] [--runs N] [--krag-queries N]
 
 Without a file, 200 queries of 3 ground-truth and 10 predicted texts of 150 generated words are
 scored: 6,000 pairs of some 1,900 distinct texts. With one, each line is an object with "actual" and

@@ -1,6 +1,6 @@
 """Compare every ROUGE score of a file with rouge-score's.
 
-    python benchmarks/rouge_parity.py FILE.jsonl[.gz]
+    python -m benchmarks.rouge_parity FILE.jsonl[.gz]
 
 Each line of the file is an object with "actual" and "predicted", two lists of texts. For every
 type, with and without stemmer, the largest absolute difference over all pairs and the three
@@ -13,9 +13,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from rouge import ROUGE_TYPES, dense_scores, pairs, queries_of_file  # the script beside this one
 from rouge_score.rouge_scorer import RougeScorer
 
+from benchmarks.rouge import ROUGE_TYPES, dense_scores, pairs, queries_of_file
 from krag_eval.matching.rouge import RougeMatcher
 
 STATISTICS = ("precision", "recall", "fmeasure")

@@ -1,0 +1,95 @@
+"""Run every benchmark and print one table of ratios.
+
+    python -m benchmarks [--quick] [--only ids --only rouge] [--file QUERIES.jsonl.gz]
+
+Each module that defines ``rows`` runs in a process of its own, so that neither its memory nor what
+it has loaded changes the next one's numbers. Nothing runs beside it: close what else is busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import multiprocessing
+import pkgutil
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import benchmarks
+from benchmarks.measuring import Row, machine, table, versions
+
+DISTRIBUTIONS = (
+    "krag-eval", "numpy", "pandas", "scipy", "rapidfuzz", "nltk", "rouge-score", "rouge",
+    "rouge-rs", "pytrec-eval-terrier", "ranx", "numba", "ir-measures", "langchain-core", "pyarrow",
+    "joblib", "kiwipiepy",
+)  # fmt: skip
+
+
+def main() -> None:
+    arguments = parsed_arguments()
+    print(machine())
+    print(", ".join(f"{n} {v or 'not installed'}" for n, v in versions(DISTRIBUTIONS).items()))
+    print(f"CPU or wall time, median of several rounds; {'quick' if arguments.quick else 'full'}\n")
+    rows: list[Row] = []
+    for name in arguments.only or names_of_modules():
+        start = time.perf_counter()
+        rows += in_own_process(name, arguments.quick, arguments.file)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    print(table(rows))
+    goals = [row for row in rows if row.goal is not None]
+    missed = [row for row in goals if row.met is False]
+    unknown = [row for row in goals if row.met is None]
+    print(f"\n{len(goals)} goals, {len(missed)} missed, {len(unknown)} not measured")
+
+
+def parsed_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds")
+    parser.add_argument(
+        "--only", action="append", choices=names_of_modules(), help="run this module; repeatable"
+    )
+    parser.add_argument(
+        "--file", type=Path, help="JSONL of your own for `krag-eval evaluate`, beside the made one"
+    )
+    return parser.parse_args()
+
+
+def names_of_modules() -> list[str]:
+    """Return the modules that define ``rows``, without running them."""
+    return [
+        module.name
+        for module in pkgutil.iter_modules(benchmarks.__path__)
+        if "\ndef rows(" in source_of(module.name)
+    ]
+
+
+def source_of(name: str) -> str:
+    return (Path(benchmarks.__path__[0]) / f"{name}.py").read_text("utf-8")
+
+
+def in_own_process(name: str, quick: bool, file: Path | None) -> list[Row]:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawned) as process:
+        return process.submit(rows_of, name, quick, file).result()
+
+
+def rows_of(name: str, quick: bool, file: Path | None) -> list[Row]:
+    """Return the rows of one module, or one that says which package it misses."""
+    try:
+        module = importlib.import_module(f"benchmarks.{name}")
+        if "file" in inspect.signature(module.rows).parameters:
+            return list(module.rows(quick, file=file))
+        return list(module.rows(quick))
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(("benchmarks", "krag_eval")):
+            raise
+        return [Row.missing(name, f"{error.name} is not installed")]
+
+
+if __name__ == "__main__":
+    main()
