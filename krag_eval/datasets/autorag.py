@@ -59,12 +59,14 @@ def read_autorag(
     ids = questions.texts("qid")
     questions.check_distinct("qid", ids)
     predicted, has_texts = _predicted(questions, ids, retrieved)
+    texts = questions.texts("query")
     dataset = Dataset(
-        queries=labels_of(questions.texts("query"), ids, questions.name),
+        queries=labels_of(texts, ids, questions.name),
         actual=[_items(value, place) for place, value in questions.cells("retrieval_gt")],
         predicted=predicted,
         source=questions.name,
         defaults={"matcher": "id"},
+        questions=texts,
     )
     if corpus is None:
         return dataset

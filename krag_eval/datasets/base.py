@@ -27,21 +27,40 @@ class DatasetError(ValueError):
 class Dataset:
     """Questions with the documents that should come back and the ranked ones that did.
 
+    Two data sets are equal if their queries, questions and documents are, wherever they were read.
+
     Attributes:
         queries: One label per query: its question, its id, or its position 0, 1, …
         actual: Per query, its ground truth: documents or ``AnyOf``.
-        predicted: Per query, the retrieved documents, best first.
+        predicted: Per query, the retrieved documents, best first; ``None`` if nothing has been
+            retrieved yet, and :func:`~krag_eval.evaluate_retriever` is to do it.
         source: Name of the file it was read from.
         lines: Per query, the line of that file, where a query is a line.
         defaults: What :meth:`evaluator` passes on unless told otherwise, by the format read.
+        questions: Per query, the text to ask a retriever, also where queries are labelled
+            otherwise; ``None`` unless it is known for all of them.
+
+    Raises:
+        ValueError: If there is not one question per query.
+
+    >>> Dataset(queries=["q1"], actual=[["At nine."]], questions=["When does it open?"])
+    Dataset of 1 queries, nothing retrieved yet
     """
 
     queries: list[str | int]
     actual: list[list[DocumentLike | AnyOf]]
-    predicted: list[list[DocumentLike]]
+    predicted: list[list[DocumentLike]] | None = None
     source: str = field(default="", compare=False)
     lines: list[int] = field(default_factory=list, compare=False)
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    questions: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.questions is not None and len(self.questions) != len(self.queries):
+            raise ValueError(
+                f"questions must have one text per query, got {len(self.questions)} for "
+                f"{len(self.queries)} queries; leave them out if some are unknown."
+            )
 
     @property
     def n_queries(self) -> int:
@@ -55,19 +74,28 @@ class Dataset:
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
                 ``threshold``, …; they go before the data set's own ``defaults``.
 
+        Raises:
+            DatasetError: If nothing has been retrieved yet.
+
         >>> from krag_eval.datasets import demo_dataset
         >>> demo_dataset().evaluator(matcher="contains").calculate_hit_rate(k=1)
         {'hit_rate': 0.0714...}
         """
         from krag_eval.evaluator import OfflineRetrievalEvaluator
 
+        if self.predicted is None:
+            raise Place(self.source or "dataset").error(
+                "holds no retrieved documents; evaluate_retriever(retriever, dataset) asks a "
+                "retriever for them."
+            )
         return OfflineRetrievalEvaluator(
             self.actual, self.predicted, **{"queries": self.queries, **self.defaults, **options}
         )
 
     def __repr__(self) -> str:
         read_from = f" from {self.source}" if self.source else ""
-        return f"Dataset of {self.n_queries} queries{read_from}"
+        bare = ", nothing retrieved yet" if self.predicted is None else ""
+        return f"Dataset of {self.n_queries} queries{read_from}{bare}"
 
 
 class Place(NamedTuple):

@@ -130,7 +130,8 @@ def _labelled(dataset: Dataset, source: Source) -> Dataset:
             f"the judged query {unknown!r} is not in it; add it, or leave out queries to label by "
             "id."
         )
-    return replace(dataset, queries=labels_of([texts[identity] for identity in ids], ids, name))
+    questions = [texts[identity] for identity in ids]
+    return replace(dataset, queries=labels_of(questions, ids, name), questions=questions)
 
 
 def _entries(

@@ -24,7 +24,7 @@ def read_jsonl(
     *,
     question_field: str = "question",
     actual_field: str = "actual",
-    predicted_field: str = "predicted",
+    predicted_field: str | None = "predicted",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -42,7 +42,8 @@ def read_jsonl(
             content. ``sys.stdin`` is read as bytes, whatever the locale.
         question_field: Name of the field with the question, text or a whole number.
         actual_field: Name of the field with the ground truth.
-        predicted_field: Name of the field with the retrieved documents, best first.
+        predicted_field: Name of the field with the retrieved documents, best first; ``None`` if
+            nothing has been retrieved yet, and a retriever is to be asked.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -65,16 +66,17 @@ def read_jsonl(
     return Dataset(
         queries=_labels(records, fields, name),
         actual=[record.actual for record in records],
-        predicted=[record.predicted for record in records],
+        predicted=None if predicted_field is None else [record.predicted for record in records],
         source=name,
         lines=[record.place.line for record in records],
+        questions=_questions(records),
     )
 
 
 class _Fields(NamedTuple):
     question: str
     actual: str
-    predicted: str
+    predicted: str | None
 
 
 class _Record(NamedTuple):
@@ -93,6 +95,8 @@ def _record(text: str, fields: _Fields, place: Place) -> _Record:
             "anything else into a field of another name."
         )
     actual = _documents(content, "actual_field", fields.actual, place)
+    if fields.predicted is None:
+        return _Record(place, question, actual, [])
     predicted = _documents(content, "predicted_field", fields.predicted, place)
     return _Record(place, question, actual, predicted)
 
@@ -186,6 +190,12 @@ def _deeper_than(limit: int, value: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def _questions(records: Sequence[_Record]) -> list[str] | None:
+    """Return what to ask a retriever, if every line has a text to ask; a number is a mere label."""
+    texts = [record.question for record in records if isinstance(record.question, str)]
+    return texts if len(texts) == len(records) else None
 
 
 def _labels(records: Sequence[_Record], fields: _Fields, name: str) -> list[str | int]:

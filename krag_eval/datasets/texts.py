@@ -20,7 +20,7 @@ def ids_in(dataset: Dataset) -> set[str]:
     >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
     ['a', 'b', 'c']
     """
-    lists = chain(map(_single, dataset.actual), dataset.predicted)
+    lists = chain(map(_single, dataset.actual), dataset.predicted or ())
     return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
 
 
@@ -66,7 +66,7 @@ def with_texts(
         return AnyOf(map(full, one.alternatives)) if isinstance(one, AnyOf) else full(one)
 
     made = replace(dataset, actual=[[*map(item, items)] for items in dataset.actual])
-    if predicted:
+    if predicted and dataset.predicted is not None:
         made = replace(made, predicted=[[*map(full, one)] for one in dataset.predicted])
     if absent:
         warn(

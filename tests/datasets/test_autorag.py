@@ -217,7 +217,7 @@ class TestTables:
         corpus = pd.DataFrame({"doc_id": ["a", "b"], "contents": ["same", "same"]})
         dataset = read_autorag(questions([["a"]]), corpus, {"q1": ["b"]})
         evaluator = dataset.evaluator(matcher="text")
-        assert evaluator.queries == ["Question q1?"]
+        assert evaluator.queries == dataset.questions == ["Question q1?"]
         assert evaluator.calculate_mrr() == {"mrr": 1.0}
         assert dataset.evaluator(matcher="text").conventions == Conventions()
 

@@ -146,6 +146,7 @@ class TestParts:
                 qrels=judged, run={"a": {"d": 1.0}, "b": {"d": 1.0}}, queries=queries
             )
         assert dataset.queries == ["a", "b"]
+        assert dataset.questions == ["same", "same"]
 
 
 class TestRefusals:

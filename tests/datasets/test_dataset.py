@@ -1,8 +1,11 @@
 """What was read, on its way to an evaluator."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from krag_eval.datasets import Dataset, demo_dataset, read_jsonl
+import pytest
+
+from krag_eval.datasets import Dataset, DatasetError, demo_dataset, read_jsonl
 
 LINE = '{"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}'
 
@@ -30,6 +33,32 @@ class TestDataset:
         assert dataset.evaluator().calculate_mrr() == {"mrr": 1.0}
         assert dataset.evaluator(queries=["other"]).queries == ["other"]
         assert dataset.evaluator(matcher="id").matcher.name == "id"
+
+    def test_without_retrieved_documents_there_is_nothing_to_evaluate(self) -> None:
+        """The remedy is to ask a retriever."""
+        dataset = Dataset(["q1"], [["a"]], questions=["When?"], source="qa.jsonl")
+        with pytest.raises(DatasetError, match=r"^qa\.jsonl: .*evaluate_retriever\(retriever, "):
+            dataset.evaluator()
+        with pytest.raises(DatasetError, match=r"^dataset: holds no retrieved documents"):
+            replace(dataset, source="").evaluator()
+        assert repr(dataset) == "Dataset of 1 queries from qa.jsonl, nothing retrieved yet"
+
+    def test_there_is_one_question_per_query(self) -> None:
+        """Some questions are none."""
+        with pytest.raises(ValueError, match="one text per query, got 1 for 2 queries"):
+            Dataset(["q1", "q2"], [["a"], ["b"]], questions=["When?"])
+
+    def test_equality_is_that_of_queries_and_documents(self) -> None:
+        """What to ask is part of it; where it was read is not."""
+        dataset = Dataset(["q1"], [["a"]], [["b"]], questions=["When?"])
+        assert dataset == replace(dataset, source="a.jsonl", lines=[1], defaults={"matcher": "id"})
+        for part in (
+            {"queries": ["q"]},
+            {"actual": [[]]},
+            {"predicted": None},
+            {"questions": None},
+        ):
+            assert dataset != replace(dataset, **part)
 
     def test_its_repr_does_not_print_the_texts(self, tmp_path: Path) -> None:
         """In a notebook, a dataset shows what it is, in one line."""

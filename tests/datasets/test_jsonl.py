@@ -45,7 +45,7 @@ class TestWhatIsRead:
     def test_a_line_becomes_a_query(self, tmp_path: Path) -> None:
         """Question, ground truth and retrieved documents come from their fields."""
         dataset = read_jsonl(written(tmp_path, LINE))
-        assert dataset == Dataset(["When?"], [["nine"]], [["eight", "nine"]])
+        assert dataset == Dataset(["When?"], [["nine"]], [["eight", "nine"]], questions=["When?"])
 
     @pytest.mark.parametrize("name", ["run.jsonl.gz", "run.jsonl"])
     def test_gzip_is_recognised_by_content(self, tmp_path: Path, name: str) -> None:
@@ -101,7 +101,7 @@ class TestWhatIsRead:
         """Each field's name can be given."""
         path = written(tmp_path, '{"q": "Q", "gold": ["a"], "hits": ["b"], "scores": [1.5]}')
         dataset = read_jsonl(path, question_field="q", actual_field="gold", predicted_field="hits")
-        assert dataset == Dataset(["Q"], [["a"]], [["b"]])
+        assert dataset == Dataset(["Q"], [["a"]], [["b"]], questions=["Q"])
 
     def test_documents_keep_metadata_and_id(self, tmp_path: Path) -> None:
         """Objects are documents as they stand, a dump of a LangChain Document included."""
@@ -138,6 +138,22 @@ class TestLabels:
     def test_a_question_may_be_a_number(self, tmp_path: Path) -> None:
         """Whole numbers are labels, too."""
         assert read_jsonl(written(tmp_path, line(question=17))).queries == [17]
+
+    @pytest.mark.parametrize("other", [17, None])
+    def test_what_to_ask_is_text_on_every_line(
+        self, tmp_path: Path, other: int | None, recwarn: pytest.WarningsRecorder
+    ) -> None:
+        """A number or nothing can be no question, so there are none to ask; two may be the same."""
+        twice = read_jsonl(written(tmp_path, f"{LINE}\n{LINE}"))
+        assert twice.queries == twice.questions == ["When?", "When?"]
+        content = f"{LINE}\n{line(question=other)}"
+        assert read_jsonl(written(tmp_path, content)).questions is None
+
+    def test_nothing_retrieved_yet(self, tmp_path: Path) -> None:
+        """Said explicitly; a field of the usual name is ignored then."""
+        content = '{"question": "Q", "actual": ["a"]}\n' + line(predicted="not looked at")
+        dataset = read_jsonl(written(tmp_path, content), predicted_field=None)
+        assert (dataset.actual, dataset.predicted) == ([["a"], ["a"]], None)
 
     def test_a_question_field_nobody_has_is_a_mistake(self, tmp_path: Path) -> None:
         """A name given explicitly must exist."""
