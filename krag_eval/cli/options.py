@@ -36,7 +36,8 @@ evaluation_options = bundled(
         metavar="NAME",
         default="text",
         show_default=True,
-        help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}.",
+        help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
+        "parentheses, as in 'coverage(tokenizer=character)'.",
     ),
     click.option(
         "--threshold",

@@ -29,6 +29,10 @@ __all__ = ["CoverageMatcher"]
 TokenArray: TypeAlias = NDArray[np.int32]
 BucketArray: TypeAlias = NDArray[np.uint16]
 
+_MIN_RUN = 5
+# Tokenizers whose tokens are far shorter than words.
+_MIN_RUNS = {"character": 15}
+
 _BUCKETS = 1 << 16
 _TOKEN_BYTES = np.dtype(np.int32).itemsize
 # Any large odd number spreads consecutive numbers; this one is 2**32 divided by the golden ratio.
@@ -51,8 +55,9 @@ class CoverageMatcher(TextMatcher):
 
     Args:
         threshold: Share from which a pair is a match.
-        min_run: Consecutive tokens that count as found. With ``tokenizer="character"`` give a
-            longer run: five words are some 15 characters of Korean, 25 to 30 of English.
+        min_run: Consecutive tokens that count as found. If not given, 5; with
+            ``tokenizer="character"``, 15: five words are some 15 characters of Korean (25 to 30 of
+            English).
         tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
@@ -76,19 +81,21 @@ class CoverageMatcher(TextMatcher):
     normalize: ClassVar[bool] = False
     advice: ClassVar[str] = (
         "If the two sides write the same passage differently (spaces, hyphens, corrected errors), "
-        'try CoverageMatcher(tokenizer="character", min_run=15); if both sides carry ids, try '
+        'try CoverageMatcher(tokenizer="character"); if both sides carry ids, try '
         'matcher="id".'
     )
 
     def __init__(
         self,
         threshold: float = 0.8,
-        min_run: int = 5,
+        min_run: int | None = None,
         tokenizer: str | Tokenizer = "unicode",
     ) -> None:
         self.threshold = check_threshold(threshold)
-        self.min_run = _checked_run(min_run)
         self.tokenizer = resolve_tokenizer(tokenizer)
+        if min_run is None:
+            min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
+        self.min_run = _checked_run(min_run)
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, and of what."""

@@ -1,11 +1,14 @@
 """Names of the built-in matchers, for ``matcher="…"`` and the command line.
 
 A built-in matcher is one file and one line in this table. Modules are imported on demand, so that
-naming one matcher does not load what another needs. Matchers' options are not known here.
+naming one matcher does not load what another needs. Matchers' options are not known here; they are
+read off the constructors.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -34,16 +37,19 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
     """Return a matcher for a name, or the instance itself.
 
     Args:
-        matcher: A name of :data:`MATCHER_NAMES` or a :class:`Matcher` instance.
+        matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
+            signatures print them; or a :class:`Matcher` instance.
         **options: Passed to the constructor of a named matcher.
 
     Raises:
-        ValueError: For an unknown name; the message lists the names and the nearest one.
+        ValueError: For an unknown name or setting; the message lists those there are.
         TypeError: For anything that is neither a name nor a matcher instance, and for options
             beside an instance.
 
     >>> resolve_matcher("text").signature
     'text'
+    >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
+    'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
     """
     if isinstance(matcher, Matcher):
         if options:
@@ -53,12 +59,7 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
             )
         return matcher
     if isinstance(matcher, str):
-        if matcher not in _TABLE:
-            raise ValueError(unknown_name("matcher", matcher, MATCHER_NAMES))
-        module, name, defaults = _TABLE[matcher]
-        build = getattr(import_module(f"krag_eval.matching.{module}"), name)
-        made: Matcher = partial(build, **defaults)(**options)
-        return made
+        return _named(matcher, options)
     hint = ""
     if isinstance(matcher, type):
         hint = "; did you forget to call it?"
@@ -68,3 +69,44 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
         f"matcher must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher "
         f"subclass, got {matcher!r}{hint}"
     )
+
+
+def _named(spelled: str, options: dict[str, Any]) -> Matcher:
+    name, opening, rest = spelled.partition("(")
+    if name not in _TABLE or (opening and not rest.endswith(")")):
+        raise ValueError(unknown_name("matcher", spelled, MATCHER_NAMES))
+    module, class_name, defaults = _TABLE[name]
+    build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
+    settings = _settings(rest.removesuffix(")"), name, partial(build, **defaults))
+    made: Matcher = build(**defaults, **settings | options)
+    return made
+
+
+def _settings(text: str, name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
+    """Read what stands in the parentheses, each value by the type of the constructor's default."""
+    known = {
+        one.name: str(one.annotation)
+        for one in inspect.signature(build).parameters.values()
+        if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
+    }
+    settings: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, _, value = part.partition("=")
+        if key not in known:
+            raise ValueError(unknown_name(f"matcher: a setting of {name}", key, tuple(known)))
+        if key in settings:
+            raise ValueError(f"matcher: {key} is given twice in {name}({text}).")
+        settings[key] = _value(f"{name}: {key}", value, known[key])
+    return settings
+
+
+def _value(setting: str, value: str, annotation: str) -> Any:
+    if annotation == "bool":
+        if value not in ("yes", "no"):
+            raise ValueError(f"matcher: {setting} must be yes or no, got {value!r}.")
+        return value == "yes"
+    if annotation.startswith("int"):
+        if not value.isdecimal():
+            raise ValueError(f"matcher: {setting} must be a whole number, got {value!r}.")
+        return int(value)
+    return value

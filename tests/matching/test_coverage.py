@@ -177,7 +177,7 @@ def test_characters_do_not_care_about_spaces() -> None:
     typed = "참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다"
     extracted = "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다."
     assert CoverageMatcher().similarity(typed, extracted) == 0.0
-    assert CoverageMatcher(tokenizer="character", min_run=15).similarity(typed, extracted) == 1.0
+    assert CoverageMatcher(tokenizer="character").similarity(typed, extracted) == 1.0
 
 
 def test_any_alternative_will_do() -> None:
@@ -207,7 +207,14 @@ def test_the_signature_says_the_run_and_of_what() -> None:
     assert characters.threshold == 0.9
 
 
-@pytest.mark.parametrize("min_run", [0, -1, True, 2.0, "5", None])
+def test_the_run_fits_the_tokens_unless_given() -> None:
+    """Five words are some fifteen characters of Korean; a run that is given always stands."""
+    assert CoverageMatcher(tokenizer="character").min_run == 15
+    assert CoverageMatcher(tokenizer="character", min_run=5).min_run == 5
+    assert CoverageMatcher(tokenizer="whitespace").min_run == 5
+
+
+@pytest.mark.parametrize("min_run", [0, -1, True, 2.0, "5"])
 def test_a_run_that_is_no_positive_integer_is_refused(min_run: object) -> None:
     with pytest.raises(ValueError, match=r"min_run must be an integer of at least 1, got"):
         CoverageMatcher(min_run=min_run)  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from krag_eval import ContainsMatcher, ExactTextMatcher, IdMatcher, Matcher, RougeMatcher
@@ -102,3 +104,40 @@ def test_a_class_is_refused_with_a_hint():
     """The usual mistake."""
     with pytest.raises(TypeError, match="IdMatcher'>; did you forget to call it"):
         resolve_matcher(IdMatcher)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *MATCHER_NAMES,
+        "coverage(min_run=15,tokenizer=character)",
+        "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
+        "fuzzy(scorer=partial_ratio)",
+        "contains(case_sensitive=no)",
+    ],
+)
+def test_what_a_signature_prints_is_read_back(name):
+    """One spelling: copied from a result, a matcher's fragment makes the same matcher."""
+    signature = resolve_matcher(name).signature
+    assert resolve_matcher(signature).signature == signature
+    assert "(" not in name or signature.startswith(name.removesuffix(")"))
+
+
+@pytest.mark.parametrize(
+    ("spelled", "problem"),
+    [
+        ("coverage(min_run=x)", "coverage: min_run must be a whole number, got 'x'"),
+        ("coverage(run=5)", "setting of coverage must be one of 'min_run', 'tokenizer', got 'run'"),
+        ("coverage(min_run=5,min_run=6)", "min_run is given twice"),
+        ("rougeL(stemmer=true)", "rougeL: stemmer must be yes or no, got 'true'"),
+        ("coverage(threshold=0.5)", "a setting of coverage must be one of"),
+        ("coverage(min_run=5", "matcher must be one of"),
+        ("coverage()x", "matcher must be one of"),
+        ("coverage(tokenizer=unicod)", "did you mean 'unicode'"),
+        ("coverage(min_run=0)", "min_run must be an integer of at least 1"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_refused(spelled, problem):
+    """Naming the setting and what it may be."""
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        resolve_matcher(spelled)
