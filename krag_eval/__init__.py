@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from krag_eval.calibration import Calibration, calibrate
-    from krag_eval.comparison import Comparison, Difference, compare
+    from krag_eval.comparison import Comparison, compare
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from krag_eval.matching.tokenizers import KiwiTokenizer
     from krag_eval.messages import KragEvalWarning
     from krag_eval.metrics import METRICS, Metric
+    from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
     from krag_eval.uncertainty import confidence_intervals
 
@@ -44,7 +45,7 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
-    "Difference": "comparison",
+    "Difference": "pairing",
     "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results",
     "ExactTextMatcher": "matching.exact",

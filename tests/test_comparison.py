@@ -19,7 +19,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.comparison import Comparison, Difference, compare, holm
+from krag_eval.comparison import Comparison, compare
+from krag_eval.pairing import Difference, holm
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 nothing_matched = pytest.mark.filterwarnings("ignore:The matcher .* matched nothing")

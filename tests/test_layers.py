@@ -73,8 +73,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what is made of results
     "disputes": {"conventions", *_WORDS},
     "uncertainty": {"averages", *_RESULT},
+    "pairing": {"uncertainty", *_RESULT},
+    "comparison_texts": {"pairing"},
     "comparison": {
-        "averages", "comparability", "uncertainty", "plotting", "report", *_RESULT,
+        "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
+        *_RESULT,
     },
     "comparability": _RESULT,
     "gates": {"comparison", *_RESULT},
@@ -125,7 +128,7 @@ MAY_USE: dict[str, set[str]] = {
         "thresholds", "plotting", "datasets", "cli", "compat",
     },
     "pyarrow": {"datasets"},
-    "scipy": {"uncertainty", "comparison"},
+    "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},
     "nltk": {"matching.stemming", "compat"},
     "kiwipiepy": {"matching.tokenizers", "compat"},

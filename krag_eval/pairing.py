@@ -1,0 +1,291 @@
+"""Two systems on the same queries: the difference, its interval, and paired tests.
+
+This room knows the statistics of pairs. It must not know how they are worded, or how the results
+were made. scipy loads when it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.results import EvaluationResult
+from krag_eval.uncertainty import (
+    ROUNDING,
+    QuerySums,
+    averages_of,
+    blocks,
+    interval,
+    per_query,
+    resampled_sums,
+)
+
+__all__ = ["Difference", "PerQuery", "changes_of", "holm", "paired_differences"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+#: Metric -> system -> value per query that counts.
+PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
+
+# Up to this many differing queries, all 2**14 ways to swap them are tried.
+_ENUMERABLE = 14
+
+
+def paired_differences(
+    results: Mapping[str, EvaluationResult],
+    metrics: Mapping[str, tuple[str, int | None]],
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+) -> tuple[tuple[Difference, ...], PerQuery]:
+    """Return the differences of every pair on every metric, and the per-query values behind them.
+
+    Args:
+        results: Name -> result, comparable ones.
+        metrics: Spelling -> (key, cutoff), all of them evaluated.
+        level: Level of the intervals.
+        n_resamples: Number of resamples of the bootstrap, and of random swaps.
+        seed: Seed of both.
+    """
+    systems = _systems(results, metrics, n_resamples, seed)
+    differences = [
+        _difference(a, b, i, name, level)
+        for a, b in combinations(systems, 2)
+        for i, name in enumerate(metrics)
+    ]
+    corrected = holm([difference.p_permutation for difference in differences])
+    values = {
+        name: {system.name: system.per_query[i] for system in systems}
+        for i, name in enumerate(metrics)
+    }
+    return tuple(map(_with_holm, differences, corrected)), values
+
+
+def _with_holm(difference: Difference, p: float) -> Difference:
+    return replace(difference, p_holm=p)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How b differs from a on one metric.
+
+    Attributes:
+        a: Name of the first system.
+        b: Name of the second.
+        metric: The average and its cutoff, such as ``"ndcg@10"``.
+        value_a: The average of a.
+        value_b: The average of b.
+        difference: ``value_b - value_a``. Positive is better for b, except on ``mean_rank``, where
+            lower is better; that is over the queries each system found something for, so read it
+            together with ``found_rate``.
+        ci_low: Lower bound of the interval of the difference.
+        ci_high: Upper bound.
+        p_permutation: Two-sided p of the paired permutation test, never 0.
+        p_t: Two-sided p of the paired t-test, never 0. NaN where the t-test does not apply: the
+            average is not a mean over all queries (micro averages, macro F1, ``mean_rank`` where
+            something was missed), or all queries differ by exactly the same amount.
+        p_holm: ``p_permutation``, corrected for everything asked for in the same comparison.
+        effect_size: Cohen's d_z. 0 if nothing differs, infinite if all queries differ by exactly
+            the same amount, NaN where the average is not a mean over all queries.
+        wins: Queries on which b is better than a by the metric's value for the query, also where
+            the average is a micro one. On ``mean_rank``, found is better than not found.
+        ties: Queries on which they are equal, or one is undefined.
+        losses: Queries on which b is worse.
+    """
+
+    a: str
+    b: str
+    metric: str
+    value_a: float
+    value_b: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p_permutation: float
+    p_t: float
+    p_holm: float
+    effect_size: float
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def better(self) -> str | None:
+        """The system with the better average, surely or not; ``None`` if neither or undefined."""
+        gain = -self.difference if _lower_is_better(self.metric) else self.difference
+        return self.b if gain > 0 else self.a if gain < 0 else None
+
+    def is_shown(self, level: float = 0.95) -> bool:
+        """Tell whether the difference is shown and not only seen.
+
+        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0.
+        """
+        return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
+
+
+@dataclass(frozen=True)
+class _System:
+    """One result, reduced to what comparing needs; lists and last axes run over the metrics."""
+
+    name: str
+    sums: QuerySums
+    values: list[float]
+    per_query: list[FloatArray]
+    is_mean: list[bool]
+    resampled: FloatArray
+    swapped: FloatArray
+
+
+def _systems(
+    results: Mapping[str, EvaluationResult],
+    metrics: Mapping[str, tuple[str, int | None]],
+    n_resamples: int,
+    seed: int,
+) -> list[_System]:
+    """Reduce the results, resample all of them alike, and gather what swapping would move."""
+    known = [averages_of(result.keys, result.conventions) for result in results.values()]
+    sums = [
+        QuerySums.of(result, [(averages[key], k) for key, k in metrics.values()])
+        for result, averages in zip(results.values(), known, strict=True)
+    ]
+    # Side by side, one pass over the resamples serves all systems.
+    columns = np.concatenate([one.columns for one in sums], axis=1)
+    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
+    resampled = np.split(resampled_sums(columns, n_resamples, seed), ends, axis=1)
+    swapped = np.split(_swapped_sums(columns, n_resamples, seed), ends, axis=1)
+    return [
+        _System(
+            name=name,
+            sums=sums[i],
+            values=[result.averages(k)[key] for key, k in metrics.values()],
+            per_query=[_outcomes(result, known[i][key].column, k) for key, k in metrics.values()],
+            is_mean=[known[i][key].is_mean for key, _ in metrics.values()],
+            resampled=sums[i].averages(resampled[i]),
+            swapped=swapped[i],
+        )
+        for i, (name, result) in enumerate(results.items())
+    ]
+
+
+def _outcomes(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
+    """Return the per-query values; the rank of what was not found is infinite."""
+    values = per_query(result, column, k)
+    return np.where(np.isnan(values), np.inf, values) if column == "rank" else values
+
+
+def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
+    """Return the columns' sums over random halves of the queries, those to be swapped."""
+    # A stream of its own, independent of the bootstrap's under the same seed.
+    rng = np.random.default_rng([seed, 1])
+    sums = np.empty((n_swaps, columns.shape[1]))
+    for start, stop in blocks(n_swaps, len(columns)):
+        swap = rng.integers(0, 2, (stop - start, len(columns)), np.int8)
+        np.matmul(swap.astype(np.float64), columns, out=sums[start:stop])
+    return sums
+
+
+def _difference(a: _System, b: _System, i: int, metric: str, level: float) -> Difference:
+    difference = b.values[i] - a.values[i]
+    # With 30 queries, it covers the true difference of macro recall in 92 % of cases, BCa in 89 %.
+    low, high = interval(b.resampled[:, i] - a.resampled[:, i], difference, level)
+    changes = changes_of(a.per_query[i], b.per_query[i])
+    gains = -changes if _lower_is_better(metric) else changes
+    defined = np.isfinite(a.per_query[i]).all() and np.isfinite(b.per_query[i]).all()
+    is_mean = a.is_mean[i] and b.is_mean[i] and defined
+    return Difference(
+        a=a.name,
+        b=b.name,
+        metric=metric,
+        value_a=a.values[i],
+        value_b=b.values[i],
+        difference=difference,
+        ci_low=low,
+        ci_high=high,
+        p_permutation=_permutation_p(a, b, i),
+        p_t=_t_test_p(a.per_query[i], b.per_query[i]) if is_mean else math.nan,
+        p_holm=math.nan,
+        effect_size=_effect_size(changes) if is_mean else math.nan,
+        wins=int(np.count_nonzero(gains > 0)),
+        ties=int(np.count_nonzero(gains == 0)),
+        losses=int(np.count_nonzero(gains < 0)),
+    )
+
+
+def _lower_is_better(metric: str) -> bool:
+    return metric.startswith("mean_rank@")
+
+
+def changes_of(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return b minus a per query: 0 where they differ by rounding alone, or one is undefined."""
+    same = np.isclose(a, b, rtol=ROUNDING, atol=0.0) | np.isnan(a) | np.isnan(b)
+    return np.subtract(b, a, out=np.zeros(len(a)), where=~same)
+
+
+def _permutation_p(a: _System, b: _System, i: int) -> float:
+    """Return the two-sided p of the paired permutation test of one metric."""
+    observed = b.values[i] - a.values[i]
+    if math.isnan(observed):
+        return math.nan
+    places = [place for top, bottom, _ in a.sums.ratios[i] for place in (top, bottom)]
+    changes = changes_of(a.sums.columns[:, places].ravel(), b.sums.columns[:, places].ravel())
+    differs = changes.reshape(-1, len(places)).any(axis=1)
+    n_differing = int(np.count_nonzero(differs))
+    exact = n_differing <= _ENUMERABLE
+    if exact:
+        swap = (np.arange(2**n_differing)[:, np.newaxis] >> np.arange(n_differing)) & 1
+        moved = swap @ (b.sums.columns - a.sums.columns)[differs]
+    else:
+        moved = b.swapped - a.swapped
+    null_a = a.sums.average(i, a.sums.columns.sum(axis=0) + moved)
+    null_b = b.sums.average(i, b.sums.columns.sum(axis=0) - moved)
+    # Sums in another order differ by rounding. A swap that leaves one side undefined counts as
+    # extreme, so that p errs towards no difference.
+    rounding = ROUNDING * max(abs(a.values[i]), abs(b.values[i]))
+    extreme = int(np.count_nonzero(~(np.abs(null_b - null_a) < abs(observed) - rounding)))
+    return extreme / len(moved) if exact else (extreme + 1) / (len(moved) + 1)
+
+
+def _t_test_p(a: FloatArray, b: FloatArray) -> float:
+    """Return the two-sided p of the paired t-test: 1 if nothing differs, NaN without a spread."""
+    changes = changes_of(a, b)
+    if not changes.any():
+        return 1.0
+    if not _varies(changes):
+        return math.nan
+    from scipy.stats import ttest_rel
+
+    # Far out in the tail it underflows; no evidence makes it 0.
+    return max(float(ttest_rel(b, a).pvalue), float(np.finfo(np.float64).tiny))
+
+
+def _effect_size(changes: FloatArray) -> float:
+    """Return Cohen's d_z; 0 if nothing differs, infinite if all queries differ alike."""
+    mean = float(changes.mean())
+    if not changes.any():
+        return 0.0
+    return mean / float(changes.std(ddof=1)) if _varies(changes) else math.copysign(math.inf, mean)
+
+
+def _varies(changes: FloatArray) -> bool:
+    return float(np.ptp(changes)) > ROUNDING * float(np.abs(changes).max())
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number (Holm 1979); an undefined one stays so and counts not.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    corrected = [math.nan] * len(p_values)
+    defined = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    largest = 0.0
+    for rank, (p, i) in enumerate(defined):
+        largest = max(largest, min(1.0, p * (len(defined) - rank)))
+        corrected[i] = largest
+    return corrected
