@@ -7,7 +7,9 @@ It must not know how the values came about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -16,13 +18,26 @@ from numpy.typing import NDArray
 
 from krag_eval.conventions import AveragingMethod, Conventions
 
-__all__ = ["Columns", "average", "exact_mean", "exact_sum"]
+__all__ = [
+    "Columns",
+    "Sums",
+    "average",
+    "average_of_sums",
+    "exact_mean",
+    "exact_sum",
+    "needed_columns",
+]
 
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 #: Share -> the counts it divides.
 _SHARES = {"precision": ("relevant", "precision_base"), "recall": ("covered", "ground_truth")}
+# What the averages of a metric are made of, where that is more than its own column.
+_NEEDED: dict[str, tuple[str, ...]] = {name: (name, *counts) for name, counts in _SHARES.items()}
+_NEEDED["f1"] = ("f1", *_NEEDED["precision"], *_NEEDED["recall"])
+# Sums of so many whole numbers below so much stay within 64 bits.
+_SMALL = 2**31
 
 
 def exact_sum(values: NDArray[Any]) -> Fraction:
@@ -38,6 +53,8 @@ def exact_sum(values: NDArray[Any]) -> Fraction:
     """
     if len(values) == 0:
         return Fraction(0)
+    if values.dtype.kind in "iu" and len(values) < _SMALL and np.abs(values).max() < _SMALL:
+        return Fraction(int(values.sum()))
     if not np.isfinite(values).all():
         raise ValueError("values must be finite to be averaged, got NaN or an infinity.")
     mantissa, exponent = np.frexp(np.asarray(values, np.float64))
@@ -65,6 +82,63 @@ def exact_mean(values: NDArray[Any]) -> float:
     return float(exact_sum(values) / len(values)) if len(values) else float("nan")
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What averages are made of: sums over queries, exact, so that parts add up to the whole.
+
+    Attributes:
+        n_queries: Number of queries.
+        totals: Column -> sum over the queries where it is defined.
+        n_defined: Column -> number of those.
+
+    >>> first = Sums.of({"ndcg": np.array([0.1, np.nan])}, ["ndcg"])
+    >>> first + first == Sums.of({"ndcg": np.array([0.1, np.nan] * 2)}, ["ndcg"])
+    True
+    """
+
+    n_queries: int
+    totals: Mapping[str, Fraction]
+    n_defined: Mapping[str, int]
+
+    @classmethod
+    def of(cls, columns: Columns, names: Iterable[str]) -> Sums:
+        """Sum columns of a per-query table that holds only the queries that count.
+
+        Raises:
+            ValueError: If a value is infinite.
+        """
+        defined = {name: _defined(_column(name, columns)) for name in names}
+        return cls(
+            n_queries=len(next(iter(columns.values()))),
+            totals={name: exact_sum(values) for name, values in defined.items()},
+            n_defined={name: len(values) for name, values in defined.items()},
+        )
+
+    def __add__(self, other: Sums) -> Sums:
+        if self.totals.keys() != other.totals.keys():
+            raise ValueError(
+                f"sums of {sorted(self.totals)} cannot be added to sums of {sorted(other.totals)}."
+            )
+        return Sums(
+            self.n_queries + other.n_queries,
+            {name: total + other.totals[name] for name, total in self.totals.items()},
+            {name: number + other.n_defined[name] for name, number in self.n_defined.items()},
+        )
+
+    def mean(self, name: str) -> Fraction | None:
+        """Return the mean over the queries where a column is defined; ``None`` if there is none."""
+        return self.totals[name] / self.n_defined[name] if self.n_defined[name] else None
+
+
+def needed_columns(name: str) -> tuple[str, ...]:
+    """Return the columns that the averages of a metric are made of.
+
+    >>> needed_columns("recall"), needed_columns("ndcg")
+    (('recall', 'covered', 'ground_truth'), ('ndcg',))
+    """
+    return _NEEDED.get(name, (name,))
+
+
 def average(
     name: str,
     columns: Columns,
@@ -83,36 +157,50 @@ def average(
         averaging_method: Which of the micro and macro keys to return.
         conventions: How macro F1 is formed.
     """
+    return average_of_sums(
+        name,
+        Sums.of(columns, needed_columns(name)),
+        key=key,
+        averaging_method=averaging_method,
+        conventions=conventions,
+    )
+
+
+def average_of_sums(
+    name: str,
+    sums: Sums,
+    *,
+    key: str,
+    averaging_method: AveragingMethod = AveragingMethod.BOTH,
+    conventions: Conventions | None = None,
+) -> dict[str, float]:
+    """Return the averages of one metric from sums; see :func:`average`."""
     if name == "rank":
-        return _rank_averages(columns["rank"])
-    if name not in ("precision", "recall", "f1"):
-        return {key: exact_mean(_defined(columns[name]))}
+        # Over the queries where something was found, and how many those are.
+        rate = sums.n_defined["rank"] / sums.n_queries if sums.n_queries else math.nan
+        return {"mean_rank": _rounded(sums.mean("rank")), "found_rate": rate}
+    if name not in _NEEDED:
+        return {key: _rounded(sums.mean(name))}
     averages: dict[str, float] = {}
     if averaging_method is not AveragingMethod.MACRO:
-        averages[f"micro_{name}"] = float(_micro(name, columns))
+        averages[f"micro_{name}"] = float(_micro(name, sums))
     if averaging_method is not AveragingMethod.MICRO:
-        averages[f"macro_{name}"] = float(_macro(name, columns, conventions or Conventions()))
+        averages[f"macro_{name}"] = _rounded(_macro(name, sums, conventions or Conventions()))
     return averages
 
 
-def _micro(name: str, columns: Columns) -> Fraction:
+def _micro(name: str, sums: Sums) -> Fraction:
     if name == "f1":
-        return _harmonic_mean(_micro("precision", columns), _micro("recall", columns))
+        return _harmonic_mean(_micro("precision", sums), _micro("recall", sums))
     found, base = _SHARES[name]
-    # Not by integers: k times the number of queries may pass 64 bits.
-    return exact_sum(columns[found]) / (exact_sum(columns[base]) or 1)
+    return sums.totals[found] / (sums.totals[base] or 1)
 
 
-def _macro(name: str, columns: Columns, conventions: Conventions) -> Fraction:
-    if name == "f1" and conventions.macro_f1 == "of_means":
-        return _harmonic_mean(
-            _macro("precision", columns, conventions), _macro("recall", columns, conventions)
-        )
-    values = columns.get(name)
-    if values is None:  # F1 alone was asked for; what it is made of follows from the counts
-        found, base = _SHARES[name]
-        values = columns[found] / np.maximum(columns[base], 1)
-    return exact_sum(values) / len(values)
+def _macro(name: str, sums: Sums, conventions: Conventions) -> Fraction | None:
+    if name != "f1" or conventions.macro_f1 != "of_means":
+        return sums.mean(name)
+    precision, recall = sums.mean("precision"), sums.mean("recall")
+    return None if precision is None or recall is None else _harmonic_mean(precision, recall)
 
 
 def _harmonic_mean(first: Fraction, second: Fraction) -> Fraction:
@@ -120,14 +208,20 @@ def _harmonic_mean(first: Fraction, second: Fraction) -> Fraction:
     return 2 * first * second / (first + second) if first + second else Fraction(0)
 
 
-def _rank_averages(ranks: NDArray[Any]) -> dict[str, float]:
-    """Average the rank over the queries where something was found, and say how many those are."""
-    found = _defined(ranks)
-    rate = len(found) / len(ranks) if len(ranks) else float("nan")
-    return {"mean_rank": exact_mean(found), "found_rate": rate}
+def _rounded(mean: Fraction | None) -> float:
+    """Return a mean as the nearest float; NaN of none."""
+    return math.nan if mean is None else float(mean)
 
 
-def _defined(values: NDArray[Any]) -> NDArray[np.float64]:
+def _column(name: str, columns: Columns) -> NDArray[Any]:
+    if name in columns or name not in _SHARES:
+        return columns[name]
+    # F1 alone was asked for; what it is made of follows from the counts.
+    found, base = _SHARES[name]
+    return np.asarray(columns[found] / np.maximum(columns[base], 1))
+
+
+def _defined(values: NDArray[Any]) -> NDArray[Any]:
     """Drop the NaN of queries for which a metric is undefined."""
-    numbers = np.asarray(values, np.float64)
-    return numbers[~np.isnan(numbers)]
+    numbers = np.asarray(values)
+    return numbers if numbers.dtype.kind in "iu" else numbers[~np.isnan(numbers)]

@@ -31,6 +31,7 @@ from krag_eval.messages import clipped, unknown_name, warn
 from krag_eval.metrics import Metric, metrics_for
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
+from krag_eval.rows import RowsInMemory
 from krag_eval.tables import chosen_metrics, table_of
 
 if TYPE_CHECKING:
@@ -242,13 +243,15 @@ class OfflineRetrievalEvaluator:
         chosen = chosen_metrics(metrics, metrics_for(self.matching_criteria))
         return EvaluationResult(
             settings=self._settings(cutoffs),
-            labels=self.queries,
-            tables={
-                cutoff: table_of(self._relevance, cutoff, chosen, self.conventions)
-                for cutoff in cutoffs
-            },
+            rows=RowsInMemory(
+                labels=self.queries,
+                tables={
+                    cutoff: table_of(self._relevance, cutoff, chosen, self.conventions)
+                    for cutoff in cutoffs
+                },
+                counted=self._counted,
+            ),
             keys={name: metric.key for name, metric in chosen.items()},
-            counted=self._counted,
             averaging_method=self.averaging_method,
             conventions=self.conventions,
             evidence=Evidence.of(

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.averages import average
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, spelled
+from krag_eval.rows import COUNT_COLUMNS, Rows, TableOf
+from krag_eval.summaries import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
     from krag_eval.evidence import Evidence
     from krag_eval.explanation import Explanation
     from krag_eval.gates import GateReport
-    from krag_eval.tables import Table
 
 __all__ = ["STATUSES", "EvaluationResult"]
 
 #: What can have become of a query, best first.
 STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
 
-_COUNT_COLUMNS = ("ground_truth", "retrieved", "relevant", "covered")
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
 
@@ -50,13 +49,12 @@ class EvaluationResult:
         settings: What the numbers depend on, in a fixed order: matcher, threshold, k, criteria,
             averaging, conventions, treatment of queries without ground truth, number of queries,
             version.
-        labels: One label per query.
-        tables: Cutoff -> per-query columns, each of shape (queries,).
+        rows: The per-query values: in memory or, of a run in parts, in a file or nowhere.
         keys: Metric column -> name of its mean.
-        counted: Whether a query counts in the averages; shape (queries,).
         averaging_method: Which of the micro and macro keys are shown.
         conventions: The conventions the metrics were computed under.
         evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
+        totals: The summary of a run in parts; if ``None``, it follows from the rows.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -65,23 +63,55 @@ class EvaluationResult:
     """
 
     settings: Mapping[str, str]
-    labels: list[str | int]
-    tables: Mapping[int | None, Table]
+    rows: Rows
     keys: Mapping[str, str]
-    counted: NDArray[np.bool_]
     averaging_method: AveragingMethod
     conventions: Conventions
     evidence: Evidence | None = None
+    totals: Summary | None = None
 
     @property
     def k(self) -> tuple[int | None, ...]:
         """The cutoffs, in the order they were asked for; ``None`` is all retrieved documents."""
-        return tuple(self.tables)
+        return self.rows.cutoffs
 
     @property
     def n_queries(self) -> int:
         """Number of queries, counted in the averages or not."""
-        return len(self.labels)
+        return self.rows.n_queries
+
+    @property
+    def n_counted(self) -> int:
+        """Number of queries that count in the averages."""
+        return self.summary.n_counted
+
+    @property
+    def labels(self) -> list[str | int]:
+        """One label per query."""
+        return self.rows.labels
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Whether a query counts in the averages; shape (queries,)."""
+        return self.rows.counted
+
+    @property
+    def tables(self) -> Mapping[int | None, TableOf]:
+        """Cutoff -> per-query columns, each of shape (queries,)."""
+        return self.rows.tables
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The exact sums all averages follow from; those of parts add up to those of the whole."""
+        if self.totals is not None:
+            return self.totals
+        return Summary.of(
+            self.tables,
+            self.counted,
+            keys=self.keys,
+            averaging_method=self.averaging_method,
+            conventions=self.conventions,
+        )
 
     @property
     def threshold(self) -> float | None:
@@ -97,30 +127,15 @@ class EvaluationResult:
 
     @cached_property
     def _averages(self) -> dict[int | None, dict[str, float]]:
-        return {k: self._averages_of(table) for k, table in self.tables.items()}
-
-    def _averages_of(self, table: Table) -> dict[str, float]:
-        counted = {name: column[self.counted] for name, column in table.items()}
-        averages: dict[str, float] = {}
-        for name, key in self.keys.items():
-            averages |= average(
-                name,
-                counted,
-                key=key,
-                averaging_method=self.averaging_method,
-                conventions=self.conventions,
-            )
-        return averages
+        return {k: self.summary.averages(k) for k in self.k}
 
     @cached_property
     def _reported(self) -> dict[int | None, dict[str, float]]:
         """The averages, and how often nothing was retrieved where nothing should be."""
-        if self.counted.all():
-            return self._averages
         reported = {}
         for k, averages in self._averages.items():
-            rejected = self.tables[k]["retrieved"][~self.counted] == 0
-            reported[k] = averages | {"rejection_rate": float(rejected.mean())}
+            rate = self.summary.rejection_rate(k)
+            reported[k] = averages if rate is None else averages | {"rejection_rate": rate}
         return reported
 
     @property
@@ -152,7 +167,7 @@ class EvaluationResult:
         import pandas as pd
 
         table = self.tables[k]
-        shown = {name: table[name] for name in _COUNT_COLUMNS}
+        shown = {name: table[name] for name in COUNT_COLUMNS}
         for name in self.keys:
             if name not in _HIDDEN_COLUMNS:
                 shown[name] = np.where(self.counted, table[name], np.nan)
@@ -172,9 +187,9 @@ class EvaluationResult:
             ValueError: If that cutoff was not evaluated, listing those that were.
         """
         cutoff = check_cutoff(k)
-        if cutoff in self.tables:
+        if cutoff in self.k:
             return cutoff
-        if k is None and len(self.tables) == 1:
+        if k is None and len(self.k) == 1:
             return self.k[0]
         evaluated = ", ".join(map(spelled, self.k))
         raise ValueError(

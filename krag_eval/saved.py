@@ -26,6 +26,7 @@ from krag_eval.cutoffs import spelled, unspelled
 from krag_eval.evidence import Evidence, StoredTexts, Texts
 from krag_eval.files import replacing
 from krag_eval.relevance import Relevance
+from krag_eval.rows import RowsInMemory
 
 __all__ = ["FORMAT_VERSION", "read", "write"]
 
@@ -175,10 +176,8 @@ def _parts(content: Content) -> dict[str, Any]:
         raise ValueError("its columns differ in length")
     return {
         "settings": content["settings"],
-        "labels": labels,
-        "tables": tables,
+        "rows": RowsInMemory(labels, tables, counted),
         "keys": content["keys"],
-        "counted": counted,
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "evidence": _evidence(content, len(labels)),

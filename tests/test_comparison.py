@@ -507,7 +507,7 @@ def test_differing_counted_queries_are_refused():
     refused(
         r"counted in the averages: True vs False \(query 5\)",
         first,
-        dataclasses.replace(first, counted=counted),
+        dataclasses.replace(first, rows=dataclasses.replace(first.rows, counted=counted)),
     )
 
 
@@ -605,7 +605,9 @@ def test_sampling_is_checked(options, match):
 def test_no_counted_query_is_refused():
     """Results in which no query counts hold nothing to compare."""
     result = result_of(RANKS)
-    result = dataclasses.replace(result, counted=np.zeros(40, np.bool_))
+    result = dataclasses.replace(
+        result, rows=dataclasses.replace(result.rows, counted=np.zeros(40, np.bool_))
+    )
     with pytest.raises(ValueError, match="no query counts"):
         compare({"a": result, "b": result})
 

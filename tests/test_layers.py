@@ -52,9 +52,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"relevance", "conventions", *_WORDS},
     "tables": {"relevance", "metrics", "conventions", *_WORDS},
     "averages": {"conventions", *_WORDS},
+    "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
+    "rows": {"cutoffs", *_WORDS},
     "results": {
-        "averages", "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
-        "report", "saved", "tables", "thresholds", "uncertainty", *_WORDS,
+        "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
+        "report", "rows", "saved", "summaries", "thresholds", "uncertainty", *_WORDS,
     },
     # what a result can show beside numbers
     "labels": _WORDS,
@@ -69,7 +71,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "thresholds": {
         "averages", "conventions", "cutoffs", "evidence", "metrics", "relevance", "tables", *_WORDS,
     },
-    "saved": {"conventions", "cutoffs", "evidence", "files", "relevance", *_WORDS},
+    "saved": {
+        "conventions", "cutoffs", "evidence", "files", "relevance", "rows", "summaries", *_WORDS,
+    },
     # what is made of results
     "disputes": {"conventions", *_WORDS},
     "uncertainty": {"averages", *_RESULT},
@@ -87,7 +91,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluator": {
         "averages", "conventions", "cutoffs", "disputes", "documents", "evidence",
         "matching.base", "matching.joins", "matching.names", "metrics", "plotting", "relevance",
-        "results", "tables", *_WORDS,
+        "results", "rows", "tables", *_WORDS,
     },
     "data": set(),
     "retrievers": {"datasets", "documents", "evaluator", *_WORDS},
@@ -99,7 +103,7 @@ PACKAGES: dict[str, set[str]] = {
     "datasets": {"conventions", "documents", "evaluator", "files", *_WORDS},
     "plotting": {"calibration", "comparison", "presentation", *_RESULT},
     "report": {
-        "comparison", "explanation", "files", "outcomes", "plotting", "presentation",
+        "comparison", "explanation", "files", "outcomes", "plotting", "presentation", "rows",
         "uncertainty", *_RESULT,
     },
     # The command line knows everything a user of the package knows, and no formula.
@@ -108,14 +112,14 @@ PACKAGES: dict[str, set[str]] = {
         "datasets.trec", "documents", "evaluator", "files", "gates", "matching.base",
         "matching.combined", "matching.coverage", "matching.fuzzy", "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
-        "uncertainty",
+        "rows", "uncertainty",
         *_WORDS,
     },
     # krag's names and numbers: thin, so they know the public parts and nothing of metrics.
     "compat": {
         "conventions", "cutoffs", "documents", "evaluator", "matching.base", "matching.embedding",
         "matching.exact", "matching.joins", "matching.names", "matching.rouge",
-        "matching.tokenizers", "plotting", "results", *_WORDS,
+        "matching.tokenizers", "plotting", "results", "rows", *_WORDS,
     },
 }  # fmt: skip
 

@@ -377,7 +377,9 @@ def test_method_is_checked():
 def test_no_counted_query_is_refused():
     """Nothing can be drawn from no queries."""
     result = random_result(12)
-    result = dataclasses.replace(result, counted=np.zeros(result.n_queries, np.bool_))
+    result = dataclasses.replace(
+        result, rows=dataclasses.replace(result.rows, counted=np.zeros(result.n_queries, np.bool_))
+    )
     with pytest.raises(ValueError, match="no query counts in its averages"):
         confidence_intervals(result)
 

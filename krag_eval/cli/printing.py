@@ -46,7 +46,7 @@ def print_result(
         source: Where its queries come from.
         intervals: The 95 % interval of each average, to stand beside it.
     """
-    counted = int(result.counted.sum())
+    counted = result.n_counted
     skipped = result.n_queries - counted
     click.echo(
         f"{counted} {'query' if counted == 1 else 'queries'} from {one_line(source)}"

@@ -17,6 +17,7 @@ from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.wording import one_line
 from krag_eval.cutoffs import check_cutoffs, spelled, unspelled
 from krag_eval.messages import KragEvalWarning
+from krag_eval.rows import RowsInMemory
 
 if TYPE_CHECKING:
     from krag_eval.datasets.judged import Qrels
@@ -145,7 +146,7 @@ def _evaluated(
             graded = judged_dataset(qrels, run, **{**reading, "relevance_level": 1})
             ndcg = graded.evaluator().evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
-        result = replace(result, tables=tables)
+        result = replace(result, rows=RowsInMemory(result.labels, tables, result.counted))
     said = {name: str(value) for name, value in reading.items() if value != _UNSAID[name]}
     return replace(result, settings={**result.settings, **said})
 

@@ -19,6 +19,7 @@ from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.messages import unknown_name, warn
 from krag_eval.results import EvaluationResult
+from krag_eval.rows import RowsInMemory
 
 __all__ = [
     "AveragingMethod",
@@ -177,13 +178,14 @@ class OfflineRetrievalEvaluators:
         names = ["hit_rate", "reciprocal_rank", "recall", "precision", "f1", "average_precision"]
         result = self.evaluator.evaluate(k, metrics=names)
         ndcg = self._ndcg_evaluator.evaluate(k, metrics=["ndcg"])
+        tables = {
+            cutoff: {**table, "ndcg": ndcg.tables[cutoff]["ndcg"]}
+            for cutoff, table in result.tables.items()
+        }
         return replace(
             result,
             settings={**result.settings, "ndcg": ndcg.settings["conventions"]},
-            tables={
-                cutoff: {**table, "ndcg": ndcg.tables[cutoff]["ndcg"]}
-                for cutoff, table in result.tables.items()
-            },
+            rows=RowsInMemory(result.labels, tables, result.counted),
             keys={**result.keys, **ndcg.keys},
         )
 

@@ -67,7 +67,7 @@ def metric_distribution(
     name = f"{metric_name(column, language)}@{spelled(k)}"
     _mark_average(ax, result, column, k, language)
     queries = queries_of(result, language)
-    undefined = int(result.counted.sum()) - len(defined)
+    undefined = result.n_counted - len(defined)
     if undefined:
         queries = word("undefined", language).format(queries, undefined)
     title = word("per query", language).format(metric=name, queries=queries)

@@ -122,7 +122,7 @@ def legend_above(ax: Axes, columns: int = 2) -> None:
 
 def queries_of(result: EvaluationResult, language: Language) -> str:
     """Say how many queries count, and how many do not."""
-    counted = int(result.counted.sum())
+    counted = result.n_counted
     skipped = result.n_queries - counted
     words = number_of_queries(counted, language)
     return word("skipped", language).format(words, skipped) if skipped else words

@@ -16,6 +16,7 @@ from krag_eval.report.evidence import ToldQuery, told_query
 from krag_eval.report.rendering import checked_number, joined, number, percent
 from krag_eval.report.wording import words
 from krag_eval.results import STATUSES, EvaluationResult
+from krag_eval.rows import RowsInMemory
 from krag_eval.uncertainty import FEW_QUERIES
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def result_page(
     cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL) if intervals is True else ""
-    n_counted = int(result.counted.sum())
+    n_counted = result.n_counted
     return {
         "subtitle": _subtitle(result, w),
         "summary": _summary(result, cutoff, bounds, level, w),
@@ -84,7 +85,7 @@ def _words_of(cutoff: int | None, w: Mapping[str, str]) -> str:
 
 
 def _subtitle(result: EvaluationResult, w: Mapping[str, str]) -> str:
-    counted = int(result.counted.sum())
+    counted = result.n_counted
     skipped = result.n_queries - counted
     return joined(
         (
@@ -112,7 +113,7 @@ def _summary(
     perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
     return w["summary"].format(
         cutoff=_words_of(cutoff, w), recall=f"{100 * recall:.0f} %", value=number(recall),
-        interval=interval, perfect=perfect, queries=int(result.counted.sum()),
+        interval=interval, perfect=perfect, queries=result.n_counted,
     )  # fmt: skip
 
 
@@ -203,5 +204,6 @@ def _positions(result: EvaluationResult, k: int | None) -> list[int]:
 
     Labels need not be unique; with positions for labels they are.
     """
-    by_position = replace(result, labels=list(range(result.n_queries)))
+    numbered = RowsInMemory(list(range(result.n_queries)), result.tables, result.counted)
+    by_position = replace(result, rows=numbered)
     return [int(position) for position in by_position.misses(k).index]

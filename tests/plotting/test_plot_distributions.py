@@ -71,7 +71,9 @@ class TestMetricDistribution:
         table = dict(result.tables[2])
         table["ndcg"] = table["ndcg"].copy()
         table["ndcg"][0] = float("nan")
-        ax = metric_distribution(replace(result, tables={2: table}), "ndcg@2")
+        ax = metric_distribution(
+            replace(result, rows=replace(result.rows, tables={2: table})), "ndcg@2"
+        )
         assert ax.get_title(loc="left") == "nDCG@2 query by query (2 queries, 1 undefined)"
         assert sum(heights(ax)) == 1
 
