@@ -5,9 +5,13 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["KragEvalWarning", "clipped", "unknown_name", "warn"]
+__all__ = ["KragEvalWarning", "clipped", "muted", "unknown_name", "warn"]
+
+_MUTED: ContextVar[bool] = ContextVar("krag_eval_muted", default=False)
 
 
 class KragEvalWarning(UserWarning):
@@ -42,6 +46,8 @@ def warn(message: str) -> None:
     The place is the user's line, so that filters by module find it. Python would show an equal
     message from one line only once; in a loop over retrievers that hides all but the first.
     """
+    if _MUTED.get():
+        return
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -53,6 +59,20 @@ def warn(message: str) -> None:
         module=frame.f_globals.get("__name__", "<unknown>"),
         registry={},
     )
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Keep our own warnings back meanwhile, in this thread or task alone.
+
+    For those who look at one query at a time, where "nothing matched at all" is no news. Python's
+    own ``warnings.catch_warnings`` would silence every other thread as well.
+    """
+    before = _MUTED.set(True)
+    try:
+        yield
+    finally:
+        _MUTED.reset(before)
 
 
 def _is_ours(module: str) -> bool:

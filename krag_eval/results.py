@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, spelled
+from krag_eval.messages import clipped
 from krag_eval.rows import COUNT_COLUMNS, Rows, TableOf
 from krag_eval.summaries import Summary
 
@@ -439,13 +440,24 @@ class EvaluationResult:
         """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``."""
         return dict(self._averages[self.evaluated_cutoff(k)])
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self, separator: str = "@") -> dict[str, float]:
         """Return every average under its one spelling: ``{"macro_recall@5": …, "mrr@all": …}``.
 
         ``rejection_rate`` is among them where queries without ground truth were skipped.
+
+        Args:
+            separator: What stands between average and cutoff. For tools that refuse the ``@``, as
+                MLflow does, take ``"_at_"``.
+
+        Raises:
+            ValueError: If it is not a text, or empty.
         """
+        if not isinstance(separator, str) or not separator:
+            raise ValueError(
+                f"separator must be a text such as '@' or '_at_', got {clipped(separator)}."
+            )
         return {
-            f"{key}@{spelled(k)}": value
+            f"{key}{separator}{spelled(k)}": value
             for k, averages in self._reported.items()
             for key, value in averages.items()
         }

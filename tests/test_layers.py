@@ -115,6 +115,11 @@ PACKAGES: dict[str, set[str]] = {
         "rows", "uncertainty",
         *_WORDS,
     },
+    # Other tools: thin, so they know what a user knows, and how one query came out.
+    "integrations": {
+        "conventions", "cutoffs", "documents", "evaluator", "matching.base", "matching.names",
+        "metrics", "outcomes", "results", "tables", *_WORDS,
+    },
     # krag's names and numbers: thin, so they know the public parts and nothing of metrics.
     "compat": {
         "conventions", "cutoffs", "documents", "evaluator", "matching.base", "matching.embedding",
@@ -310,6 +315,7 @@ MUST_NOT_KNOW = {
     "comparison": {"documents", "matching", "relevance", "metrics", "evaluator"},
     "datasets": {"matching", "metrics", "relevance", "averages", "results"},
     "compat": {"metrics", "relevance", "averages"},
+    "integrations": {"relevance", "averages"},
     "cli": {"metrics", "relevance", "averages"},
 }
 

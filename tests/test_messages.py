@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 
 from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.messages import unknown_name
+from krag_eval.messages import muted, unknown_name, warn
 
 
 def test_a_warning_points_at_the_user_s_line() -> None:
@@ -23,6 +24,19 @@ def test_the_same_warning_is_shown_for_every_evaluator() -> None:
         for _ in range(3):
             OfflineRetrievalEvaluator([["a"]], [["x"]]).calculate_recall()
     assert [warning.category for warning in caught] == [KragEvalWarning] * 3
+
+
+def test_muting_keeps_to_its_own_thread() -> None:
+    """Another thread's warnings are shown all the same, and ours again afterwards."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with muted():
+            warn("from here")
+            other = threading.Thread(target=warn, args=("from there",))
+            other.start()
+            other.join()
+        warn("again from here")
+    assert [str(one.message) for one in caught] == ["from there", "again from here"]
 
 
 def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:

@@ -70,6 +70,21 @@ def test_the_dictionary_spells_every_average_at_every_cutoff():
     assert list(sample_s().to_dict()) == [f"{key}@{k}" for k in ("1", "3", "all") for key in KEYS]
 
 
+def test_the_separator_of_names_can_be_chosen():
+    """For tools that refuse the @; the numbers are the same."""
+    result = sample_s()
+    renamed = {name.replace("@", "_at_"): value for name, value in result.to_dict().items()}
+    assert result.to_dict(separator="_at_") == renamed
+    assert "mrr_at_all" in renamed
+
+
+@pytest.mark.parametrize("separator", ["", None, 1])
+def test_names_and_cutoffs_need_a_separator(separator):
+    """Without one, mrr5 could be a metric of its own."""
+    with pytest.raises(ValueError, match="separator must be a text such as '@' or '_at_', got"):
+        sample_s().to_dict(separator=separator)
+
+
 def test_the_dictionary_holds_python_floats():
     """Never numpy's, never rounded: 1/6 is all there."""
     values = sample_s().to_dict()

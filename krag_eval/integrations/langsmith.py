@@ -1,0 +1,270 @@
+"""LangSmith and OpenEvals: evaluators that give krag_eval's numbers for their runs.
+
+This room knows the form in which LangSmith calls evaluators and takes scores. It must not know
+formulas or how documents are compared. LangSmith itself is never imported: it calls us.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.cutoffs import check_cutoffs, spelled
+from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator
+from krag_eval.integrations.payloads import (
+    OUTPUT_KEYS,
+    REFERENCE_KEYS,
+    documents_in,
+    is_failure,
+)
+from krag_eval.matching.base import Matcher
+from krag_eval.matching.names import resolve_matcher
+from krag_eval.messages import clipped, muted
+from krag_eval.metrics import Metric, metrics_for
+from krag_eval.outcomes import GroundTruthItem, outcomes
+from krag_eval.results import EvaluationResult
+from krag_eval.tables import chosen_metrics
+
+__all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
+
+#: ``{"key": "recall@5", "score": 0.5, "comment": "…"}``; the score is ``None`` where undefined.
+Score: TypeAlias = dict[str, Any]
+# Ground truth that was not found, named in a comment.
+_NAMED = 3
+
+
+class RetrievalEvaluators(NamedTuple):
+    """The two evaluators of :func:`retrieval_evaluators`.
+
+    Attributes:
+        per_query: For ``evaluators=[…]``: called with ``inputs``, ``outputs`` and
+            ``reference_outputs`` of one example, it returns one score per metric and cutoff.
+        summary: For ``summary_evaluators=[…]``: called with the lists of all examples, it returns
+            the averages.
+    """
+
+    per_query: Callable[..., list[Score]]
+    summary: Callable[[list[Any], list[Any], list[Any]], list[Score]]
+
+
+def retrieval_evaluators(
+    k: Cutoffs = 5,
+    matcher: str | Matcher = "text",
+    *,
+    threshold: float | None = None,
+    metrics: Iterable[str | Metric] | None = None,
+    averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+    matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+    conventions: Conventions | None = None,
+    no_ground_truth: Literal["error", "skip", "zero"] = "error",
+    grade_key: str | None = None,
+    documents_key: str | None = None,
+    reference_key: str | None = None,
+) -> RetrievalEvaluators:
+    """Return evaluators for LangSmith's ``evaluate`` and ``aevaluate``, and for OpenEvals.
+
+    Scores per query are named after the per-query columns (``recall@5``, ``reciprocal_rank@5``),
+    averages after the averages (``micro_recall@5``, ``mrr@5``), and are the numbers of
+    :meth:`OfflineRetrievalEvaluator.evaluate <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+    Comments say what was found and what was missed. What is undefined, as the rank where nothing
+    was found, has the score ``None``.
+
+    Documents may be LangChain documents, strings, dicts with ``"page_content"``, or LangChain
+    documents as LangSmith serialises them; in the ground truth ``{"any_of": [documents]}`` lists
+    interchangeable ones. A run that failed counts as one that retrieved nothing.
+
+    Args:
+        k: A cutoff or several; ``None`` for all retrieved documents.
+        matcher: What makes a retrieved document a match: a name or a matcher.
+        threshold: Similarity from which a pair is a match; the matcher's own if not given.
+        metrics: Metrics by column name, or of your own; all built-in ones if not given.
+        averaging_method: Which averages the summary holds: ``"micro"``, ``"macro"``, ``"both"``.
+        matching_criteria: When a query is a hit: ``"all"`` of its ground truth found, or
+            ``"partial"``.
+        conventions: How the disputed points are settled.
+        no_ground_truth: For examples whose list of ground truth is empty: ``"error"``, ``"skip"``
+            (the scores are ``None``) or ``"zero"``.
+        grade_key: Key in the metadata of the ground truth that holds its grade.
+        documents_key: Key of the retrieved documents in ``outputs``; if not given, the one list
+            under a usual name, such as ``"documents"`` or ``"context"``.
+        reference_key: Key of the ground truth in ``reference_outputs``, likewise.
+
+    Raises:
+        TypeError: If an argument is of the wrong type.
+        ValueError: If an argument is not among those allowed.
+
+    >>> per_query, summary = retrieval_evaluators(k=2, metrics=["recall"])
+    >>> (score,) = per_query(
+    ...     inputs={"question": "When is it open?"},
+    ...     outputs={"documents": ["From 9 to 5.", "Closed on Mondays."]},
+    ...     reference_outputs={"documents": ["From 9 to 5.", "Open on holidays."]},
+    ... )
+    >>> score["key"], score["score"], score["comment"]
+    ('recall@2', 0.5, "found 1 of 2 within 2 (rank 1); missed 'Open on holidays.'")
+    """
+    chosen_matcher = resolve_matcher(matcher)
+    options: dict[str, Any] = {
+        "matcher": chosen_matcher,
+        "threshold": threshold,
+        "averaging_method": averaging_method,
+        "matching_criteria": matching_criteria,
+        "conventions": conventions,
+        "grade_key": grade_key,
+    }
+    with muted():  # bad options are refused here, not once per example and into a log
+        probe = OfflineRetrievalEvaluator(
+            [["a"]], [["a"]], no_ground_truth=no_ground_truth, **options
+        )
+    chosen = None if metrics is None else list(metrics)
+    chosen_metrics(chosen, metrics_for(probe.matching_criteria))
+    experiment = _Experiment(
+        options, check_cutoffs(k), chosen, no_ground_truth, documents_key, reference_key
+    )
+    return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
+
+
+class _Experiment(NamedTuple):
+    """What both evaluators do with the documents of an experiment."""
+
+    options: Mapping[str, Any]
+    k: tuple[int | None, ...]
+    metrics: list[str | Metric] | None
+    no_ground_truth: Literal["error", "skip", "zero"]
+    documents_key: str | None
+    reference_key: str | None
+
+    def predicted(self, outputs: Any, where: str) -> list[Any]:
+        if is_failure(outputs):
+            return []
+        return documents_in(outputs, self.documents_key, OUTPUT_KEYS, where, "documents_key")
+
+    def actual(self, reference: Any, where: str) -> list[Any]:
+        reference = {} if reference is None else reference
+        return documents_in(reference, self.reference_key, REFERENCE_KEYS, where, "reference_key")
+
+    def evaluated(
+        self,
+        actual: list[Any],
+        predicted: list[Any],
+        no_ground_truth: Literal["error", "skip", "zero"],
+    ) -> EvaluationResult:
+        evaluator = OfflineRetrievalEvaluator(
+            actual, predicted, no_ground_truth=no_ground_truth, **self.options
+        )
+        return evaluator.evaluate(self.k, metrics=self.metrics)
+
+
+def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
+    # A function by this very signature: LangSmith looks at the names of the parameters.
+    def krag_eval_retrieval(
+        inputs: Any = None,
+        outputs: Any = None,
+        reference_outputs: Any = None,
+        run: Any = None,
+        **unused: Any,
+    ) -> list[Score]:
+        """Score the documents of one example."""
+        predicted = experiment.predicted(outputs, "outputs")
+        actual = experiment.actual(reference_outputs, "reference_outputs")
+        # Whether a query without ground truth counts is told below: it is the only one here.
+        with muted():
+            result = experiment.evaluated([actual], [predicted], "zero")
+        failure = _failure(outputs, run)
+        return [
+            score
+            for k in result.k
+            for score in _scores_at(result, k, experiment.no_ground_truth, failure)
+        ]
+
+    return krag_eval_retrieval
+
+
+def _summary(experiment: _Experiment) -> Callable[[list[Any], list[Any], list[Any]], list[Score]]:
+    def krag_eval_retrieval_summary(
+        inputs: list[Any], outputs: list[Any], reference_outputs: list[Any]
+    ) -> list[Score]:
+        """Average over all examples."""
+        result = experiment.evaluated(
+            [
+                experiment.actual(one, f"reference_outputs[{position}]")
+                for position, one in enumerate(reference_outputs)
+            ],
+            [
+                experiment.predicted(one, f"outputs[{position}]")
+                for position, one in enumerate(outputs)
+            ],
+            experiment.no_ground_truth,
+        )
+        failures = sum(map(is_failure, outputs))
+        failed = f"{failures} failed and count as nothing retrieved; " if failures else ""
+        comment = f"{result.n_queries} queries; {failed}{result.signature}"
+        return [_score(name, value, comment) for name, value in result.to_dict().items()]
+
+    return krag_eval_retrieval_summary
+
+
+def _scores_at(
+    result: EvaluationResult, k: int | None, no_ground_truth: str, failure: str
+) -> list[Score]:
+    """Return the scores of a result of one query at one cutoff."""
+    table = result.tables[k]
+    if not table["ground_truth"][0] and no_ground_truth != "zero":
+        if no_ground_truth == "error":
+            raise ValueError(
+                "reference_outputs: the list of ground truth is empty. Pass "
+                'no_ground_truth="skip" to leave such examples out of every average, or "zero" to '
+                "count them as 0."
+            )
+        comment = "no ground truth: left out of every average"
+        return [_score(f"{name}@{spelled(k)}", math.nan, comment) for name in result.keys]
+    comment = failure + _comment(result, k)
+    return [_score(f"{name}@{spelled(k)}", float(table[name][0]), comment) for name in result.keys]
+
+
+def _score(key: str, value: float, comment: str) -> Score:
+    # NaN is no JSON, and one NaN would make every average NaN.
+    return {"key": key, "score": None if math.isnan(value) else value, "comment": comment}
+
+
+def _failure(outputs: Any, run: Any) -> str:
+    if not is_failure(outputs):
+        return ""
+    error = getattr(run, "error", None)
+    why = f" ({str(error).splitlines()[0][:100]})" if error else ""
+    return f"the run failed or returned nothing{why}, which counts as nothing retrieved; "
+
+
+def _comment(result: EvaluationResult, k: int | None) -> str:
+    """Say what was found of the ground truth of the only query, and what was not."""
+    evidence = result.evidence
+    if evidence is None:  # pragma: no cover (an evaluator always keeps it)
+        return ""
+    documents, items = outcomes(evidence, 0, k)
+    found = [item for item in items if item.outcome == "found"]
+    within = len(documents) if k is None else min(k, len(documents))
+    ranks = ", ".join(str(item.first_rank) for item in found)
+    said = f"found {len(found)} of {len(items)} within {within}"
+    if found:
+        said += f" (rank{'s' if len(found) > 1 else ''} {ranks})"
+    missed = [item for item in items if item.outcome != "found"]
+    if missed:
+        said += f"; missed {_named(missed, result.threshold)}"
+    return said
+
+
+def _named(missed: Sequence[GroundTruthItem], threshold: float | None) -> str:
+    named = ", ".join(_miss(item, threshold) for item in missed[:_NAMED])
+    more = len(missed) - _NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _miss(item: GroundTruthItem, threshold: float | None) -> str:
+    text = clipped(item.alternatives[0]) if item.alternatives else f"item {item.number}"
+    if item.first_rank is not None:
+        return f"{text} (found at rank {item.first_rank})"
+    if item.nearest_rank is not None and threshold is not None:
+        nearest = f"nearest at rank {item.nearest_rank}, {item.similarity:.2f} of {threshold:g}"
+        return f"{text} ({nearest})"
+    return text
