@@ -29,6 +29,7 @@ __all__ = [
     "DocumentLike",
     "QuerySet",
     "as_document",
+    "check_documents",
     "id_of",
     "metadata_of",
     "text_of",
@@ -145,6 +146,19 @@ def as_document(document: DocumentLike) -> Document:
         metadata=dict(metadata_of(document)),
         id=id_of(document),
     )
+
+
+def check_documents(documents: Iterable[object], where: str) -> None:
+    """Refuse what is no document, naming its place.
+
+    Raises:
+        TypeError: If one is neither a ``Document``, a string nor a dict.
+        ValueError: If a dict has no ``"page_content"``, or keys that no document has.
+
+    >>> check_documents(["Opening hours", {"page_content": "At nine."}], "retrieved")
+    """
+    for position, document in enumerate(documents):
+        _check_document(document, f"{where}[{position}]")
 
 
 def is_blank(text: str) -> bool:

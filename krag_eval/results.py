@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from krag_eval.evidence import Evidence
     from krag_eval.explanation import Explanation
     from krag_eval.gates import GateReport
+    from krag_eval.retrieval import Latency, RetrievalRun
 
 __all__ = ["STATUSES", "EvaluationResult"]
 
@@ -56,6 +57,7 @@ class EvaluationResult:
         conventions: The conventions the metrics were computed under.
         evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
+        retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -70,6 +72,7 @@ class EvaluationResult:
     conventions: Conventions
     evidence: Evidence | None = None
     totals: Summary | None = None
+    retrieval: RetrievalRun | None = None
 
     @property
     def k(self) -> tuple[int | None, ...]:
@@ -436,6 +439,55 @@ class EvaluationResult:
 
         write_report(self, path, language=language, **page)
 
+    @property
+    def latency(self) -> Latency:
+        """Mean, p50 and p95 of the seconds an answer took, over the queries that were answered.
+
+        Per query: ``result.retrieval.seconds``.
+
+        Raises:
+            ValueError: If krag_eval did not ask the retriever, so nothing was measured.
+        """
+        return self._retrieval().latency
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The queries whose retriever failed: ``position``, ``type``, ``message``, ``seconds``.
+
+        Indexed by the queries' labels. They count as nothing retrieved.
+
+        Raises:
+            ValueError: If krag_eval did not ask the retriever.
+        """
+        return self._retrieval().failure_table(self.labels)
+
+    def retry_failed(self, **changes: Any) -> EvaluationResult:
+        """Ask the queries that failed again, no others, and return a new whole result.
+
+        Args:
+            **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
+                than the first time.
+
+        Raises:
+            ValueError: If there is no retriever to ask: the result was read from a file, copied,
+                or not made by ``evaluate_retriever``.
+        """
+        result: EvaluationResult = self._retrieval().retry().now(**changes)
+        return result
+
+    async def aretry_failed(self, **changes: Any) -> EvaluationResult:
+        """Do as :meth:`retry_failed`, asking asynchronously."""
+        result: EvaluationResult = await self._retrieval().retry().soon(**changes)
+        return result
+
+    def _retrieval(self) -> RetrievalRun:
+        if self.retrieval is None:
+            raise ValueError(
+                "this result does not know how its documents were retrieved; let krag_eval ask "
+                "the retriever: evaluate_retriever(retriever, dataset, k=…)."
+            )
+        return self.retrieval
+
     def averages(self, k: int | None = None) -> dict[str, float]:
         """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``."""
         return dict(self._averages[self.evaluated_cutoff(k)])
@@ -512,8 +564,14 @@ class EvaluationResult:
 
     def __repr__(self) -> str:
         table = self.metrics.T.to_string(float_format=lambda value: f"{value:.4f}")
-        return f"EvaluationResult of {self.n_queries} queries\n{table}\n{self.signature}"
+        lines = [f"EvaluationResult of {self.n_queries} queries", table, *self._footnotes()]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         table = self.metrics.T.to_html(float_format=lambda value: f"{value:.4f}")
-        return f"{table}<p><small>{html.escape(self.signature)}</small></p>"
+        return table + "".join(
+            f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes()
+        )
+
+    def _footnotes(self) -> list[str]:
+        return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]

@@ -26,6 +26,7 @@ from krag_eval.cutoffs import spelled, unspelled
 from krag_eval.evidence import Evidence, StoredTexts, Texts
 from krag_eval.files import replacing
 from krag_eval.relevance import Relevance
+from krag_eval.retrieval import RetrievalRun
 from krag_eval.rows import RowsInMemory
 
 __all__ = ["FORMAT_VERSION", "read", "write"]
@@ -57,6 +58,8 @@ class Savable(Protocol):
     @property
     def evidence(self) -> Evidence | None: ...
     @property
+    def retrieval(self) -> RetrievalRun | None: ...
+    @property
     def signature(self) -> str: ...
     def to_dict(self) -> dict[str, float]: ...
 
@@ -76,6 +79,8 @@ def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False)
         ValueError: If ``texts`` are asked for and the result has none.
     """
     content = _content(result, texts=texts)
+    if result.retrieval is not None:  # a later addition, which earlier readers pass over
+        content["retrieval"] = result.retrieval.content()
     content["checksum"] = _checksum(content)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a character cannot be written as UTF-8; JSON can spell it.
@@ -181,6 +186,7 @@ def _parts(content: Content) -> dict[str, Any]:
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "evidence": _evidence(content, len(labels)),
+        "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }
 
 

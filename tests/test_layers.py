@@ -56,10 +56,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rows": {"cutoffs", *_WORDS},
     "results": {
         "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
-        "report", "rows", "saved", "summaries", "thresholds", "uncertainty", *_WORDS,
+        "report", "retrieval", "rows", "saved", "summaries", "thresholds", "uncertainty", *_WORDS,
     },
     # what a result can show beside numbers
     "labels": _WORDS,
+    "retrieval": _WORDS,
     "agreement": set(),
     "presentation": {"agreement", *_WORDS},
     "evidence": {"documents", "relevance", *_WORDS},
@@ -72,7 +73,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "averages", "conventions", "cutoffs", "evidence", "metrics", "relevance", "tables", *_WORDS,
     },
     "saved": {
-        "conventions", "cutoffs", "evidence", "files", "relevance", "rows", "summaries", *_WORDS,
+        "conventions", "cutoffs", "evidence", "files", "relevance", "retrieval", "rows",
+        "summaries", *_WORDS,
     },
     # what is made of results
     "disputes": {"conventions", *_WORDS},
@@ -94,7 +96,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "results", "rows", "tables", *_WORDS,
     },
     "data": set(),
-    "retrievers": {"datasets", "documents", "evaluator", *_WORDS},
     "__main__": {"cli"},
 }  # fmt: skip
 
@@ -102,6 +103,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 PACKAGES: dict[str, set[str]] = {
     "datasets": {"conventions", "documents", "evaluator", "files", *_WORDS},
     "plotting": {"calibration", "comparison", "presentation", *_RESULT},
+    # They gather documents and hand them to the evaluator; metrics and matchers by name alone.
+    "retrievers": {
+        "comparison", "datasets", "datasets.base", "documents", "evaluator", "matching.base",
+        "metrics", "retrieval", *_RESULT,
+    },
     "report": {
         "comparison", "explanation", "files", "outcomes", "plotting", "presentation", "rows",
         "uncertainty", *_RESULT,
@@ -134,9 +140,10 @@ MAY_USE: dict[str, set[str]] = {
     "langchain_core": {"documents", "retrievers", "compat"},
     "pandas": {
         "results", "disputes", "uncertainty", "comparison", "calibration", "explanation",
-        "thresholds", "plotting", "datasets", "cli", "compat",
+        "thresholds", "plotting", "datasets", "cli", "compat", "retrieval", "retrievers",
     },
     "pyarrow": {"datasets"},
+    "tqdm": {"retrievers"},
     "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},
     "nltk": {"matching.stemming", "compat"},
@@ -150,7 +157,10 @@ MAY_USE: dict[str, set[str]] = {
 
 # Slow to load: never at the top of a module, unless the module is of no use without it.
 LOADED_ON_USE = set(MAY_USE) - {"click"}
-LOADED_AT_TOP = {("compat.document", "langchain_core")}  # its class derives from LangChain's
+LOADED_AT_TOP = {  # their classes derive from LangChain's
+    ("compat.document", "langchain_core"),
+    ("retrievers.asking", "langchain_core"),
+}
 
 
 class Import(NamedTuple):

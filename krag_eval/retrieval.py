@@ -1,0 +1,173 @@
+"""What is remembered of asking a retriever: how long each answer took, and what failed.
+
+This room knows seconds and exceptions per query. It must not know retrievers, documents or
+metrics; pandas is loaded only when a table is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Failure", "Latency", "RetrievalRun", "Retry"]
+
+
+class Latency(NamedTuple):
+    """How long answers took, in seconds, over the queries that were answered; NaN if none was.
+
+    >>> Latency(mean=0.25, p50=0.2, p95=0.5)
+    Latency(mean=0.25, p50=0.2, p95=0.5)
+    """
+
+    mean: float
+    p50: float
+    p95: float
+
+    def __str__(self) -> str:
+        return f"mean {_spoken(self.mean)}, p50 {_spoken(self.p50)}, p95 {_spoken(self.p95)}"
+
+
+class Failure(NamedTuple):
+    """A query whose retriever raised, or returned what is no list of documents.
+
+    Attributes:
+        position: The query's position, from 0.
+        type: Name of the exception's class.
+        message: What it said.
+        seconds: How long it took to fail.
+    """
+
+    position: int
+    type: str
+    message: str
+    seconds: float
+
+    @classmethod
+    def of(cls, position: int, error: BaseException, seconds: float) -> Failure:
+        """Describe an exception."""
+        return cls(position, type(error).__name__, str(error), seconds)
+
+
+class Retry(Protocol):
+    """Asks the failed queries again; made by whoever asked the first time."""
+
+    def now(self, **changes: Any) -> Any:
+        """Return a new whole result."""
+
+    async def soon(self, **changes: Any) -> Any:
+        """Return a new whole result, asking asynchronously."""
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalRun:
+    """How a retriever answered the queries of a result.
+
+    Attributes:
+        seconds: Per query, how long its answer took; NaN where it failed or was not measured.
+        failures: The queries that failed, in the order of the queries. They count as nothing
+            retrieved.
+        again: What asks them again; ``None`` for a result that was read from a file or copied.
+
+    >>> RetrievalRun(np.array([0.5, 1.5, math.nan])).latency.mean
+    1.0
+    """
+
+    seconds: NDArray[np.float64]
+    failures: Sequence[Failure] = ()
+    again: Retry | None = field(default=None, repr=False)
+
+    @property
+    def latency(self) -> Latency:
+        """Mean, median and 95th percentile of the seconds, linear between neighbours."""
+        measured = self.seconds[~np.isnan(self.seconds)]
+        if not len(measured):
+            return Latency(math.nan, math.nan, math.nan)
+        p50, p95 = np.percentile(measured, [50, 95]).tolist()
+        return Latency(float(measured.mean()), p50, p95)
+
+    def failure_table(self, labels: Sequence[str | int]) -> pd.DataFrame:
+        """Return the failures, one row each, indexed by the queries' labels."""
+        import pandas as pd
+
+        index = pd.Index(
+            [labels[failure.position] for failure in self.failures], name="query", dtype=object
+        )
+        return pd.DataFrame(self.failures, index=index, columns=list(Failure._fields))
+
+    def summary(self) -> str:
+        """Say in one line how fast the answers came, and how many failed.
+
+        >>> RetrievalRun(np.array([0.5, 1.5])).summary()
+        'latency: mean 1.00 s, p50 1.00 s, p95 1.45 s'
+        """
+        failed = len(self.failures)
+        more = f"; {failed} of {len(self.seconds)} queries failed" if failed else ""
+        return f"latency: {self.latency}{more}"
+
+    def content(self) -> dict[str, Any]:
+        """Return the run as JSON can hold it."""
+        return {
+            "seconds": [None if math.isnan(one) else one for one in self.seconds.tolist()],
+            "failures": [failure._asdict() for failure in self.failures],
+        }
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any] | None, n_queries: int) -> RetrievalRun | None:
+        """Make a run from what :meth:`content` returned.
+
+        Raises:
+            ValueError: If it does not fit so many queries, or holds something else.
+        """
+        if content is None:
+            return None
+        failures = [Failure(**one) for one in content["failures"]]
+        seconds = [math.nan if one is None else float(one) for one in content["seconds"]]
+        if len(seconds) != n_queries or any(one < 0 or math.isinf(one) for one in seconds):
+            raise ValueError("its seconds are not one length of time per query")
+        if not all(_is_sound(failure, n_queries) for failure in failures):
+            raise ValueError("its failures do not fit its queries")
+        return cls(np.array(seconds, np.float64), tuple(failures))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A retriever holds connections and locks; what was measured travels without it.
+        return {**vars(self), "again": None}
+
+    def retry(self) -> Retry:
+        """Return what asks the failed queries again.
+
+        Raises:
+            ValueError: If there is nothing to ask.
+        """
+        if self.again is None:
+            raise ValueError(
+                "there is no retriever to ask again: the result was read from a file, copied, or "
+                "recorded; evaluate_retriever(…, checkpoint=…) asks only what its file lacks."
+            )
+        return self.again
+
+
+def _is_sound(failure: Failure, n_queries: int) -> bool:
+    return (
+        type(failure.position) is int
+        and 0 <= failure.position < n_queries
+        and isinstance(failure.type, str)
+        and isinstance(failure.message, str)
+        and isinstance(failure.seconds, int | float)
+    )
+
+
+def _spoken(seconds: float) -> str:
+    """Say a length of time with three digits: '12.3 ms', '1.25 s'."""
+    if math.isnan(seconds):
+        return "-"
+    if seconds >= 1:
+        return f"{seconds:.3g} s" if seconds >= 10 else f"{seconds:.2f} s"
+    return f"{seconds * 1000:.3g} ms"

@@ -1,0 +1,337 @@
+"""Running: a retriever over the questions of a data set, to a result.
+
+This room wires questions, retriever, checkpoint and evaluator. It must not know metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
+
+from krag_eval.cutoffs import check_cutoffs
+from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.messages import KragEvalWarning, clipped, unknown_name, warn
+from krag_eval.retrieval import RetrievalRun
+from krag_eval.retrievers.calling import Call, RetrieverLike
+from krag_eval.retrievers.progress import bar_of, check_progress
+from krag_eval.retrievers.questions import Questions, Rows
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+    from krag_eval.documents import DocumentLike
+    from krag_eval.matching.base import Matcher
+    from krag_eval.metrics import Metric
+    from krag_eval.results import EvaluationResult
+    from krag_eval.retrievers.asking import Answers
+
+__all__ = ["Run", "aevaluate_retriever", "evaluate_retriever"]
+
+_ON_ERROR = ("raise", "record")
+
+
+def evaluate_retriever(
+    retriever: RetrieverLike,
+    dataset: Rows,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    matcher: str | Matcher | None = None,
+    *,
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> EvaluationResult:
+    """Ask a retriever every question of a data set, and evaluate what comes back.
+
+    The questions run through LangChain's own ``batch``, one call of the retriever per question, so
+    callbacks, tags and metadata reach it as always. Options, data set and cutoffs are checked
+    before the first question is asked.
+
+    Args:
+        retriever: A LangChain retriever or any other ``Runnable`` from question to documents, or
+            a plain function, sync or async. Documents may be LangChain ``Document`` objects,
+            strings or dicts; best first.
+        dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
+            columns, or a data set from ``krag_eval.datasets``. A question may occur twice: its
+            query is then labelled by ``"id"`` or position.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
+            the data set.
+        metrics: Metrics to compute; all built-in ones if not given.
+        input_key: The key under which a chain takes its question, ``{input_key: question}``; not
+            given, it is asked the question itself.
+        output_key: The key under which a chain returns the documents, such as ``"context"``.
+        on_error: What happens when the retriever raises, or returns what is no list of documents.
+            ``"raise"``: that exception, saying which query it was. ``"record"``: the others are
+            asked; the query counts as nothing retrieved and is listed in ``result.failures``;
+            ``result.retry_failed()`` asks it again.
+        max_concurrency: How many questions are asked at the same time; LangChain's default, its
+            number of threads, if not given. For latencies free of one another, 1.
+        config: LangChain's config for each call (callbacks, tags, metadata, …), or a list with
+            one per question.
+        progress: Whether to show a progress bar; if not given, in terminals and notebooks.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
+            ``matching_criteria``, ``conventions``, ``no_ground_truth``, ``grade_key``, …
+
+    Returns:
+        The result, with ``result.latency`` (mean, p50 and p95 in seconds),
+        ``result.retrieval.seconds`` per query, and ``result.failures``.
+
+    Raises:
+        TypeError: If the retriever cannot be asked, or an argument is of a wrong type.
+        ValueError: If an argument is out of range or the data set has no question texts.
+        RuntimeError: If an async function is to be asked while an event loop is running, as in a
+            notebook; there, ``await aevaluate_retriever(…)``.
+
+    Warns:
+        KragEvalWarning: If queries failed (with ``on_error="record"``).
+
+    >>> opening = {"When does it open?": ["At nine.", "At the corner."]}
+    >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]},
+    ...            {"question": "Where is it?", "actual": ["At the corner."]}]
+    >>> result = evaluate_retriever(lambda question: opening.get(question, []), dataset, k=1)
+    >>> result.to_dict()["hit_rate@1"], result.failures.empty
+    (0.5, True)
+    """
+    return _run(locals()).now()
+
+
+async def aevaluate_retriever(
+    retriever: RetrieverLike,
+    dataset: Rows,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    matcher: str | Matcher | None = None,
+    *,
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> EvaluationResult:
+    """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
+
+    As many questions are asked at the same time as LangChain has threads, if ``max_concurrency``
+    is not given: asking all at once would measure how they wait for one another.
+
+    >>> import asyncio
+    >>> async def retriever(question):
+    ...     return ["At nine."]
+    >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]}]
+    >>> asyncio.run(aevaluate_retriever(retriever, dataset, k=1)).to_dict()["mrr@1"]
+    1.0
+    """
+    return await _run(locals()).soon()
+
+
+def _run(arguments: dict[str, Any]) -> Run:
+    retriever, dataset = arguments.pop("retriever"), arguments.pop("dataset")
+    keys = arguments.pop("input_key"), arguments.pop("output_key")
+    return Run(Call.of(retriever, *keys), Questions.of(dataset), **arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """How to ask and how to evaluate; the arguments of :func:`evaluate_retriever`."""
+
+    k: Any
+    matcher: str | Matcher | None
+    metrics: Iterable[str | Metric] | None
+    on_error: str
+    max_concurrency: int | None
+    config: Any
+    progress: bool | None
+    options: Mapping[str, Any]
+    title: str = "retrieving"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    call: Call
+    questions: Questions
+
+
+@dataclass(frozen=True)
+class Run(_Settings, _Asked):
+    """One way to ask the questions and to evaluate the answers, checked.
+
+    It can be run again, for the queries that failed.
+    """
+
+    def __post_init__(self) -> None:
+        if self.on_error not in _ON_ERROR:
+            raise ValueError(unknown_name("on_error", self.on_error, _ON_ERROR))
+        _check_concurrency(self.max_concurrency)
+        _check_config(self.config, len(self.questions))
+        check_progress(self.progress)
+        # Iterators would be empty the second time.
+        object.__setattr__(self, "k", check_cutoffs(self.k))
+        if self.metrics is not None:
+            object.__setattr__(self, "metrics", list(self.metrics))
+        self._check_evaluation()
+
+    def _check_evaluation(self) -> None:
+        """Refuse before anything is asked what could not be evaluated afterwards."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)  # said when it is evaluated
+            self._evaluator([[] for _ in self.questions.texts])
+            if self.metrics is not None:
+                OfflineRetrievalEvaluator([["a"]], [[]]).evaluate(self.k, metrics=self.metrics)
+
+    def now(self, known: Answers | None = None) -> EvaluationResult:
+        """Ask what is not known, and evaluate everything."""
+        from krag_eval.retrievers.asking import Asking
+
+        if self.call.is_async_only:
+            _check_no_loop()
+            return asyncio.run(self.soon(known))
+        with self._gathering(known) as answers:
+            missing = answers.missing()
+            asking = Asking(self.call, self.questions.texts, answers)
+            asking.batch(missing, config=self._config(missing))
+        return self._result(answers)
+
+    async def soon(self, known: Answers | None = None) -> EvaluationResult:
+        """Do as :meth:`now`, asking asynchronously."""
+        from krag_eval.retrievers.asking import Asking
+
+        with self._gathering(known) as answers:
+            missing = answers.missing()
+            asking = Asking(self.call, self.questions.texts, answers)
+            await asking.abatch(missing, config=self._config(missing, _n_threads()))
+        return self._result(answers)
+
+    def _gathering(self, known: Answers | None) -> Answers:
+        from krag_eval.retrievers.asking import Answers
+
+        n_queries = len(self.questions)
+        answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
+        for position, documents in enumerate(known.documents if known is not None else ()):
+            if known is not None and documents is not None:
+                answers.known(position, documents, known.seconds[position])
+        done = n_queries - len(answers.missing())
+        bar = bar_of(self.progress, total=n_queries, done=done, title=self.title)
+        return answers.gather(None, bar)
+
+    def _config(self, positions: list[int], default: int | None = None) -> Any:
+        """Return LangChain's config for the queries at these positions; nobody's is changed."""
+        several = not isinstance(self.config, Mapping | None)
+        configs = [self.config[i] for i in positions] if several else [self.config or {}]
+        limited = []
+        for config in configs:
+            limit = self.max_concurrency or config.get("max_concurrency") or default
+            limited.append({**config, "max_concurrency": limit} if limit else {**config})
+        return limited if several else limited[0]
+
+    def _result(self, answers: Answers) -> EvaluationResult:
+        _raise_what_stopped(answers, self.questions.labels)
+        _warn_of_failures(answers, self.questions.labels)
+        evaluator = self._evaluator([documents or [] for documents in answers.documents])
+        run = RetrievalRun(
+            seconds=answers.seconds,
+            failures=tuple(failure for _, failure in sorted(answers.failures.items())),
+            again=_Again(self, answers),
+        )
+        return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
+
+    def _evaluator(self, predicted: list[list[DocumentLike]]) -> OfflineRetrievalEvaluator:
+        questions = self.questions
+        options = {"queries": questions.labels, **questions.defaults, **self.options}
+        if self.matcher is not None:
+            options["matcher"] = self.matcher
+        return OfflineRetrievalEvaluator(questions.actual, predicted, **options)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The run and its answers: what a result needs to ask its failed queries again."""
+
+    run: Run
+    answers: Answers
+
+    def now(self, **changes: Any) -> EvaluationResult:
+        return self._changed(changes).now(self.answers)
+
+    async def soon(self, **changes: Any) -> EvaluationResult:
+        return await self._changed(changes).soon(self.answers)
+
+    def _changed(self, changes: dict[str, Any]) -> Run:
+        allowed = ("on_error", "max_concurrency", "config", "progress")
+        for name in changes:
+            if name not in allowed:
+                raise TypeError(unknown_name("an argument of retry_failed", name, allowed))
+        return replace(self.run, **changes)
+
+
+def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
+    if answers.unkept is not None:
+        raise answers.unkept
+    if answers.stopped and answers.first_error is not None:
+        position, error = answers.first_error
+        error.add_note(
+            f"The retriever failed on query {clipped(labels[position])} (position {position}). "
+            'on_error="record" asks the others and lists what failed.'
+        )
+        raise error
+
+
+def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
+    if not answers.failures:
+        return
+    position, failure = min(answers.failures.items())
+    warn(
+        f"{len(answers.failures)} of {len(labels)} queries failed and count as nothing retrieved; "
+        f"the first is {clipped(labels[position])}: {failure.type}: {clipped(failure.message)}. "
+        "result.failures lists them, result.retry_failed() asks them again."
+    )
+
+
+def _check_concurrency(value: object) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
+        raise ValueError(
+            "max_concurrency must be a whole number of at least 1, or None for LangChain's "
+            f"default, got {value!r}."
+        )
+
+
+def _check_config(config: object, n_queries: int) -> None:
+    if isinstance(config, Mapping | None):
+        return
+    if not isinstance(config, list | tuple) or not all(isinstance(one, Mapping) for one in config):
+        raise TypeError(
+            "config must be a LangChain config such as {'callbacks': […], 'tags': […]}, or a list "
+            f"with one per question, got {clipped(config)}."
+        )
+    if len(config) != n_queries:
+        raise ValueError(
+            f"config must have one config per question, got {len(config)} for {n_queries} "
+            "questions; a single config serves all."
+        )
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "the retriever is an async function and an event loop is running, as in a notebook; write "
+        "await aevaluate_retriever(…) instead."
+    )
+
+
+def _n_threads() -> int:
+    # What a thread pool, and so LangChain's batch, runs at the same time.
+    return min(32, (os.cpu_count() or 1) + 4)
