@@ -11,7 +11,7 @@ from typing import Any
 
 from krag_eval.datasets.base import Dataset, Place, Source, labels_of, name_of
 from krag_eval.datasets.judged import Missing, Run, ScorePrecision, judged_dataset
-from krag_eval.datasets.lines import numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 from krag_eval.datasets.texts import ids_in, with_texts
 from krag_eval.datasets.trec import read_qrels, read_run
@@ -31,6 +31,7 @@ def read_beir(
     relevance_level: int = 1,
     scores: ScorePrecision = "single",
     ignore_identical_ids: bool = False,
+    max_bytes: int | None = MAX_BYTES,
 ) -> Dataset:
     """Read a data set in BEIR's format, and a run over it.
 
@@ -59,6 +60,7 @@ def read_beir(
         scores: As in :func:`read_trec`.
         ignore_identical_ids: Drop retrieved documents whose id is the query's own, as BEIR does
             (for ArguAna and Quora, where queries come from the corpus).
+        max_bytes: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -74,19 +76,20 @@ def read_beir(
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
         raise ValueError("folder, or qrels=, must say where the judgements are; got neither.")
-    retrieved = read_run(run)
+    retrieved = read_run(run, max_bytes)
     if ignore_identical_ids:
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
-        read_qrels(qrels),
+        read_qrels(qrels, max_bytes),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
     if corpus is not None:
-        dataset = with_texts(dataset, _documents(corpus, ids_in(dataset)), name_of(corpus))
-    return dataset if queries is None else _labelled(dataset, queries)
+        documents = _documents(corpus, ids_in(dataset), max_bytes)
+        dataset = with_texts(dataset, documents, name_of(corpus))
+    return dataset if queries is None else _labelled(dataset, queries, max_bytes)
 
 
 def _file(folder: str | os.PathLike[str], name: str) -> Path:
@@ -104,10 +107,12 @@ def _without_identical(run: Run) -> Run:
     return Run(run.name, kept)
 
 
-def _documents(source: Source, wanted: set[str]) -> dict[str, dict[str, Any]]:
+def _documents(
+    source: Source, wanted: set[str], max_bytes: int | None
+) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
-        for identity, content, place in _entries(source, wanted.__contains__)
+        for identity, content, place in _entries(source, wanted.__contains__, max_bytes)
     }
 
 
@@ -118,11 +123,11 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
     return " ".join(parts).strip()
 
 
-def _labelled(dataset: Dataset, source: Source) -> Dataset:
+def _labelled(dataset: Dataset, source: Source, max_bytes: int | None) -> Dataset:
     name, ids = name_of(source), [str(query) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
-        for identity, content, place in _entries(source, set(ids).__contains__)
+        for identity, content, place in _entries(source, set(ids).__contains__, max_bytes)
     }
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
@@ -135,12 +140,12 @@ def _labelled(dataset: Dataset, source: Source) -> Dataset:
 
 
 def _entries(
-    source: Source, is_wanted: Callable[[str], bool]
+    source: Source, is_wanted: Callable[[str], bool], max_bytes: int | None
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
     """Yield id and content of the entries wanted; every line is checked."""
     name = name_of(source)
     seen: set[str] = set()
-    with closing(numbered_lines(source, name)) as lines:
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         for number, text in lines:
             place = Place(name, number)
             content = object_of(text, place, 'a JSON object with "_id" and "text"')

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from krag_eval.datasets.base import Dataset, Place, Source, name_of
-from krag_eval.datasets.lines import numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.messages import warn
@@ -25,6 +25,7 @@ def read_jsonl(
     question_field: str = "question",
     actual_field: str = "actual",
     predicted_field: str | None = "predicted",
+    max_bytes: int | None = MAX_BYTES,
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -44,6 +45,9 @@ def read_jsonl(
         actual_field: Name of the field with the ground truth.
         predicted_field: Name of the field with the retrieved documents, best first; ``None`` if
             nothing has been retrieved yet, and a retriever is to be asked.
+        max_bytes: How much text a compressed file, a pipe or a stream may hold, so that a small
+            file cannot fill the memory; 1 GiB unless given, ``None`` for no limit. A single line of
+            any file may hold a quarter of it.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -56,7 +60,7 @@ def read_jsonl(
     """
     fields = _Fields(question_field, actual_field, predicted_field)
     name = name_of(source)
-    with closing(numbered_lines(source, name)) as lines:
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         records = [_record(text, fields, Place(name, number)) for number, text in lines]
     if not records:
         raise Place(name).error(

@@ -1,12 +1,13 @@
 """JSON read strictly: what tools read differently is refused, in words that say what to do.
 
-``NaN``, ``Infinity``, a key given twice in one object, half of a surrogate pair and nesting
-without end are not read.
+``NaN``, ``Infinity``, numbers too large for a float, a key given twice in one object, half of a
+surrogate pair and nesting without end are not read.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -119,4 +120,13 @@ def _refuse_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON value; write null instead")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:_LONGEST_NAME]} is too large for a number; write null instead")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_repeats, parse_constant=_refuse_constant, parse_float=_finite
+)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from krag_eval.datasets.base import Dataset, DatasetError, Place, Source, name_of
 from krag_eval.datasets.judged import Missing, Qrels, Run, ScorePrecision, judged_dataset
-from krag_eval.datasets.lines import numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.mappings import Lines, Number, Table, grades_of, scores_in, scores_of
 
 __all__ = ["read_qrels", "read_run", "read_trec"]
@@ -36,6 +36,7 @@ def read_trec(
     missing: Missing = "zero",
     relevance_level: int = 1,
     scores: ScorePrecision = "single",
+    max_bytes: int | None = MAX_BYTES,
 ) -> Dataset:
     """Read judgements and a run in TREC's formats, plain or gzip-compressed.
 
@@ -63,6 +64,7 @@ def read_trec(
         scores: ``"single"`` compares scores in single precision, as trec_eval up to version 9
             does, with a warning where that changes the order; ``"double"`` as they are, as
             trec_eval 10 does.
+        max_bytes: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -74,15 +76,17 @@ def read_trec(
     {'mrr': 0.5}
     """
     return judged_dataset(
-        read_qrels(qrels),
-        read_run(run),
+        read_qrels(qrels, max_bytes),
+        read_run(run, max_bytes),
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
 
 
-def read_qrels(source: Source | Mapping[str, Mapping[str, int]]) -> Qrels:
+def read_qrels(
+    source: Source | Mapping[str, Mapping[str, int]], max_bytes: int | None = MAX_BYTES
+) -> Qrels:
     """Read judgements: TREC's four columns, BEIR's three, or ``{topic: {document: grade}}``.
 
     >>> import io
@@ -92,14 +96,16 @@ def read_qrels(source: Source | Mapping[str, Mapping[str, int]]) -> Qrels:
     if isinstance(source, Mapping):
         return Qrels("qrels", grades_of(source, Place("qrels")))
     name = name_of(source)
-    with closing(numbered_lines(source, name)) as lines:
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         is_beir = first.split() == _BEIR_HEADER
         rows = _beir_judgements(every, name) if is_beir else _judgements(every, name)
         return Qrels(name, _table(rows, name, "judgements"))
 
 
-def read_run(source: Source | Mapping[str, Mapping[str, float]]) -> Run:
+def read_run(
+    source: Source | Mapping[str, Mapping[str, float]], max_bytes: int | None = MAX_BYTES
+) -> Run:
     """Read a run: six columns, or ``{topic: {document: score}}``, in a JSON file or as it is.
 
     >>> import io
@@ -109,7 +115,7 @@ def read_run(source: Source | Mapping[str, Mapping[str, float]]) -> Run:
     if isinstance(source, Mapping):
         return Run("run", scores_of(source, Place("run")))
     name = name_of(source)
-    with closing(numbered_lines(source, name)) as lines:
+    with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
             return Run(name, scores_in(every, name))
