@@ -6,8 +6,9 @@ This room wires the others together. It must not know formulas or drawing.
 from __future__ import annotations
 
 import copy
+import os
+import threading
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -122,6 +123,7 @@ class OfflineRetrievalEvaluator:
         _check_ground_truth(query_set, grades, no_ground_truth)
         self._grade_key = grade_key
         self._matching = _Matching(query_set, grades, self.matcher)
+        self._cut: Relevance | None = None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTLED and name in self.__dict__:
@@ -140,7 +142,7 @@ class OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
         vars(other)["threshold"] = _checked_threshold(threshold, self.matcher)
-        vars(other).pop("_relevance", None)
+        other._cut = None
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
@@ -290,8 +292,16 @@ class OfflineRetrievalEvaluator:
 
         return metric_bars(self.evaluate(k=k), ax=ax)
 
-    @cached_property
+    @property
     def _relevance(self) -> Relevance:
+        """The matches, cut at the threshold; of several threads that ask first, one does it."""
+        if self._cut is None:
+            with self._matching.lock:
+                if self._cut is None:
+                    self._cut = self._cut_matches()
+        return self._cut
+
+    def _cut_matches(self) -> Relevance:
         queries, matches = self._matching.queries, self._matching.matches
         relevance = Relevance.from_matches(
             matches,
@@ -352,16 +362,35 @@ class _Matching:
         self.grades = grades
         self.matcher = matcher
         self._said: set[str] = set()
+        self._matches: Matches | None = None
+        self._locks: dict[int, threading.RLock] = {}
 
-    @cached_property
+    @property
+    def lock(self) -> threading.RLock:
+        """What to hold while matching, so that threads wait for each other's work.
+
+        Each process has its own: after a fork, that of the parent may be held by a thread that
+        does not exist in the child. (``cached_property`` of Python 3.11 would share one lock among
+        all evaluators.)
+        """
+        return self._locks.setdefault(os.getpid(), threading.RLock())
+
+    @property
     def matches(self) -> Matches:
-        return self.matcher.match(self.queries)
+        """The pairs; only to be asked for under the lock."""
+        if self._matches is None:
+            self._matches = self.matcher.match(self.queries)
+        return self._matches
 
     def is_news(self, what: str) -> bool:
-        """Tell whether this has not been asked before: a warning is given once to all twins."""
+        """Tell, under the lock, whether this has not been asked: twins warn once for all."""
         news = what not in self._said
         self._said.add(what)
         return news
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Locks can be neither pickled nor copied.
+        return vars(self) | {"_locks": {}}
 
 
 def _checked_conventions(conventions: object) -> Conventions:

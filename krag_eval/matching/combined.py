@@ -5,7 +5,6 @@ This room knows what every matcher returns, and nothing of how any of them compa
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import chain
@@ -16,7 +15,7 @@ import numpy as np
 from krag_eval.documents import DocumentLike, QuerySet
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import FloatArray, IntArray, Matches
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import muted
 
 __all__ = ["AndMatcher", "OrMatcher"]
 
@@ -65,9 +64,7 @@ class _CombinedMatcher(Matcher):
             actual: The ground-truth document: a LangChain ``Document``, a string or a dict.
             predicted: The predicted document, likewise.
         """
-        with warnings.catch_warnings():
-            # Of one pair, a blank text needs no announcement.
-            warnings.simplefilter("ignore", KragEvalWarning)
+        with muted():  # of one pair, a blank text needs no announcement
             matches = self.match(QuerySet.from_lists([[actual]], [[predicted]]))
         return float(matches.similarity.max(initial=0.0))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
 from krag_eval.cutoffs import spelled
-from krag_eval.messages import KragEvalWarning
+from krag_eval.messages import muted
 from krag_eval.plotting import Language
 from krag_eval.report.evidence import ToldQuery, told_query
 from krag_eval.report.rendering import checked_number, joined, number, percent
@@ -74,9 +73,7 @@ def _bounds(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.Data
         return None
     if not isinstance(intervals, bool):
         return intervals
-    with warnings.catch_warnings():
-        # The page says itself on how few queries they rest.
-        warnings.simplefilter("ignore", KragEvalWarning)
+    with muted():  # the page says itself on how few queries they rest
         return result.confidence_intervals(_LEVEL)
 
 
