@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from krag_eval.metrics import METRICS, Metric
     from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
-    from krag_eval.retrievers.running import aevaluate_retriever, evaluate_retriever
+    from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.uncertainty import confidence_intervals
 
 #: Public name -> the module it lives in.
@@ -67,11 +67,11 @@ _HOMES = {
     "OrMatcher": "matching.combined",
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",
-    "aevaluate_retriever": "retrievers.running",
+    "aevaluate_retriever": "retrievers.evaluating",
     "calibrate": "calibration",
     "compare": "comparison",
     "confidence_intervals": "uncertainty",
-    "evaluate_retriever": "retrievers.running",
+    "evaluate_retriever": "retrievers.evaluating",
 }
 
 __all__ = [

@@ -31,6 +31,9 @@ class Keeper(Protocol):
     def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
         """Keep one answer."""
 
+    def note(self) -> str:
+        """Say what is kept."""
+
     def close(self) -> None:
         """Let go of the file."""
 
@@ -112,6 +115,8 @@ class Answers:
             if self._bar is not None:
                 self._bar.close()
             if self._keeper is not None:
+                if error is not None:
+                    error.add_note(self._keeper.note())
                 self._keeper.close()
             self._keeper = self._bar = None
 

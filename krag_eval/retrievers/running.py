@@ -7,138 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from krag_eval.cutoffs import check_cutoffs
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.messages import KragEvalWarning, clipped, unknown_name, warn
+from krag_eval.messages import clipped, muted, unknown_name, warn
 from krag_eval.retrieval import RetrievalRun
-from krag_eval.retrievers.calling import Call, RetrieverLike
+from krag_eval.retrievers.calling import Call
 from krag_eval.retrievers.progress import bar_of, check_progress
-from krag_eval.retrievers.questions import Questions, Rows
+from krag_eval.retrievers.questions import Questions
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.metrics import Metric
     from krag_eval.results import EvaluationResult
-    from krag_eval.retrievers.asking import Answers
+    from krag_eval.retrievers.asking import Answers, Keeper
 
-__all__ = ["Run", "aevaluate_retriever", "evaluate_retriever"]
+__all__ = ["Run"]
 
 _ON_ERROR = ("raise", "record")
-
-
-def evaluate_retriever(
-    retriever: RetrieverLike,
-    dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
-    matcher: str | Matcher | None = None,
-    *,
-    metrics: Iterable[str | Metric] | None = None,
-    input_key: str | None = None,
-    output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
-    max_concurrency: int | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    **options: Any,
-) -> EvaluationResult:
-    """Ask a retriever every question of a data set, and evaluate what comes back.
-
-    The questions run through LangChain's own ``batch``, one call of the retriever per question, so
-    callbacks, tags and metadata reach it as always. Options, data set and cutoffs are checked
-    before the first question is asked.
-
-    Args:
-        retriever: A LangChain retriever or any other ``Runnable`` from question to documents, or
-            a plain function, sync or async. Documents may be LangChain ``Document`` objects,
-            strings or dicts; best first.
-        dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
-            columns, or a data set from ``krag_eval.datasets``. A question may occur twice: its
-            query is then labelled by ``"id"`` or position.
-        k: A cutoff or several; ``None`` stands for all retrieved documents.
-        matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
-            the data set.
-        metrics: Metrics to compute; all built-in ones if not given.
-        input_key: The key under which a chain takes its question, ``{input_key: question}``; not
-            given, it is asked the question itself.
-        output_key: The key under which a chain returns the documents, such as ``"context"``.
-        on_error: What happens when the retriever raises, or returns what is no list of documents.
-            ``"raise"``: that exception, saying which query it was. ``"record"``: the others are
-            asked; the query counts as nothing retrieved and is listed in ``result.failures``;
-            ``result.retry_failed()`` asks it again.
-        max_concurrency: How many questions are asked at the same time; LangChain's default, its
-            number of threads, if not given. For latencies free of one another, 1.
-        config: LangChain's config for each call (callbacks, tags, metadata, …), or a list with
-            one per question.
-        progress: Whether to show a progress bar; if not given, in terminals and notebooks.
-        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
-            ``matching_criteria``, ``conventions``, ``no_ground_truth``, ``grade_key``, …
-
-    Returns:
-        The result, with ``result.latency`` (mean, p50 and p95 in seconds),
-        ``result.retrieval.seconds`` per query, and ``result.failures``.
-
-    Raises:
-        TypeError: If the retriever cannot be asked, or an argument is of a wrong type.
-        ValueError: If an argument is out of range or the data set has no question texts.
-        RuntimeError: If an async function is to be asked while an event loop is running, as in a
-            notebook; there, ``await aevaluate_retriever(…)``.
-
-    Warns:
-        KragEvalWarning: If queries failed (with ``on_error="record"``).
-
-    >>> opening = {"When does it open?": ["At nine.", "At the corner."]}
-    >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]},
-    ...            {"question": "Where is it?", "actual": ["At the corner."]}]
-    >>> result = evaluate_retriever(lambda question: opening.get(question, []), dataset, k=1)
-    >>> result.to_dict()["hit_rate@1"], result.failures.empty
-    (0.5, True)
-    """
-    return _run(locals()).now()
-
-
-async def aevaluate_retriever(
-    retriever: RetrieverLike,
-    dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
-    matcher: str | Matcher | None = None,
-    *,
-    metrics: Iterable[str | Metric] | None = None,
-    input_key: str | None = None,
-    output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
-    max_concurrency: int | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    **options: Any,
-) -> EvaluationResult:
-    """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
-
-    As many questions are asked at the same time as LangChain has threads, if ``max_concurrency``
-    is not given: asking all at once would measure how they wait for one another.
-
-    >>> import asyncio
-    >>> async def retriever(question):
-    ...     return ["At nine."]
-    >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]}]
-    >>> asyncio.run(aevaluate_retriever(retriever, dataset, k=1)).to_dict()["mrr@1"]
-    1.0
-    """
-    return await _run(locals()).soon()
-
-
-def _run(arguments: dict[str, Any]) -> Run:
-    retriever, dataset = arguments.pop("retriever"), arguments.pop("dataset")
-    keys = arguments.pop("input_key"), arguments.pop("output_key")
-    return Run(Call.of(retriever, *keys), Questions.of(dataset), **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +43,7 @@ class _Settings:
     max_concurrency: int | None
     config: Any
     progress: bool | None
+    checkpoint: str | os.PathLike[str] | None
     options: Mapping[str, Any]
     title: str = "retrieving"
 
@@ -175,6 +67,7 @@ class Run(_Settings, _Asked):
         _check_concurrency(self.max_concurrency)
         _check_config(self.config, len(self.questions))
         check_progress(self.progress)
+        _check_checkpoint(self.checkpoint)
         # Iterators would be empty the second time.
         object.__setattr__(self, "k", check_cutoffs(self.k))
         if self.metrics is not None:
@@ -183,8 +76,7 @@ class Run(_Settings, _Asked):
 
     def _check_evaluation(self) -> None:
         """Refuse before anything is asked what could not be evaluated afterwards."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KragEvalWarning)  # said when it is evaluated
+        with muted():  # what there is to warn of is said when it is evaluated
             self._evaluator([[] for _ in self.questions.texts])
             if self.metrics is not None:
                 OfflineRetrievalEvaluator([["a"]], [[]]).evaluate(self.k, metrics=self.metrics)
@@ -200,6 +92,7 @@ class Run(_Settings, _Asked):
             missing = answers.missing()
             asking = Asking(self.call, self.questions.texts, answers)
             asking.batch(missing, config=self._config(missing))
+            _raise_what_stopped(answers, self.questions.labels)
         return self._result(answers)
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
@@ -210,19 +103,34 @@ class Run(_Settings, _Asked):
             missing = answers.missing()
             asking = Asking(self.call, self.questions.texts, answers)
             await asking.abatch(missing, config=self._config(missing, _n_threads()))
+            _raise_what_stopped(answers, self.questions.labels)
         return self._result(answers)
 
     def _gathering(self, known: Answers | None) -> Answers:
+        """Return where answers go, with those that need not be asked for."""
         from krag_eval.retrievers.asking import Answers
 
         n_queries = len(self.questions)
         answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
+        keeper = self._keeper(answers)
         for position, documents in enumerate(known.documents if known is not None else ()):
-            if known is not None and documents is not None:
+            if known is not None and documents is not None and answers.documents[position] is None:
                 answers.known(position, documents, known.seconds[position])
+                if keeper is not None:  # its file was deleted meanwhile
+                    keeper.append(position, documents, float(known.seconds[position]))
         done = n_queries - len(answers.missing())
         bar = bar_of(self.progress, total=n_queries, done=done, title=self.title)
-        return answers.gather(None, bar)
+        return answers.gather(keeper, bar)
+
+    def _keeper(self, answers: Answers) -> Keeper | None:
+        if self.checkpoint is None:
+            return None
+        from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+
+        checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, self.questions.texts))
+        for position, (documents, seconds) in checkpoint.answers.items():
+            answers.known(position, documents, seconds)
+        return checkpoint
 
     def _config(self, positions: list[int], default: int | None = None) -> Any:
         """Return LangChain's config for the queries at these positions; nobody's is changed."""
@@ -235,7 +143,6 @@ class Run(_Settings, _Asked):
         return limited if several else limited[0]
 
     def _result(self, answers: Answers) -> EvaluationResult:
-        _raise_what_stopped(answers, self.questions.labels)
         _warn_of_failures(answers, self.questions.labels)
         evaluator = self._evaluator([documents or [] for documents in answers.documents])
         run = RetrievalRun(
@@ -318,6 +225,13 @@ def _check_config(config: object, n_queries: int) -> None:
         raise ValueError(
             f"config must have one config per question, got {len(config)} for {n_queries} "
             "questions; a single config serves all."
+        )
+
+
+def _check_checkpoint(checkpoint: object) -> None:
+    if not isinstance(checkpoint, str | os.PathLike | None) or checkpoint == "":
+        raise TypeError(
+            f'checkpoint must be the path of a file, such as "run.jsonl", got {checkpoint!r}.'
         )
 
 

@@ -1,0 +1,239 @@
+"""The checkpoint: a file that gains one line per answer, so that a killed run can go on.
+
+This room knows the file: what it was made for, what it holds, that a kill may have torn its last
+line, and that one run at a time may write to it. It must not know how answers come about.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from krag_eval.messages import clipped
+from krag_eval.retrievers.kept import as_json, from_json
+
+if TYPE_CHECKING:
+    from krag_eval.documents import DocumentLike
+    from krag_eval.retrievers.calling import Call
+
+__all__ = ["Checkpoint", "purpose_of"]
+
+_FORMAT = "krag_eval.checkpoint"
+_VERSION = 1
+_LONGEST_SETTING = 500
+
+
+def purpose_of(call: Call, texts: Sequence[str]) -> dict[str, Any]:
+    """Return what a checkpoint is made for: these questions, asked of this retriever, this way.
+
+    A retriever is known by its name and its plain settings (numbers, texts, ``search_kwargs``);
+    what is inside it, such as an index, cannot be told from outside.
+    """
+    asked = json.dumps(list(texts), ensure_ascii=True).encode("ascii")
+    return {
+        "questions": len(texts),
+        "fingerprint": hashlib.sha256(asked).hexdigest(),
+        "input_key": call.input_key,
+        "output_key": call.output_key,
+        "retriever": {"name": call.runnable.get_name(), **_plain_settings(call.runnable)},
+    }
+
+
+class Checkpoint:
+    """The open file, its answers so far, and the lock on it.
+
+    Args:
+        path: The file; made if it is not there.
+        purpose: What it is for; see :func:`purpose_of`.
+
+    Raises:
+        ValueError: If the file was made for something else, is no checkpoint, or is damaged.
+        OSError: If it cannot be opened, or another run is writing to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], purpose: Mapping[str, Any]) -> None:
+        self._path = os.fspath(path)
+        self._n_queries: int = purpose["questions"]
+        self.answers: dict[int, tuple[list[DocumentLike], float]] = {}
+        self._file = _opened(self._path)
+        try:
+            _lock(self._file, self._path)
+            self._read(purpose)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
+        """Add one answer; it is with the operating system when this returns.
+
+        Raises:
+            TypeError: If a document's metadata would not come back the same.
+            OSError: If it cannot be written.
+        """
+        line = {"query": position, "seconds": seconds, "documents": as_json(documents)}
+        self._file.write(_line(line))
+        self._file.flush()
+        self.answers[position] = (documents, seconds)
+
+    def note(self) -> str:
+        """Say what is kept, for somebody whose run just ended."""
+        return (
+            f"{len(self.answers)} of {self._n_queries} answers are kept in {self._path}; the same "
+            "call goes on from there."
+        )
+
+    def close(self) -> None:
+        """Close the file, which frees it for another run."""
+        self._file.close()
+
+    def _read(self, purpose: Mapping[str, Any]) -> None:
+        header = _line({"format": _FORMAT, "format_version": _VERSION, **purpose})
+        self._file.seek(0)
+        first = self._file.readline()
+        if not first.endswith(b"\n"):
+            # New, or killed while it was made; anything else is somebody's file.
+            if not header.startswith(first):
+                raise ValueError(_foreign(self._path))
+            self._file.truncate(0)
+            self._file.write(header)
+            self._file.flush()
+            return
+        _check_purpose(first, purpose, self._path)
+        end = len(first)
+        for number, line in enumerate(self._file, 2):
+            if not line.endswith(b"\n"):
+                break  # torn by a kill; asked again
+            self._take(line, number)
+            end += len(line)
+        self._file.truncate(end)
+
+    def _take(self, line: bytes, number: int) -> None:
+        try:
+            content = _parsed(line)
+            position, seconds = content["query"], content["seconds"]
+            documents = from_json(content["documents"])
+            if type(position) is not int or not 0 <= position < self._n_queries:
+                raise ValueError(f"there is no query {position!r}")
+            if position in self.answers:
+                raise ValueError(f"query {position} was answered before")
+            if type(seconds) is not float or not 0 <= seconds < math.inf:
+                raise ValueError(f"{seconds!r} is no number of seconds")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"{self._path}:{number}: no answer of a krag_eval checkpoint ({_said(error)}); "
+                "delete the line, and its question is asked again."
+            ) from error
+        self.answers[position] = (documents, seconds)
+
+
+def _opened(path: str) -> IO[bytes]:
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"checkpoint: there is no directory {folder}; create it first.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(f"checkpoint: {path} is not a regular file; name another.")
+    return open(path, "a+b")
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Half of a character is what some loaders return; it must not end the run.
+    return f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def _parsed(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"))
+
+
+def _check_purpose(line: bytes, purpose: Mapping[str, Any], path: str) -> None:
+    try:
+        header = _parsed(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(_foreign(path)) from error
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise ValueError(_foreign(path))
+    if header.get("format_version") != _VERSION:
+        raise ValueError(
+            f"checkpoint: {path} is of format {header.get('format_version')!r}, and this version "
+            f"of krag_eval reads format {_VERSION}; name another file."
+        )
+    differing = list(_differences(header, purpose))
+    if differing:
+        raise ValueError(
+            f"checkpoint: {path} was made for something else: {'; '.join(differing)}. Its answers "
+            "would be wrong here, so nothing was asked; name another file, or delete this one."
+        )
+
+
+def _differences(header: Mapping[str, Any], purpose: Mapping[str, Any]) -> Iterator[str]:
+    if header.get("questions") != purpose["questions"]:
+        yield f"{header.get('questions')} questions, not {purpose['questions']}"
+    elif header.get("fingerprint") != purpose["fingerprint"]:
+        yield "other questions, or the same in another order"
+    for name in ("input_key", "output_key"):
+        if header.get(name) != purpose[name]:
+            yield f"{name}={header.get(name)!r}, not {purpose[name]!r}"
+    made, asked = header.get("retriever"), purpose["retriever"]
+    if not isinstance(made, dict):
+        yield f"an unknown retriever, not {asked['name']}"
+        return
+    for name in {**made, **asked}:
+        if made.get(name) != asked.get(name):
+            what = "the retriever" if name == "name" else f"the retriever's {name}"
+            yield f"{what} {clipped(made.get(name))}, not {clipped(asked.get(name))}"
+
+
+def _said(error: Exception) -> str:
+    first_line = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {first_line[:200]}"
+
+
+def _foreign(path: str) -> str:
+    return (
+        f"checkpoint: {path} is there and no checkpoint of krag_eval, so it is left as it is; name "
+        "another file."
+    )
+
+
+def _plain_settings(runnable: Any) -> dict[str, Any]:
+    """Return a retriever's settings that look the same in every process and do not grow."""
+    settings = {}
+    for name in getattr(type(runnable), "model_fields", ()):
+        value = getattr(runnable, name, None)
+        if name not in ("name", "tags", "metadata") and _is_plain(value):
+            settings[name] = value
+    return settings
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str and _is_plain(one) for key, one in value.items())
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_SETTING
+    return type(value) in (bool, int) or (type(value) is float and math.isfinite(value))
+
+
+def _lock(file: IO[bytes], path: str) -> None:
+    """Lock the file until it is closed; the operating system lets go of it after a kill."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(2**40)  # a byte that is never written
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            raise OSError(
+                f"checkpoint: {path} is in use by another run; wait for it, or name another file."
+            ) from error
+        # Some network file systems know no locks; a run there is as safe as without.

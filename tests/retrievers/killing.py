@@ -1,0 +1,78 @@
+"""Kill checkpointed runs at random moments, resume each, and compare with an uninterrupted one.
+
+    python tests/retrievers/killing.py 50
+
+Every process is killed with SIGKILL, again and again on the same file until one survives. Then
+every query must stand in the file once, and the result must equal that of a run nobody killed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+N_QUERIES = 200
+
+RUN = """
+import sys
+sys.path[:0] = [{folder!r}, {package!r}]
+from retriever_samples import Numbered, rows
+from krag_eval import evaluate_retriever
+print("asking", flush=True)
+evaluate_retriever(Numbered(seconds=0.005, repeats=3), rows({n}), [1, 3], checkpoint={path!r})
+"""
+
+
+def killed(path: Path, after: float) -> bool:
+    """Start a run and kill it so long after it began to ask; tell whether it was killed."""
+    here = Path(__file__).parent
+    code = RUN.format(folder=str(here), package=str(here.parents[1]), n=N_QUERIES, path=str(path))
+    run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    with run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        time.sleep(after)
+        run.kill()
+    return run.returncode != 0
+
+
+def check(path: Path) -> None:
+    """Every query once, and the result of a run that nobody killed."""
+    from retriever_samples import Numbered, rows
+
+    from krag_eval import evaluate_retriever
+
+    retriever = Numbered(seconds=0.005, repeats=3)
+    resumed = evaluate_retriever(retriever, rows(N_QUERIES), [1, 3], checkpoint=path)
+    header, *lines = path.read_text("utf-8").splitlines()
+    assert json.loads(header)["questions"] == N_QUERIES
+    assert sorted(json.loads(line)["query"] for line in lines) == list(range(N_QUERIES))
+    assert resumed == evaluate_retriever(Numbered(repeats=3), rows(N_QUERIES), [1, 3])
+
+
+def kill_often(kills: int, seed: int) -> tuple[int, int]:
+    """Kill so many runs; return how many files that took, and how many answers survived kills."""
+    moments, files, survived = random.Random(seed), 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        while kills:
+            path, files = Path(folder) / f"{files}.jsonl", files + 1
+            while kills and killed(path, moments.uniform(0, 0.15)):
+                kills -= 1
+                survived += max(path.read_bytes().count(b"\n") - 1, 0) if path.exists() else 0
+            check(path)
+    return files, survived
+
+
+if __name__ == "__main__":
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    n_files, n_answers = kill_often(n, seed=0)
+    print(
+        f"{n} kills on {n_files} checkpoints ({n_answers / n:.0f} answers kept at a kill on "
+        f"average, of {N_QUERIES}): every query once, every result as if nobody had been killed."
+    )
