@@ -22,7 +22,7 @@ PACKAGE = Path(krag_eval.__file__).parent
 _WORDS = {"messages"}
 # What every matcher is made of.
 _MATCHER = {"documents", "matching.base", "matching.joins", *_WORDS}
-_TOKENIZING_MATCHER = {*_MATCHER, "matching.tokenizers"}
+_TOKENIZING_MATCHER = {*_MATCHER, "matching.numbering", "matching.tokenizers"}
 # What may be known of a result by whoever shows, compares or keeps it.
 _RESULT = {"results", "cutoffs", "conventions", *_WORDS}
 
@@ -37,9 +37,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "documents": _WORDS,
     "matching": set(),
     "matching.joins": {"documents", *_WORDS},
-    "matching.base": {"documents", "matching.combined", "matching.joins", *_WORDS},
+    "matching.parallel": _WORDS,
+    "matching.base": {
+        "documents", "matching.combined", "matching.joins", "matching.parallel", *_WORDS,
+    },
     "matching.tokenizers": _WORDS,
     "matching.stemming": set(),
+    "matching.numbering": {"matching.joins", "matching.parallel", "matching.tokenizers"},
     "matching.exact": _MATCHER,
     "matching.fuzzy": _MATCHER,
     "matching.embedding": _MATCHER,
@@ -92,8 +96,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what wires and feeds
     "evaluator": {
         "averages", "conventions", "cutoffs", "disputes", "documents", "evidence",
-        "matching.base", "matching.joins", "matching.names", "metrics", "plotting", "relevance",
-        "results", "rows", "tables", *_WORDS,
+        "matching.base", "matching.joins", "matching.names", "matching.parallel", "metrics",
+        "plotting", "relevance", "results", "rows", "tables", *_WORDS,
     },
     "data": set(),
     "__main__": {"cli"},
@@ -147,6 +151,7 @@ MAY_USE: dict[str, set[str]] = {
     "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},
     "nltk": {"matching.stemming", "compat"},
+    "joblib": {"matching.parallel"},
     "kiwipiepy": {"matching.tokenizers", "compat"},
     "rapidfuzz": {"matching.rouge", "matching.fuzzy"},
     "click": {"cli"},
@@ -341,7 +346,8 @@ def test_the_tables_above_keep_the_promises_of_the_rooms(room):
 def test_matchers_do_not_know_each_other():
     """Only tokenizers, and what all of them are made of."""
     shared = {
-        "matching", "matching.base", "matching.joins", "matching.tokenizers", "matching.stemming",
+        "matching", "matching.base", "matching.joins", "matching.numbering", "matching.parallel",
+        "matching.stemming", "matching.tokenizers",
     }  # fmt: skip
     for module, others in MAY_IMPORT.items():
         if module.startswith("matching.") and module not in ("matching.base", "matching.names"):

@@ -52,6 +52,8 @@ class GatedRougeMatcher(TextMatcher):
         gate: What must match for a pair to be looked at.
     """
 
+    divisible: ClassVar[bool] = False
+
     def __init__(self, rouge: RougeMatcher, gate: EmbeddingMatcher) -> None:
         self.name = f"krag-embedding-{rouge.name}"
         self.threshold = rouge.threshold

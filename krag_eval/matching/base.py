@@ -14,6 +14,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,14 +27,19 @@ from krag_eval.matching.joins import (
     IntArray,
     KeyJoin,
     Matches,
+    Pairs,
     Units,
     warn_of_blank_texts,
 )
+from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 __all__ = ["BlockScorer", "KeyMatcher", "Matcher", "Matches", "TextMatcher", "check_threshold"]
+
+# More than one, so that processes finish at about the same time.
+_PARTS_PER_PROCESS = 4
 
 
 class Matcher(ABC):
@@ -64,6 +70,8 @@ class Matcher(ABC):
     threshold: float = 0.5
     #: Key matchers decide by equality; a threshold given for them is a mistake worth reporting.
     takes_threshold: ClassVar[bool] = True
+    #: Whether its work may be divided among processes, each with a copy of the matcher.
+    divisible: ClassVar[bool] = True
     #: What to try when nothing matched at all.
     advice: ClassVar[str] = ""
 
@@ -140,14 +148,26 @@ class Matcher(ABC):
 
     def match(self, queries: QuerySet) -> Matches:
         """Score the pairs within each query; the evaluator calls it once."""
+        if getattr(self, "prepare", None) is None:
+            return self._match(Units.of_documents(queries))
+        units = Units.of_texts(queries)
+        warn_of_blank_texts(queries)
+        return self._match(units)
+
+    def _match(self, units: Units) -> Matches:
+        """Score the pairs of units, here or in several processes."""
+        if n_processes() == 1 or not self.divisible:
+            return units.match(self._scorer(units.values), self.signature)
+        parts = units.parts(_PARTS_PER_PROCESS * n_processes())
+        name = f"matcher {self.signature}"
+        return units.matches(in_processes(_score_part, self, name, parts))
+
+    def _scorer(self, values: Any) -> BlockScorer:
+        """Return the scorer of blocks of these texts or documents."""
         prepare = getattr(self, "prepare", None)
-        if prepare is None:
-            units = Units.of_documents(queries)
-            prepared = units.values
-        else:
-            units = Units.of_texts(queries)
-            warn_of_blank_texts(queries)
-            prepared = [None if is_blank(text) else prepare(text) for text in units.values]
+        prepared = values
+        if prepare is not None:
+            prepared = [None if is_blank(text) else prepare(text) for text in values]
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             return self.similarities(
@@ -155,7 +175,7 @@ class Matcher(ABC):
                 [prepared[unit] for unit in predicted.tolist()],
             )
 
-        return units.match(score, self.signature)
+        return score
 
 
 class _FunctionMatcher(Matcher):
@@ -182,19 +202,31 @@ class TextMatcher(Matcher):
     """A matcher that reads nothing but texts; base of the built-in similarity matchers.
 
     Subclasses implement :meth:`block_scorer`, which sees the distinct texts of all queries once
-    and returns a function that scores blocks of them.
+    and returns a function that scores blocks of them. With ``n_jobs`` it sees, in each process, the
+    texts of one run of queries after the other. What must happen once for all texts belongs into
+    :meth:`read`.
     """
 
     #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
     normalize: ClassVar[bool] = True
 
+    def read(self, texts: Sequence[str]) -> Any:
+        """Return what :meth:`block_scorer` is given in place of the texts: a list, one per text.
+
+        Anything else needs ``take(positions)``, which returns some of it.
+        """
+        return texts
+
     @abstractmethod
-    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+    def block_scorer(self, texts: Any) -> BlockScorer:
         """Prepare each distinct text once; return the scorer of blocks of them.
 
         The scorer gets positions in ``texts``, never of a blank one, and returns similarities of
         shape (ground truth, predicted).
         """
+
+    def _scorer(self, values: Any) -> BlockScorer:
+        return self.block_scorer(values)
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
         """Return the similarity of one pair, in [0, 1]; a blank text has similarity 0.
@@ -208,13 +240,14 @@ class TextMatcher(Matcher):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
-        return float(self.block_scorer(texts)(np.array([0]), np.array([1]))[0, 0])
+        score = self.block_scorer(self.read(texts))
+        return float(score(np.array([0]), np.array([1]))[0, 0])
 
     def match(self, queries: QuerySet) -> Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         units = Units.of_texts(queries, normalize=self.normalize)
         warn_of_blank_texts(queries)
-        return units.match(self.block_scorer(units.values), self.signature)
+        return self._match(replace(units, values=self.read(units.values)))
 
 
 class KeyMatcher(Matcher):
@@ -283,6 +316,12 @@ class KeyMatcher(Matcher):
                 f"matcher {self.signature}: keys must be hashable (text, a number, a tuple), in "
                 f"query {query} (counted from 0): {error}."
             ) from error
+
+
+def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
+    """Score one run of queries; what other processes do."""
+    n_items_before, units = part
+    return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
 
 
 def check_threshold(threshold: object, name: str = "threshold") -> float:

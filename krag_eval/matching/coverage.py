@@ -6,10 +6,7 @@ the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,12 +14,8 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
-from krag_eval.matching.tokenizers import (
-    Tokenizer,
-    resolve_tokenizer,
-    tokenize_all,
-    tokenizer_name,
-)
+from krag_eval.matching.numbering import TokenNumbers, numbered
+from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 
 __all__ = ["CoverageMatcher"]
 
@@ -101,9 +94,14 @@ class CoverageMatcher(TextMatcher):
         """Return the length of a run, and of what."""
         return {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
 
-    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+    def read(self, texts: Sequence[str]) -> TokenNumbers:
         """Tokenise each distinct text once."""
-        return _SharedRuns(tokenize_all(self.tokenizer, texts), self.min_run).shares
+        return numbered(self.tokenizer, texts)
+
+    def block_scorer(self, texts: Sequence[str] | TokenNumbers) -> BlockScorer:
+        """Find the runs that may be shared."""
+        tokens = texts if isinstance(texts, TokenNumbers) else self.read(texts)
+        return _SharedRuns(tokens, self.min_run).shares
 
 
 class _Haystack(NamedTuple):
@@ -123,9 +121,9 @@ class _SharedRuns:
     compared, so the result is exact.
     """
 
-    def __init__(self, token_lists: Iterable[list[str]], min_run: int) -> None:
+    def __init__(self, tokens: TokenNumbers, min_run: int) -> None:
         self._min_run = min_run
-        self._tokens, self._bounds = _numbered(token_lists)
+        self._tokens, self._bounds = _separated(tokens)
         self._buckets = _buckets(self._tokens, min_run)
         self._marked = np.zeros(_BUCKETS, np.bool_)
 
@@ -196,16 +194,15 @@ def _begins(
     return occurs[runs]
 
 
-def _numbered(token_lists: Iterable[list[str]]) -> tuple[TokenArray, list[int]]:
+def _separated(tokens: TokenNumbers) -> tuple[TokenArray, list[int]]:
     """Return all tokens as integers from 1, a 0 after each text, and where each text begins."""
-    number: defaultdict[str, int] = defaultdict(count(1).__next__)
-    tokens = array("i")
-    bounds = [0]
-    for text in token_lists:
-        tokens.extend(map(number.__getitem__, text))
-        tokens.append(0)
-        bounds.append(len(tokens))
-    return np.frombuffer(tokens, np.int32), bounds
+    sizes = tokens.sizes
+    separated = np.zeros(len(tokens.flat) + len(sizes), np.int32)
+    separated[np.arange(len(tokens.flat)) + np.repeat(np.arange(len(sizes)), sizes)] = tokens.flat
+    ends = np.cumsum(sizes + 1)
+    separated += 1
+    separated[ends - 1] = 0
+    return separated, [0, *ends.tolist()]
 
 
 def _buckets(tokens: TokenArray, run: int) -> BucketArray:

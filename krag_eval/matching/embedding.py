@@ -68,6 +68,8 @@ class EmbeddingMatcher(TextMatcher):
     """
 
     name = "embedding"
+    # A model uses all cores already, and a copy of it for each process may not fit.
+    divisible: ClassVar[bool] = False
     advice: ClassVar[str] = (
         "Cosines of different models are on different scales: look at the similarities of pairs "
         "you know to be right before choosing a threshold."

@@ -9,8 +9,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, TypeAlias
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from krag_eval.documents import (
 )
 from krag_eval.messages import warn
 
-__all__ = ["BlockScorer", "KeyJoin", "Matches", "Units", "warn_of_blank_texts"]
+__all__ = ["BlockScorer", "KeyJoin", "Matches", "Pairs", "Units", "warn_of_blank_texts"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -120,26 +120,48 @@ class KeyJoin:
         )
 
 
+class Pairs(NamedTuple):
+    """Pairs with a similarity above 0, sorted by item, then rank, as in :class:`Matches`."""
+
+    item: IntArray
+    rank: IntArray
+    similarity: FloatArray
+
+    @classmethod
+    def none(cls) -> Pairs:
+        """Return no pairs."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+    def after(self, n_items: int) -> Pairs:
+        """Return these pairs as they are numbered after so many items."""
+        return self._replace(item=self.item + n_items)
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """What a similarity matcher compares: distinct texts, or documents, numbered.
 
     Attributes:
-        values: The texts or documents.
+        values: The texts or documents, or what was made of them.
         blank: Whether a unit is a blank text, which never matches; shape (units,).
         alternatives: Unit of each ground-truth alternative, through all queries.
         item_sizes: Alternatives per item; shape (items,).
         identity: A number per alternative, equal when two say the same to the matcher.
         predicted: Unit of each predicted document, through all queries.
+        n_items: Items per query; shape (queries,).
+        n_predicted: Predicted documents per query; shape (queries,).
+        first_query: The number of the first query, where these are a part of all.
     """
 
-    queries: QuerySet
-    values: list[Any]
+    values: Any
     blank: BoolArray
     alternatives: IntArray
     item_sizes: IntArray
     identity: IntArray
     predicted: IntArray
+    n_items: IntArray
+    n_predicted: IntArray
+    first_query: int = 0
 
     @classmethod
     def of_texts(cls, queries: QuerySet, *, normalize: bool = True) -> Units:
@@ -155,8 +177,16 @@ class Units:
         composed = (unicodedata.normalize("NFC", text) for text in actual)
         identity = positions[0] if normalize else _numbered(list(composed), {})
         values = list(numbers)
-        blank = np.fromiter(map(is_blank, values), np.bool_, len(values))
-        return cls(queries, values, blank, positions[0], sizes, identity, positions[1])
+        return cls(
+            values=values,
+            blank=np.fromiter(map(is_blank, values), np.bool_, len(values)),
+            alternatives=positions[0],
+            item_sizes=sizes,
+            identity=identity,
+            predicted=positions[1],
+            n_items=queries.n_items,
+            n_predicted=queries.n_predicted,
+        )
 
     @classmethod
     def of_documents(cls, queries: QuerySet) -> Units:
@@ -167,13 +197,14 @@ class Units:
         identity = [numbers.setdefault(content_key(d), len(numbers)) for d in alternatives]
         values = [as_document(document) for document in chain(alternatives, predicted)]
         return cls(
-            queries,
-            values,
-            np.zeros(len(values), np.bool_),
-            np.arange(len(alternatives)),
-            sizes,
-            np.array(identity, np.int64),
-            np.arange(len(alternatives), len(values)),
+            values=values,
+            blank=np.zeros(len(values), np.bool_),
+            alternatives=np.arange(len(alternatives)),
+            item_sizes=sizes,
+            identity=np.array(identity, np.int64),
+            predicted=np.arange(len(alternatives), len(values)),
+            n_items=queries.n_items,
+            n_predicted=queries.n_predicted,
         )
 
     def match(self, score: BlockScorer, name: str) -> Matches:
@@ -183,29 +214,73 @@ class Units:
             score: Returns the similarities of units, shape (ground truth, predicted).
             name: The matcher's name, for error messages.
         """
+        return self.matches([self.pairs(score, name)])
+
+    def matches(self, pairs: Iterable[Pairs]) -> Matches:
+        """Return the matches of all queries from the pairs of each part, in order."""
+        parts = [Pairs.none(), *pairs]
+        # Queries, items and ranks were walked through in order: nothing is left to sort.
+        item, rank, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Matches(item, rank, similarity, self._same_as())
+
+    def pairs(self, score: BlockScorer, name: str) -> Pairs:
+        """Score the pairs within each query and return those above 0."""
         blocks = [
             _positive(score_items, first_item)
             for score_items, first_item in self._blocks(score, name)
             if score_items.size
         ]
-        item, rank, similarity = (
-            np.concatenate([block[part] for block in blocks]) if blocks else np.empty(0)
-            for part in range(3)
+        columns = zip(Pairs.none(), *blocks, strict=True)
+        return Pairs(*(np.concatenate(column) for column in columns))
+
+    def parts(self, n: int) -> Iterator[tuple[int, Units]]:
+        """Yield these units in some ``n`` runs of queries with about as many pairs each.
+
+        With each comes the number of its first item. A part holds no more values than it needs,
+        and it cannot tell which items are the same: that is known already.
+        """
+        n_alternatives = self._n_alternatives()
+        effort = np.cumsum((n_alternatives + 1) * (self.n_predicted + 1))
+        cuts = np.searchsorted(effort, effort[-1] * np.arange(1, n) / n) + 1
+        bounds = np.unique([0, *np.minimum(cuts, len(effort)).tolist(), len(effort)]).tolist()
+        items, alternatives, predicted = (
+            np.concatenate([[0], np.cumsum(sizes)])
+            for sizes in (self.n_items, n_alternatives, self.n_predicted)
         )
-        # Queries, items and ranks were walked through in order: nothing is left to sort.
-        return Matches(item.astype(np.int64), rank.astype(np.int64), similarity, self._same_as())
+        for start, end in pairwise(bounds):
+            truth = self.alternatives[alternatives[start] : alternatives[end]]
+            found = self.predicted[predicted[start] : predicted[end]]
+            units, places = np.unique(np.concatenate([truth, found]), return_inverse=True)
+            yield (
+                int(items[start]),
+                Units(
+                    values=_taken(self.values, units),
+                    blank=self.blank[units],
+                    alternatives=places[: len(truth)],
+                    item_sizes=self.item_sizes[items[start] : items[end]],
+                    identity=np.empty(0, np.int64),
+                    predicted=places[len(truth) :],
+                    n_items=self.n_items[start:end],
+                    n_predicted=self.n_predicted[start:end],
+                    first_query=start,
+                ),
+            )
+
+    def _n_alternatives(self) -> IntArray:
+        """Return how many alternatives the items of each query have; shape (queries,)."""
+        ends = np.concatenate([[0], np.cumsum(self.item_sizes)])
+        counts: IntArray = np.diff(ends[np.concatenate([[0], np.cumsum(self.n_items)])])
+        return counts
 
     def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
         """Yield, per query, the similarities (items, predicted) and its first item's number."""
         first_item = first_alternative = first_predicted = 0
         score_block = self._score_without_blanks if self.blank.any() else _score
-        for query in range(self.queries.n_queries):
-            n_items, n_predicted = (
-                len(self.queries.actual[query]),
-                len(self.queries.predicted[query]),
-            )
+        has_alternatives = len(self.alternatives) > len(self.item_sizes)
+        shapes = zip(self.n_items.tolist(), self.n_predicted.tolist(), strict=True)
+        for query, (n_items, n_predicted) in enumerate(shapes, self.first_query):
             sizes = self.item_sizes[first_item : first_item + n_items]
-            n_alternatives = int(sizes.sum()) if self.queries.has_alternatives else n_items
+            n_alternatives = int(sizes.sum()) if has_alternatives else n_items
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
             block = score_block(score, actual, predicted, name)
@@ -236,7 +311,7 @@ class Units:
         same_as = np.arange(len(self.item_sizes))
         seen: dict[tuple[int, frozenset[int]], int] = {}
         identity, blank = self.identity.tolist(), self.blank[self.alternatives].tolist()
-        queries = self.queries.item_query.tolist()
+        queries = np.repeat(np.arange(len(self.n_items)), self.n_items).tolist()
         end = 0
         for item, (size, query) in enumerate(zip(self.item_sizes.tolist(), queries, strict=True)):
             start, end = end, end + size
@@ -299,9 +374,16 @@ def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
     return [unicodedata.normalize("NFC", text) for text in texts] if normalize else texts
 
 
-def _positive(block: FloatArray, first_item: int) -> tuple[IntArray, IntArray, FloatArray]:
+def _taken(values: Any, units: IntArray) -> Any:
+    """Return some of the values; what is no list knows how to give them."""
+    if isinstance(values, list):
+        return [values[unit] for unit in units.tolist()]
+    return values.take(units)
+
+
+def _positive(block: FloatArray, first_item: int) -> Pairs:
     rows, columns = np.nonzero(block)
-    return rows + first_item, columns + 1, block[rows, columns]
+    return Pairs(rows + first_item, columns + 1, block[rows, columns])
 
 
 def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str) -> FloatArray:

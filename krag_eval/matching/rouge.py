@@ -10,12 +10,7 @@ tokenized once and every distinct token stemmed once; from then on texts are arr
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import count, pairwise, starmap
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -23,13 +18,9 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.stemming import StemNumbers
-from krag_eval.matching.tokenizers import (
-    Tokenizer,
-    resolve_tokenizer,
-    tokenize_all,
-    tokenizer_name,
-)
+from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 from krag_eval.messages import unknown_name, warn
 
 __all__ = ["RougeMatcher"]
@@ -128,10 +119,15 @@ class RougeMatcher(TextMatcher):
             "stemmer": self.stemmer,
         }
 
-    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
-        """Tokenize each distinct text once, and number its tokens or n-grams."""
-        tokens = _number(tokenize_all(self.tokenizer, texts), self.stemmer)
+    def read(self, texts: Sequence[str]) -> TokenNumbers:
+        """Tokenize each distinct text once, and stem each distinct token once."""
+        tokens = numbered(self.tokenizer, texts, StemNumbers() if self.stemmer else None)
         self._warn_of_short_texts(tokens)
+        return tokens
+
+    def block_scorer(self, texts: Sequence[str] | TokenNumbers) -> BlockScorer:
+        """Number the n-grams of each distinct text."""
+        tokens = texts if isinstance(texts, TokenNumbers) else self.read(texts)
         grams = tokens if _GRAM_SIZES[self.rouge_type] == 1 else _bigrams(tokens)
         count_shared = _subsequences if self.rouge_type == "rougeL" else _common_grams
         overlaps = count_shared(grams)
@@ -145,7 +141,7 @@ class RougeMatcher(TextMatcher):
 
         return score
 
-    def _warn_of_short_texts(self, tokens: _Numbers) -> None:
+    def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
         if short:
@@ -176,52 +172,12 @@ def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) ->
 _STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
 
 
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """The tokens or grams of all distinct texts as integers, one text after the other.
-
-    Attributes:
-        flat: Numbers from 0, equal where tokens are equal; shape (tokens,).
-        sizes: Tokens of each text; shape (texts,).
-    """
-
-    flat: NDArray[np.int32] | IntArray
-    sizes: IntArray
-
-    @property
-    def n_distinct(self) -> int:
-        return int(self.flat.max(initial=-1)) + 1
-
-    def slices(self) -> list[slice]:
-        """Return where each text is found in ``flat``."""
-        return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
-
-
-def _number(tokenized: Iterable[list[str]], stemmer: bool) -> _Numbers:
-    """Number the tokens of all texts in order of appearance."""
-    numbers: dict[str, int] = StemNumbers() if stemmer else defaultdict(count().__next__)
-    flat = array("i")
-    sizes: list[int] = []
-    for tokens in tokenized:
-        # At once, and into one buffer: a live token costs 50 bytes, its number 4.
-        flat.fromlist(_looked_up(tokens, numbers))
-        sizes.append(len(tokens))
-    return _Numbers(np.array(flat, np.int32), np.array(sizes, np.int64))
-
-
-def _looked_up(tokens: list[str], numbers: dict[str, int]) -> list[int]:
-    if len(tokens) < 2:  # itemgetter answers with a tuple from two keys on
-        return [numbers[token] for token in tokens]
-    # Most of all time is spent here; going through map() takes a fifth longer.
-    return [*itemgetter(*tokens)(numbers)]
-
-
-def _bigrams(tokens: _Numbers) -> _Numbers:
+def _bigrams(tokens: TokenNumbers) -> TokenNumbers:
     """Number the pairs of neighbouring tokens within each text."""
     text = np.repeat(np.arange(len(tokens.sizes)), tokens.sizes)
     inside = text[1:] == text[:-1]
     first, second = tokens.flat[:-1][inside].astype(np.int64), tokens.flat[1:][inside]
-    return _Numbers(_dense(first * tokens.n_distinct + second), np.maximum(tokens.sizes - 1, 0))
+    return TokenNumbers(_dense(first * tokens.n_distinct + second), np.maximum(tokens.sizes - 1, 0))
 
 
 def _dense(keys: IntArray) -> NDArray[np.int32]:
@@ -244,7 +200,7 @@ def _radix_order(keys: IntArray) -> IntArray:
     return order
 
 
-def _occurrences(grams: _Numbers) -> _Numbers:
+def _occurrences(grams: TokenNumbers) -> TokenNumbers:
     """Give the j-th occurrence of a gram in a text a number of its own.
 
     Repeats then need no counting: the clipped overlap of two texts is the size of the intersection
@@ -263,10 +219,10 @@ def _occurrences(grams: _Numbers) -> _Numbers:
     np.maximum.at(most, flat[runs], lengths)
     first_number = np.cumsum(most) - most
     repeat = np.arange(len(flat)) - np.repeat(runs, lengths)
-    return _Numbers(first_number[flat] + repeat, grams.sizes)
+    return TokenNumbers(first_number[flat] + repeat, grams.sizes)
 
 
-def _common_grams(grams: _Numbers) -> Overlaps:
+def _common_grams(grams: TokenNumbers) -> Overlaps:
     """Count the grams that two texts share, each as often as it occurs in both.
 
     The grams of up to four ground-truth texts are marked in four 16-bit lanes of one integer per
@@ -302,7 +258,7 @@ def _common_grams(grams: _Numbers) -> Overlaps:
     return overlaps
 
 
-def _subsequences(tokens: _Numbers) -> Overlaps:
+def _subsequences(tokens: TokenNumbers) -> Overlaps:
     """Measure the longest common subsequence of tokens of two texts, by bit-parallel LCS."""
     from rapidfuzz.distance import LCSseq
     from rapidfuzz.process import cdist
@@ -322,7 +278,7 @@ def _subsequences(tokens: _Numbers) -> Overlaps:
     return overlaps
 
 
-def _sequences(tokens: _Numbers) -> Callable[[int], Sequence[int] | str]:
+def _sequences(tokens: TokenNumbers) -> Callable[[int], Sequence[int] | str]:
     """Return a function that spells a text as a sequence rapidfuzz is quick with.
 
     That is a string with one code point per token: the most frequent tokens become the lowest ones,

@@ -1,0 +1,293 @@
+"""Work divided among processes, so that nothing shows but the time it takes.
+
+This room knows how many processes were asked for, how a piece of work reaches them and how its
+result, its warnings and its errors come back. It must not know what the work is. joblib is loaded
+when more than one process is asked for.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import count
+from numbers import Integral
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.messages import KragEvalWarning, warn
+
+__all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
+
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_numbers = count()
+
+
+def check_n_jobs(n_jobs: object) -> int | None:
+    """Return ``n_jobs`` if it says how many processes may work.
+
+    Raises:
+        TypeError: If it is neither ``None`` nor an integer.
+        ValueError: If it is 0.
+
+    >>> check_n_jobs(-1)
+    -1
+    """
+    if n_jobs is None:
+        return None
+    wanted = "n_jobs must be a number of processes, -1 for one per core, or None for this one alone"
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"{wanted}, got {n_jobs!r}.")
+    if n_jobs == 0:
+        raise ValueError(f"{wanted}, got 0.")
+    return int(n_jobs)
+
+
+@dataclass(frozen=True)
+class _Team:
+    """The processes that work for one evaluator."""
+
+    size: int
+    name: str
+
+
+_ALONE = _Team(1, "")
+
+# Set for as long as one evaluator matches, and seen by that thread alone.
+_team: ContextVar[_Team] = ContextVar("krag_eval_processes", default=_ALONE)
+
+
+@contextmanager
+def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
+    """Let the work in a ``with`` block be divided among so many processes.
+
+    Those of a team that has just worked are asked again, with what they have loaded: name it after
+    the work.
+    """
+    token = _team.set(_Team(_effective(n_jobs), team))
+    try:
+        yield
+    finally:
+        _team.reset(token)
+
+
+def n_processes() -> int:
+    """Return how many processes the work may be divided among; 1 means that it may not.
+
+    >>> with processes(3):
+    ...     n_processes()
+    3
+    >>> n_processes()
+    1
+    """
+    return _team.get().size
+
+
+def in_processes(
+    work: Callable[[Shared, Part], Result], shared: Shared, name: str, parts: Iterable[Part]
+) -> Iterator[Result]:
+    """Yield ``work(shared, part)`` for each part, in order, worked out by other processes.
+
+    Warnings are given here, each once, in the order of the parts; what was raised there is raised
+    here, the error of an earlier part before that of a later one.
+
+    Args:
+        work: A function of a module.
+        shared: What every part needs. It is sent once, and each process keeps one copy.
+        name: What ``shared`` is called in error messages.
+        parts: The parts, made when a process is about to become free.
+
+    Raises:
+        TypeError: If ``shared`` cannot be sent to another process.
+    """
+    from joblib import Parallel, delayed
+
+    sent = _sent(shared, name)
+    jobs = (delayed(_answer)(work, sent, part) for part in parts)
+    team = _team.get()
+    answers = Parallel(
+        n_jobs=team.size,
+        return_as="generator",
+        # By name: neither a fork, which other threads may have left in any state, nor threads,
+        # which share one interpreter, will do.
+        backend="loky",
+        # Another team's processes would be ended at work: loky takes a model they have to load,
+        # having done without, for a leak of memory.
+        initializer=_join,
+        initargs=(team.name,),
+    )(jobs)
+    try:
+        yield from _results(answers, name)
+    finally:
+        with warnings.catch_warnings():
+            # After an error nobody wants what else was worked out meanwhile; joblib says so.
+            warnings.simplefilter("ignore")
+            answers.close()
+
+
+def _results(answers: Iterable[_Answer[Result]], name: str) -> Iterator[Result]:
+    given: set[_Notice] = set()
+    for answer in answers:
+        for notice in answer.notices:
+            if notice not in given:
+                notice.give()
+                given.add(notice)
+        if answer.failure is not None:
+            raise answer.failure.as_error(name)
+        yield answer.result
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """Something pickled once, for all parts; an array, because joblib shares large ones."""
+
+    number: int
+    pickled: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class _Notice:
+    """A warning given in another process."""
+
+    text: str
+    category: type[Warning]
+    filename: str
+    line: int
+
+    def give(self) -> None:
+        """Warn here, as there."""
+        if self.category is KragEvalWarning:
+            warn(self.text)
+        else:
+            warnings.warn_explicit(self.text, self.category, self.filename, self.line)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An error raised in another process."""
+
+    pickled: bytes | None
+    described: str
+    traceback: str
+    #: The work had not begun: what it needs could not be made from what was sent.
+    on_arrival: bool
+
+    def as_error(self, name: str) -> Exception:
+        """Return the error to raise here."""
+        error = _unpickled_error(self.pickled)
+        if self.on_arrival:
+            error = TypeError(_cannot_be_sent(name, self.described))
+        elif error is None:
+            error = RuntimeError(self.described)
+        error.add_note(f"Raised in another process (n_jobs), there:\n{self.traceback}")
+        return error
+
+
+@dataclass
+class _Answer(Generic[Result]):
+    """What came of one part."""
+
+    result: Any = None
+    failure: _Failure | None = None
+    notices: list[_Notice] = field(default_factory=list)
+
+
+class _Held:
+    """What this process was sent last; a model in it is loaded once."""
+
+    number: int | None = None
+    value: Any = None
+
+    def get(self, sent: _Sent) -> Any:
+        """Return what was sent."""
+        if self.number != sent.number:
+            self.number = self.value = None  # two models may not fit beside each other
+            self.value = pickle.loads(sent.pickled.data)
+            self.number = sent.number
+        return self.value
+
+
+_held = _Held()
+
+
+def _join(team: str) -> None:
+    """Begin to work for a team."""
+
+
+def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answer[Result]:
+    """Do one part of the work; runs in another process."""
+    answer: _Answer[Result] = _Answer()
+    arrived = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            shared = _held.get(sent)
+            arrived = True
+            answer.result = work(shared, part)
+        except Exception as error:
+            answer.failure = _failure(error, on_arrival=not arrived)
+    answer.notices = [
+        _Notice(str(one.message), one.category, one.filename, one.lineno) for one in caught
+    ]
+    return answer
+
+
+def _failure(error: Exception, *, on_arrival: bool) -> _Failure:
+    described = f"{type(error).__name__}: {error}"
+    text = "".join(traceback.format_exception(error))
+    return _Failure(_pickled_error(error), described, text, on_arrival)
+
+
+def _pickled_error(error: Exception) -> bytes | None:
+    try:
+        pickled = _pickled(error)
+        return pickled if str(pickle.loads(pickled)) == str(error) else None
+    except Exception:  # an error with arguments of its own, or with something of its process
+        return None
+
+
+def _unpickled_error(pickled: bytes | None) -> Exception | None:
+    if pickled is None:
+        return None
+    error: Exception = pickle.loads(pickled)
+    return error
+
+
+def _pickled(value: object) -> bytes:
+    """Pickle a value, functions and classes that live in no module included."""
+    from joblib import wrap_non_picklable_objects
+
+    return pickle.dumps(wrap_non_picklable_objects(value, keep_wrapper=False))
+
+
+def _sent(shared: object, name: str) -> _Sent:
+    try:
+        return _Sent(next(_numbers), np.frombuffer(_pickled(shared), np.uint8))
+    except Exception as error:  # whatever an object's own way of being pickled raises
+        reason = f"{type(error).__name__}: {error}"
+        raise TypeError(_cannot_be_sent(name, reason)) from error
+
+
+def _cannot_be_sent(name: str, reason: str) -> str:
+    return (
+        f"n_jobs: the {name} cannot be sent to another process ({reason}). Leave n_jobs out, or "
+        "let it make what cannot be pickled (a model, a connection, a lock) when it is first used "
+        "instead of in its constructor."
+    )
+
+
+def _effective(n_jobs: int | None) -> int:
+    if n_jobs is None or n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))

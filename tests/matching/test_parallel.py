@@ -1,0 +1,382 @@
+"""n_jobs: work divided among processes changes nothing but the time it takes."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+
+from krag_eval import (
+    AnyOf,
+    ContainsMatcher,
+    CoverageMatcher,
+    EmbeddingMatcher,
+    FuzzyMatcher,
+    KragEvalWarning,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+)
+from krag_eval.documents import QuerySet
+from krag_eval.matching.numbering import TokenNumbers, numbered
+from krag_eval.matching.parallel import check_n_jobs, n_processes, processes
+
+TEXT = "the refund of an order takes five days after it was returned to our shop in town"
+WORDS = TEXT.split()
+
+
+def texts(rng, n):
+    """Return texts of 0 to 25 words, some of them blank."""
+    return [" ".join(rng.choice(WORDS, size=rng.integers(0, 26))) for _ in range(n)]
+
+
+def example():
+    """Return ground truth (some with alternatives) and predictions of 40 queries."""
+    rng = np.random.default_rng(5)
+    actual, predicted = [], []
+    for query in range(40):
+        items = texts(rng, int(rng.integers(1, 4)))
+        if query % 5 == 0:
+            items[0] = AnyOf(texts(rng, 2))
+        actual.append(items)
+        # The first texts again: parts of the work share texts.
+        predicted.append([*texts(rng, int(rng.integers(0, 6))), WORDS[0], *items[1:]])
+    return actual, predicted
+
+
+ACTUAL, PREDICTED = example()
+
+
+def matched(matcher, n_jobs, actual=ACTUAL, predicted=PREDICTED, team=""):
+    """Return what a matcher finds with so many processes, and the warnings it gives."""
+    queries = QuerySet.from_lists(actual, predicted)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with processes(n_jobs, team):
+            matches = matcher.match(queries)
+    columns = (matches.item, matches.rank, matches.similarity, matches.same_as)
+    return (
+        [(column.dtype, column.tobytes()) for column in columns],
+        [(str(w.message), w.category) for w in caught],
+    )
+
+
+class SharedLetters(Matcher):
+    """A matcher of one's own, which prepares texts and warns of short ones."""
+
+    def prepare(self, text):
+        """Return the set of letters."""
+        if len(text) == 3:
+            warnings.warn("a text of three letters", RuntimeWarning, stacklevel=1)
+        return frozenset(text)
+
+    def similarity(self, actual, predicted):
+        """Return the Jaccard index."""
+        return len(actual & predicted) / len(actual | predicted)
+
+
+class SameSource(Matcher):
+    """A matcher that looks at whole documents."""
+
+    def similarity(self, actual, predicted):
+        """Return 1 if the sources are equal."""
+        return float(actual.metadata["source"] == predicted.metadata["source"])
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        RougeMatcher("rouge1"),
+        RougeMatcher("rouge2", statistic="recall", stemmer=True),
+        RougeMatcher("rougeL", tokenizer=lambda text: text.split()),
+        CoverageMatcher(min_run=2),
+        CoverageMatcher(tokenizer="character"),
+        FuzzyMatcher(),
+        ContainsMatcher(),
+        SharedLetters(),
+        CoverageMatcher(min_run=2) & FuzzyMatcher("partial_ratio"),
+        Matcher.from_function(lambda a, p: len(a.page_content) / 1000),
+    ],
+    ids=lambda matcher: matcher.signature,
+)
+def test_results_and_warnings_are_the_same_with_any_number_of_processes(matcher):
+    """To the last bit, in the same order, each warning as often."""
+    alone = matched(matcher, None)
+    assert len(alone[0][0][1]) > 0
+    assert matched(matcher, 2) == alone
+    assert matched(matcher, 3) == alone
+
+
+def test_documents_reach_the_processes_whole():
+    """Metadata included."""
+    actual = [[Document("a", metadata={"source": n})] for n in range(4)]
+    predicted = [[Document("b", metadata={"source": 1}), Document("c")] for n in range(4)]
+    for documents in predicted:
+        documents[1].metadata["source"] = 2
+    queries = QuerySet.from_lists(actual, predicted)
+    with processes(2):
+        matches = SameSource().match(queries)
+    assert list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True)) == [(1, 1), (2, 2)]
+
+
+def test_morphemes_are_the_same_with_any_number_of_processes():
+    """Each process loads a Kiwi of its own."""
+    korean = ["나는 밥을 먹었다.", "집을 지었다.", "환불은 닷새가 걸립니다."]
+    matcher = RougeMatcher("rouge1", tokenizer="kiwi")
+    arguments = ([[text] for text in korean], [korean, korean[::-1], []])
+    alone = matched(matcher, None, *arguments)
+    assert matched(matcher, 2, *arguments, team="kiwi") == alone
+
+
+def test_the_evaluator_divides_its_work():
+    """And says nothing about it in the signature, since the numbers are the same."""
+    with pytest.warns(KragEvalWarning, match="blank"):
+        alone = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matcher="rouge1").evaluate(k=3)
+    with pytest.warns(KragEvalWarning, match="blank"):
+        divided = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matcher="rouge1", n_jobs=2).evaluate(
+            k=3
+        )
+    assert divided.signature == alone.signature
+    assert divided.to_dict() == alone.to_dict()
+
+
+class ProcessOf(Matcher):
+    """Puts the process into the similarity, so that a test can see where it was."""
+
+    def similarity(self, actual, predicted):
+        """Return a similarity that tells the process from this one."""
+        return 1.0 if os.getpid() == int(actual.page_content) else 0.5
+
+
+def test_the_work_is_done_by_other_processes():
+    """None of it by this one, with two; all of it, with one or without n_jobs."""
+    actual, predicted = [[str(os.getpid())]] * 4, [["x"]] * 4
+    for n_jobs, expected in ((2, 0.5), (1, 1.0), (None, 1.0)):
+        with processes(n_jobs):
+            matches = ProcessOf().match(QuerySet.from_lists(actual, predicted))
+        assert set(matches.similarity.tolist()) == {expected}
+
+
+def test_tokenizing_is_done_by_other_processes():
+    """And each distinct text is sent once."""
+    with processes(2):
+        numbers = numbered(lambda text: [text, str(os.getpid())], ["a", "b", "c", "d"])
+    own = numbered(lambda text: [text, str(os.getpid())], ["a", "b", "c", "d"])
+    assert own.flat.tolist() == [0, 1, 2, 1, 3, 1, 4, 1]
+    assert numbers.sizes.tolist() == own.sizes.tolist() == [2] * 4
+    assert len({*numbers.flat.tolist()[::2]}) == 4
+
+
+def test_matchers_by_embedding_stay_in_this_process():
+    """Their model would have to be copied."""
+
+    class Lengths:
+        """A model that must not be sent."""
+
+        def __reduce__(self):
+            raise AssertionError("sent")
+
+        def embed_documents(self, some):
+            """Return the length of each text and 1."""
+            return [[len(text), 1.0] for text in some]
+
+    assert matched(EmbeddingMatcher(Lengths(), 0.9), 2) == matched(
+        EmbeddingMatcher(Lengths(), 0.9), None
+    )
+
+
+# --- what the work raises ----------------------------------------------------------------------
+
+
+class OddError(Exception):
+    """Cannot be pickled as it is."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class Fails(Matcher):
+    """Raises something for some text."""
+
+    def __init__(self, make, text):
+        self.make, self.text = make, text
+
+    def similarity(self, actual, predicted):
+        """Raise, or return 1."""
+        if actual.page_content == self.text:
+            raise self.make(self.text)
+        return 1.0
+
+
+def test_an_error_keeps_its_type_and_message():
+    """And tells where in the other process it was raised."""
+    matcher = Fails(lambda text: KeyError(f"no such text: {text}"), "c")
+    with processes(2), pytest.raises(KeyError, match="no such text: c") as caught:
+        matcher.match(QuerySet.from_lists([["a"], ["b"], ["c"], ["d"]], [["x"]] * 4))
+    assert "in similarity" in "".join(caught.value.__notes__)
+
+
+def test_an_error_that_cannot_be_sent_is_described():
+    """By its type and message."""
+    matcher = Fails(lambda text: OddError("one", "two"), "a")
+    with processes(2), pytest.raises(RuntimeError, match="OddError: one and two"):
+        matcher.match(QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2))
+
+
+def test_a_similarity_out_of_range_is_reported_by_its_place_among_all_queries():
+    """Not among those of one process."""
+    matcher = Matcher.from_function(lambda a, p: 7.0 if a.page_content == "3" else 1.0, name="odd")
+    queries = QuerySet.from_lists([[str(n)] for n in range(4)], [["x"]] * 4)
+    message = r"matcher odd: a similarity must be .* got 7.0 for actual_docs\[3\]\[0\]"
+    with processes(2), pytest.raises(ValueError, match=message):
+        matcher.match(queries)
+
+
+def test_a_tokenizer_s_loss_is_reported_as_without_processes():
+    """The text is named."""
+    matcher = RougeMatcher("rouge1", tokenizer="rouge_score")
+    queries = QuerySet.from_lists([["a"], ["나는 밥을 먹었다."]], [["x"]] * 2)
+    with processes(2), pytest.raises(ValueError, match="yields no token for '나는 밥을"):
+        matcher.match(queries)
+
+
+class WithLock(SameSource):
+    """Holds what no process can give away."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+def test_a_matcher_that_cannot_be_sent_is_refused_with_the_remedy():
+    """Before any work is done."""
+    message = r"the matcher WithLock cannot be sent to another process \(TypeError: .*lock"
+    with processes(2), pytest.raises(TypeError, match=message) as caught:
+        WithLock().match(QuerySet.from_lists([["a"]] * 2, [["x"]] * 2))
+    assert "Leave n_jobs out, or let it make what cannot be pickled" in str(caught.value)
+
+
+class Unwelcome(SameSource):
+    """Can be sent, but not made anew."""
+
+    def __setstate__(self, state):
+        raise OSError("the model's file is not on this machine")
+
+
+def test_a_matcher_that_does_not_arrive_is_refused_with_the_remedy():
+    """With the reason."""
+    message = "Unwelcome cannot be sent to another process .OSError: the model's file"
+    matcher = Unwelcome()
+    matcher.seen = 1  # without a state there is nothing to set
+    with processes(2), pytest.raises(TypeError, match=message):
+        matcher.match(QuerySet.from_lists([["a"]] * 2, [["x"]] * 2))
+
+
+class LoadsOnce(Matcher):
+    """Counts how often its process made it."""
+
+    made = 0
+
+    def __init__(self):
+        self.model = None
+
+    def __setstate__(self, state):
+        type(self).made += 1
+        self.__dict__ = state
+
+    def similarity(self, actual, predicted):
+        """Return 1 if this process made the matcher once."""
+        time.sleep(0.01)
+        return 1.0 if type(self).made == 1 else 0.5
+
+
+def test_each_process_makes_the_matcher_once():
+    """However many parts the work has."""
+    with processes(2):
+        matches = LoadsOnce().match(QuerySet.from_lists([["a"]] * 40, [["x"]] * 40))
+    assert set(matches.similarity.tolist()) == {1.0}
+
+
+# --- how many ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [True, 1.5, "2", "all"])
+def test_n_jobs_must_be_an_integer(n_jobs):
+    """Numbers of processes are whole; a string is not parsed."""
+    message = "n_jobs must be a number of processes, -1 for one per core, or None"
+    with pytest.raises(TypeError, match=message):
+        OfflineRetrievalEvaluator([["a"]], [["a"]], n_jobs=n_jobs)
+
+
+def test_no_process_at_all_is_refused():
+    """As joblib does, but when the evaluator is made."""
+    with pytest.raises(ValueError, match="one per core, or None for this one alone, got 0"):
+        OfflineRetrievalEvaluator([["a"]], [["a"]], n_jobs=0)
+
+
+def test_any_other_integer_is_taken():
+    """Numpy's too; -1 is one process per core, as in joblib."""
+    assert [check_n_jobs(n) for n in (None, 3, np.int64(2), -2)] == [None, 3, 2, -2]
+    with processes(-1):
+        assert n_processes() == len(os.sched_getaffinity(0))
+
+
+def test_the_number_of_processes_is_nobody_else_s():
+    """Another thread that matches meanwhile is not divided."""
+    seen = []
+    with processes(2):
+        thread = threading.Thread(target=lambda: seen.append(n_processes()))
+        thread.start()
+        thread.join()
+        assert n_processes() == 2
+    assert (seen, n_processes()) == ([1], 1)
+
+
+def test_an_evaluator_with_n_jobs_can_be_pickled():
+    """Before it has matched and after."""
+    evaluator = OfflineRetrievalEvaluator([["a b"]] * 3, [["a b"]] * 3, matcher="rouge1", n_jobs=2)
+    again = pickle.loads(pickle.dumps(evaluator))
+    assert again.calculate_recall() == evaluator.calculate_recall()
+    assert pickle.loads(pickle.dumps(evaluator)).calculate_recall() == again.calculate_recall()
+
+
+def test_joblib_is_loaded_by_those_who_ask_for_processes():
+    """Nobody else pays for its import."""
+    code = (
+        "import sys; from krag_eval import OfflineRetrievalEvaluator as E;"
+        "E([['a b']], [['a b']], matcher='rouge1', n_jobs=1).calculate_recall();"
+        "assert 'joblib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- how the work is cut -----------------------------------------------------------------------
+
+
+def test_texts_are_taken_in_the_order_asked_for():
+    """By hand: texts of 2, 0 and 3 tokens."""
+    numbers = TokenNumbers(np.array([4, 5, 7, 8, 9]), np.array([2, 0, 3]))
+    taken = numbers.take(np.array([2, 1, 0, 2]))
+    assert taken.flat.tolist() == [7, 8, 9, 4, 5, 7, 8, 9]
+    assert taken.sizes.tolist() == [3, 0, 2, 3]
+    assert numbers.take(np.array([], np.int64)).flat.tolist() == []
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 5])
+def test_fewer_queries_than_processes_are_no_trouble(n_queries):
+    """Some of them have nothing to do."""
+    arguments = ([["a b c"]] * n_queries, [["a b", ""]] * n_queries)
+    assert matched(RougeMatcher("rouge1"), 3, *arguments) == matched(
+        RougeMatcher("rouge1"), None, *arguments
+    )
+
+
+def test_queries_without_documents_are_no_trouble():
+    """Neither predicted ones, nor ground truth."""
+    arguments = ([[], [], ["a"]], [[], ["b"], []])
+    assert matched(FuzzyMatcher(), 2, *arguments) == matched(FuzzyMatcher(), None, *arguments)
