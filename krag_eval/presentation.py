@@ -273,7 +273,9 @@ def _html_table(section: Section) -> str:
     note = f"<p><small>{_escape(section.note)}</small></p>" if section.note else ""
     return (
         f'<p style="margin:0.8em 0 0.2em"><strong>{_escape(section.title)}</strong></p>'
-        f'<table style="width:100%"><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
+        # Jupyter makes all columns equally wide unless told otherwise.
+        f'<table style="width:100%;table-layout:auto"><thead><tr>{header}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
         f"{note}"
     )
 

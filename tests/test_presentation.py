@@ -119,6 +119,12 @@ def test_html_is_what_a_notebook_shows():
     assert explanation._repr_html_() == explanation.to_html()
 
 
+def test_html_leaves_most_of_a_table_to_the_texts():
+    """Jupyter's own style makes all columns equally wide, which squeezes the texts."""
+    page = explained("a b c").to_html()
+    assert page.count("table-layout:auto") == page.count("<table") > 0
+
+
 def test_html_escapes_a_text_so_that_it_can_be_read():
     """As it was written."""
     page = explained("<b>bold</b> & 'quoted'").to_html()

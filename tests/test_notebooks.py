@@ -1,0 +1,194 @@
+"""The notebooks as they are committed. That running them gives what they show is checked in CI."""
+
+import copy
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+def module(name: str) -> ModuleType:
+    """Import one of the scripts beside the notebooks."""
+    spec = importlib.util.spec_from_file_location(name, NOTEBOOKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+outputs = module("outputs")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the JSON of a notebook."""
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return notebook
+
+
+def markdown(notebook: dict[str, Any]) -> str:
+    """Return the prose of a notebook."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells)
+
+
+def test_notebooks_are_numbered_from_1() -> None:
+    """Their order is the order to read them in; some are there in Korean too."""
+    numbers = [int(path.name[:2]) for path in PATHS]
+    assert sorted(set(numbers)) == list(range(1, max(numbers) + 1))
+    assert [path.name[:2] for path in PATHS if path.name.endswith(".ko.ipynb")] == ["01", "02"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_notebook_is_tidy(path: Path) -> None:
+    """Nothing in it changes when it is run again: no times, versions or names of cells."""
+    assert read(path) == outputs.tidy(read(path))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_notebook_was_run_from_top_to_bottom(path: Path) -> None:
+    """Its cells are counted 1, 2, 3, …, and none failed or wrote to stderr."""
+    cells = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    shown = [output for cell in cells for output in cell["outputs"]]
+    assert not [o for o in shown if o["output_type"] == "error" or o.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_notebook_is_small_and_names_no_place_on_a_machine(path: Path) -> None:
+    """At most 300 kB, pictures and all, and no path of whoever ran it."""
+    assert path.stat().st_size < 300_000
+    seen = "\n".join(outputs.shown(read(path)))
+    assert not re.search(r"/home/|/tmp/|/Users/|/root/|[A-Z]:\\", seen)
+
+
+@pytest.mark.parametrize("path", [*PATHS, NOTEBOOKS / "README.md"], ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """Every file a notebook links to is there."""
+    text = path.read_text(encoding="utf-8") if path.suffix == ".md" else markdown(read(path))
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert links
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_every_passage_is_in_its_handbook(language: str) -> None:
+    """A golden passage that is not in the text could never be found."""
+    small_rag = module("small_rag")
+    text = " ".join(small_rag.handbook(language).split())
+    rows = small_rag.questions(language)
+    assert len({row["question"] for row in rows}) == len(rows) >= 30
+    assert [p for row in rows for p in row["actual"] if text.count(p) != 1] == []
+
+
+def test_chunks_overlap_and_cover_the_whole_text() -> None:
+    """Five words, three in a chunk, one shared: words 1 to 3 and 3 to 5."""
+    found = module("small_rag").chunks("one two  three\nfour five", 3, overlap=1)
+    assert [chunk.page_content for chunk in found] == ["one two  three", "three\nfour five"]
+    assert [chunk.metadata for chunk in found] == [
+        {"start": 0, "end": 14},
+        {"start": 9, "end": 24},
+    ]
+
+
+def test_bm25_scores_as_its_formula_says() -> None:
+    """Three documents of two words; "fox" is in one of them, once: idf ln(1 + 2.5 / 1.5), tf 1."""
+    small_rag = module("small_rag")
+    documents = [small_rag.Document(text) for text in ("red fox", "red hen", "grey goose")]
+    retriever = small_rag.BM25(documents=documents, k=2)
+    assert retriever.invoke("fox") == documents[:1]
+    assert retriever._score(["fox"], retriever._counts[0], 1.0) == pytest.approx(0.9808292530)
+    assert retriever.invoke("red") == documents[:2]
+    assert retriever.invoke("blue") == []
+
+
+def test_letter_embeddings_are_of_length_1_and_see_past_particles() -> None:
+    """A word with another particle is nearer than another word; equal texts are equal."""
+    embeddings = module("small_rag").LetterEmbeddings()
+    first, second, other = embeddings.embed_documents(["자전거를", "자전거는", "이용권을"])
+
+    def cosine(a: list[float], b: list[float]) -> float:
+        return sum(x * y for x, y in zip(a, b, strict=True))
+
+    assert cosine(first, first) == pytest.approx(1.0)
+    assert cosine(first, second) > cosine(first, other)
+    assert embeddings.embed_query("자전거를") == first
+
+
+def notebook(*shown: dict[str, Any]) -> dict[str, Any]:
+    """Return a notebook of one cell that shows something."""
+    cell = {
+        "cell_type": "code",
+        "id": "a1b2c3",
+        "metadata": {"execution": {"shell.execute_reply": "2020-01-01T00:00:00Z"}},
+        "execution_count": 1,
+        "source": ["1 + 1"],
+        "outputs": list(shown),
+    }
+    return {"cells": [cell], "metadata": {"language_info": {"version": "3.11.7"}}}
+
+
+TEXT = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
+PICTURE = {
+    "output_type": "display_data",
+    "data": {"image/png": "aaaa", "text/plain": ["<Figure size 700x500 with 1 Axes>"]},
+    "metadata": {},
+}
+
+
+def differences(tmp_path: Path, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Write two versions of a notebook and compare them."""
+    for folder, version in (("committed", before), ("executed", after)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "01.ipynb").write_text(json.dumps(version), encoding="utf-8")
+    found: list[str] = outputs.differences(tmp_path / "committed", tmp_path / "executed")
+    return found
+
+
+def test_a_changed_output_is_a_difference(tmp_path: Path) -> None:
+    """The line that was and the line that is are named."""
+    changed = TEXT | {"text": ["one\n", "three\n"]}
+    found = differences(tmp_path, notebook(TEXT), notebook(changed))
+    assert "-two" in found
+    assert "+three" in found
+
+
+@pytest.mark.parametrize("after", [notebook(), notebook(TEXT, TEXT)], ids=["gone", "new"])
+def test_an_output_gone_or_new_is_a_difference(tmp_path: Path, after: dict[str, Any]) -> None:
+    """It is not enough that what both show is equal."""
+    assert differences(tmp_path, notebook(TEXT), after)
+
+
+def test_pictures_may_differ_but_not_be_missing(tmp_path: Path) -> None:
+    """Another version of matplotlib draws other bytes; that there is a picture must hold."""
+    other = copy.deepcopy(PICTURE)
+    other["data"]["image/png"] = "bbbb"
+    assert differences(tmp_path, notebook(PICTURE), notebook(other)) == []
+    assert outputs.shown(notebook(PICTURE)) != outputs.shown(notebook())
+
+
+def test_tidying_keeps_what_is_shown() -> None:
+    """Times, versions and the size of a figure go; text and pictures stay."""
+    tidied = outputs.tidy(notebook(TEXT, PICTURE))
+    assert outputs.shown(tidied) == outputs.shown(notebook(TEXT, PICTURE))
+    assert "2020" not in json.dumps(tidied)
+    assert "3.11" not in json.dumps(tidied)
+    assert "Figure" not in json.dumps(tidied)
+
+
+def test_compare_fails_when_something_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command's status is what CI goes by."""
+    differences(tmp_path, notebook(TEXT), notebook())
+    folders = [str(tmp_path / "committed"), str(tmp_path / "executed")]
+    assert outputs.main(["compare", *folders]) == 1
+    assert "-two" in capsys.readouterr().out
+    assert outputs.main(["compare", folders[0], folders[0]]) == 0
