@@ -303,6 +303,13 @@ class QuerySet:
             ValueError: For a grade that is negative, not finite or not a number, and for an
                 ``AnyOf`` whose alternatives have different grades.
         """
+        given = self.given_grades(key)
+        if np.isnan(given).all():
+            warn_of_no_grades(key)
+        return np.nan_to_num(given, nan=1.0)
+
+    def given_grades(self, key: str) -> NDArray[np.float64]:
+        """Return the grade of each item, NaN where its documents have none; see :meth:`grades`."""
         if not isinstance(key, str):
             raise TypeError(f"grade_key must be the name of a metadata key, got {key!r}.")
         grades = [
@@ -310,17 +317,20 @@ class QuerySet:
             for query, items in enumerate(self.actual)
             for position, item in enumerate(items)
         ]
-        if all(grade is None for grade in grades):
-            warn(
-                f"grade_key={key!r}: no ground-truth document has this key in its metadata, so "
-                "every grade is 1."
-            )
-        return np.array([1.0 if grade is None else grade for grade in grades])
+        return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
 
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""
         for items in self.actual:
             yield [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
+
+
+def warn_of_no_grades(key: str) -> None:
+    """Warn of a key in the metadata that no ground-truth document has."""
+    warn(
+        f"grade_key={key!r}: no ground-truth document has this key in its metadata, so every grade "
+        "is 1."
+    )
 
 
 def _lengths(lists: Sequence[Sequence[Any]]) -> NDArray[np.int64]:

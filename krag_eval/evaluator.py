@@ -14,23 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval import __version__
 from krag_eval.averages import average
-from krag_eval.conventions import (
-    AveragingMethod,
-    Conventions,
-    MatchingCriteria,
-    resolve_choice,
-)
-from krag_eval.cutoffs import check_cutoff, check_cutoffs, spelled
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.cutoffs import check_cutoff, check_cutoffs
 from krag_eval.documents import QuerySet
 from krag_eval.evidence import DocumentTexts, Evidence
-from krag_eval.matching.base import Matcher, check_threshold
+from krag_eval.findings import Likeness
+from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
-from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.parallel import check_n_jobs, processes
-from krag_eval.messages import clipped, unknown_name, warn
 from krag_eval.metrics import Metric, metrics_for
+from krag_eval.plans import Plan, checked_conventions, checked_threshold
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
 from krag_eval.rows import RowsInMemory
@@ -43,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["OfflineRetrievalEvaluator"]
 
 Cutoffs = int | None | Iterable["int | None"]
-_NO_GROUND_TRUTH = ("error", "skip", "zero")
 # What the numbers depend on is settled when the evaluator is made.
 _SETTLED = (
     "matcher",
@@ -111,23 +104,26 @@ class OfflineRetrievalEvaluator:
         grade_key: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.averaging_method = resolve_choice(
-            AveragingMethod, averaging_method, "averaging_method"
+        plan = Plan.checked(
+            matcher=matcher,
+            threshold=threshold,
+            averaging_method=averaging_method,
+            matching_criteria=matching_criteria,
+            conventions=conventions,
+            no_ground_truth=no_ground_truth,
+            grade_key=grade_key,
         )
-        self.matching_criteria = resolve_choice(
-            MatchingCriteria, matching_criteria, "matching_criteria"
-        )
-        if no_ground_truth not in _NO_GROUND_TRUTH:
-            raise ValueError(unknown_name("no_ground_truth", no_ground_truth, _NO_GROUND_TRUTH))
-        self.no_ground_truth = no_ground_truth
-        self.conventions = _checked_conventions(conventions)
-        self.matcher = resolve_matcher(matcher)
-        self.threshold = _checked_threshold(threshold, self.matcher)
+        self.averaging_method = plan.averaging_method
+        self.matching_criteria = plan.matching_criteria
+        self.no_ground_truth = plan.no_ground_truth
+        self.conventions = plan.conventions
+        self.matcher = plan.matcher
+        self.threshold = plan.threshold
+        self._grade_key = grade_key
         n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
-        _check_ground_truth(query_set, grades, no_ground_truth)
-        self._grade_key = grade_key
+        plan.check_ground_truth(query_set, grades)
         self._matching = _Matching(query_set, grades, self.matcher, n_jobs)
         self._cut: Relevance | None = None
 
@@ -147,14 +143,14 @@ class OfflineRetrievalEvaluator:
     def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
-        vars(other)["threshold"] = _checked_threshold(threshold, self.matcher)
+        vars(other)["threshold"] = checked_threshold(threshold, self.matcher)
         other._cut = None
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
-        vars(other)["conventions"] = _checked_conventions(conventions)
+        vars(other)["conventions"] = checked_conventions(conventions)
         return other
 
     def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
@@ -250,7 +246,11 @@ class OfflineRetrievalEvaluator:
         cutoffs = check_cutoffs(k)
         chosen = chosen_metrics(metrics, metrics_for(self.matching_criteria))
         return EvaluationResult(
-            settings=self._settings(cutoffs),
+            settings=self._plan.settings(
+                cutoffs,
+                n_queries=self._matching.queries.n_queries,
+                n_skipped=int((~self._counted).sum()),
+            ),
             rows=RowsInMemory(
                 labels=self.queries,
                 tables={
@@ -308,26 +308,17 @@ class OfflineRetrievalEvaluator:
         return self._cut
 
     def _cut_matches(self) -> Relevance:
-        queries, matches = self._matching.queries, self._matching.matches
-        relevance = Relevance.from_matches(
-            matches,
-            item_query=queries.item_query,
-            n_retrieved=queries.n_predicted,
-            threshold=self.threshold,
-            grade=self._matching.grades,
-            n_alternatives=queries.n_alternatives,
-        )
+        matching = self._matching
+        relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
         if self._matching.is_news("repeats"):
             relevance.warn_of_repeats()
         if self._matching.is_news(f"nothing matched at {self.threshold!r}"):
-            _warn_if_nothing_matched(relevance, self.matcher)
+            Likeness.of(relevance).warn_if_nothing_matched(self.matcher, self.threshold)
         return relevance
 
     @property
     def _counted(self) -> NDArray[np.bool_]:
-        if self.no_ground_truth == "skip":
-            return np.asarray(self._relevance.n_items > 0)
-        return np.ones(self._relevance.n_queries, np.bool_)
+        return self._plan.counted(self._relevance)
 
     def _average(self, name: str, k: int | None) -> dict[str, float]:
         needed = ("precision", "recall", "f1") if name == "f1" else (name,)
@@ -342,20 +333,17 @@ class OfflineRetrievalEvaluator:
             conventions=self.conventions,
         )
 
-    def _settings(self, cutoffs: tuple[int | None, ...]) -> dict[str, str]:
-        skipped = int((~self._counted).sum())
-        return {
-            "matcher": self.matcher.signature,
-            "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
-            "k": ",".join(map(spelled, cutoffs)),
-            "criteria": self.matching_criteria.value,
-            "averaging": self.averaging_method.value,
-            "conventions": str(self.conventions),
-            "grades": self._grade_key or "-",
-            "no_ground_truth": self.no_ground_truth + (f"({skipped})" if skipped else ""),
-            "queries": str(self._matching.queries.n_queries),
-            "krag_eval": __version__,
-        }
+    @property
+    def _plan(self) -> Plan:
+        return Plan(
+            self.matcher,
+            self.threshold,
+            self.averaging_method,
+            self.matching_criteria,
+            self.conventions,
+            self.no_ground_truth,
+            self._grade_key,
+        )
 
 
 class _Matching:
@@ -403,62 +391,3 @@ class _Matching:
     def __getstate__(self) -> dict[str, Any]:
         # Locks can be neither pickled nor copied.
         return vars(self) | {"_locks": {}}
-
-
-def _checked_conventions(conventions: object) -> Conventions:
-    if conventions is None:
-        return Conventions()
-    if isinstance(conventions, str):
-        return Conventions.parse(conventions)
-    if isinstance(conventions, Conventions):
-        return conventions
-    raise TypeError(
-        "conventions must be a Conventions object or its printed form, such as "
-        f"Conventions.trec() or 'trec', got {conventions!r}."
-    )
-
-
-def _checked_threshold(threshold: object, matcher: Matcher) -> float:
-    if threshold is None:
-        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
-    if not matcher.takes_threshold:
-        raise ValueError(
-            f"threshold must be left out for the matcher {matcher.signature}, which decides "
-            f"without one, got {threshold!r}."
-        )
-    return check_threshold(threshold)
-
-
-def _check_ground_truth(
-    queries: QuerySet, grades: NDArray[np.float64] | None, no_ground_truth: str
-) -> None:
-    # An item of grade 0 is listed, but is not ground truth.
-    n_items = np.bincount(queries.item_query, grades, minlength=queries.n_queries)
-    without = [label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n]
-    if len(without) == queries.n_queries and no_ground_truth == "skip":
-        raise ValueError("actual_docs: no query has any ground truth, so nothing can be measured.")
-    if without and no_ground_truth == "error":
-        named = ", ".join(clipped(label) for label in without[:5])
-        more = f" and {len(without) - 5} more" if len(without) > 5 else ""
-        raise ValueError(
-            f"actual_docs: no ground truth for {len(without)} of {queries.n_queries} queries "
-            f'({named}{more}). Pass no_ground_truth="skip" to leave them out of every average, or '
-            '"zero" to count them as 0.'
-        )
-
-
-def _warn_if_nothing_matched(relevance: Relevance, matcher: Matcher) -> None:
-    if len(relevance.hit_item) or not relevance.n_retrieved.any() or not len(relevance.grade):
-        return  # something matched, or there was nothing to match
-    best = relevance.pair_similarity.max(initial=0.0)
-    reason = (
-        f"the highest similarity is {best:.3g}, below the threshold of {relevance.threshold:g}"
-        if best
-        else "no predicted document is similar to the ground truth in the least"
-        if matcher.takes_threshold
-        else "no predicted document meets its condition"
-    )
-    warn(
-        f"The matcher {matcher.signature} matched nothing at all in {relevance.n_queries} "
-        f"queries: {reason}. {matcher.advice}".rstrip()
-    )

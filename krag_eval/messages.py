@@ -8,10 +8,23 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeAlias
 
-__all__ = ["KragEvalWarning", "clipped", "muted", "unknown_name", "warn"]
+__all__ = [
+    "KragEvalWarning",
+    "Tallies",
+    "clipped",
+    "muted",
+    "tallied",
+    "unknown_name",
+    "warn",
+    "warn_of",
+]
 
 _MUTED: ContextVar[bool] = ContextVar("krag_eval_muted", default=False)
+#: What was counted: a sentence with ``{}`` for each count -> the counts.
+Tallies: TypeAlias = dict[str, tuple[int, ...]]
+_TALLIES: ContextVar[Tallies | None] = ContextVar("krag_eval_tallies", default=None)
 
 
 class KragEvalWarning(UserWarning):
@@ -75,6 +88,41 @@ def muted() -> Iterator[None]:
         _MUTED.reset(before)
 
 
+def warn_of(sentence: str, *counts: int) -> None:
+    """Warn of what was counted, unless all counts are 0; within :func:`tallied`, write it down.
+
+    Args:
+        sentence: What to say, with ``{}`` for each count.
+        counts: Numbers that may be added up over the parts of a run.
+    """
+    if not any(counts):
+        return
+    tallies = _TALLIES.get()
+    if tallies is None:
+        warn(sentence.format(*counts))
+        return
+    before = tallies.get(sentence, (0,) * len(counts))
+    tallies[sentence] = tuple(map(sum, zip(before, counts, strict=True)))
+
+
+@contextmanager
+def tallied() -> Iterator[Tallies]:
+    """Collect what :func:`warn_of` would say, for a run in parts that says it once at the end.
+
+    >>> with tallied() as tallies:
+    ...     warn_of("{} of {} documents are blank.", 1, 5)
+    ...     warn_of("{} of {} documents are blank.", 2, 5)
+    >>> tallies
+    {'{} of {} documents are blank.': (3, 10)}
+    """
+    tallies: Tallies = {}
+    token = _TALLIES.set(tallies)
+    try:
+        yield tallies
+    finally:
+        _TALLIES.reset(token)
+
+
 def _is_ours(module: str) -> bool:
-    # A cached property calls us through functools.
-    return module.partition(".")[0] in ("krag_eval", "functools")
+    # A cached property calls us through functools, a context manager through contextlib.
+    return module.partition(".")[0] in ("krag_eval", "functools", "contextlib")

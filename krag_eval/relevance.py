@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.matching.joins import Matches
-from krag_eval.messages import warn
+from krag_eval.messages import warn_of
 
 __all__ = ["Documents", "Relevance"]
 
@@ -139,11 +139,11 @@ class Relevance:
 
     def warn_of_repeats(self) -> None:
         """Warn, once, if ground-truth documents were listed twice."""
-        if self.n_repeats:
-            warn(
-                f"{self.n_repeats} ground-truth documents repeat another document of the same "
-                "query (as the matcher sees them); each is counted as one item."
-            )
+        warn_of(
+            "{} ground-truth documents repeat another document of the same query (as the matcher "
+            "sees them); each is counted as one item.",
+            self.n_repeats,
+        )
 
     @property
     def n_queries(self) -> int:

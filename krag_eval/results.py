@@ -303,7 +303,8 @@ class EvaluationResult:
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise ValueError(
-                "this result holds no evidence (similarities of the pairs); evaluate again."
+                "this result holds no evidence (similarities of the pairs), as after a run in "
+                "parts; evaluate again, the queries in question with OfflineRetrievalEvaluator."
             )
         return self.evidence
 

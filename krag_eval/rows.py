@@ -55,6 +55,9 @@ class Rows(Protocol):
     def tables(self) -> Mapping[int | None, TableOf]:
         """Cutoff -> per-query columns."""
 
+    def named_from(self, folder: str) -> str | None:
+        """Return what to call the file they are in from a folder; ``None`` if they are in none."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowsInMemory:
@@ -79,6 +82,10 @@ class RowsInMemory:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.labels)
+
+    def named_from(self, folder: str) -> str | None:
+        """Return ``None``: they are in no file."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,10 @@ class NoRows:
     def tables(self) -> Mapping[int | None, TableOf]:
         """Refuse: there are none."""
         self._refuse()
+
+    def named_from(self, folder: str) -> str | None:
+        """Return ``None``: they are in no file."""
+        return None
 
     def _refuse(self) -> NoReturn:
         raise ValueError(

@@ -3,7 +3,8 @@
 This room knows the file format and its versions, and checks what it reads. It must not know what
 a result does with its parts.
 
-Format 1 is one JSON object. Arrays are lists; numbers are written so that they read back to the
+Format 1 is one JSON object. A run in parts has its sums in ``summary`` and no per-query values
+in it. Arrays are lists; numbers are written so that they read back to the
 last bit; what is undefined is ``null``; ``checksum`` covers everything beside itself.
 """
 
@@ -27,7 +28,9 @@ from krag_eval.evidence import Evidence, StoredTexts, Texts
 from krag_eval.files import replacing
 from krag_eval.relevance import Relevance
 from krag_eval.retrieval import RetrievalRun
-from krag_eval.rows import RowsInMemory
+from krag_eval.row_files import rows_named
+from krag_eval.rows import Rows, RowsInMemory
+from krag_eval.summaries import Summary
 
 __all__ = ["FORMAT_VERSION", "read", "write"]
 
@@ -44,13 +47,11 @@ class Savable(Protocol):
     @property
     def settings(self) -> Mapping[str, str]: ...
     @property
-    def labels(self) -> list[str | int]: ...
+    def rows(self) -> Rows: ...
     @property
-    def tables(self) -> Mapping[int | None, Mapping[str, NDArray[Any]]]: ...
+    def totals(self) -> Summary | None: ...
     @property
     def keys(self) -> Mapping[str, str]: ...
-    @property
-    def counted(self) -> NDArray[np.bool_]: ...
     @property
     def averaging_method(self) -> AveragingMethod: ...
     @property
@@ -78,7 +79,7 @@ def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False)
     Raises:
         ValueError: If ``texts`` are asked for and the result has none.
     """
-    content = _content(result, texts=texts)
+    content = _content(result, path, texts=texts)
     if result.retrieval is not None:  # a later addition, which earlier readers pass over
         content["retrieval"] = result.retrieval.content()
     content["checksum"] = _checksum(content)
@@ -103,7 +104,7 @@ def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
     try:
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
-        result = make(**_parts(content))
+        result = make(**_parts(content, Path(path)))
         if _without_nan(result.to_dict()) != content["metrics"]:
             raise ValueError("its averages do not follow from its per-query values")
         if result.signature != content["signature"]:
@@ -137,13 +138,8 @@ def _checksum(content: Content) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _content(result: Savable, *, texts: bool) -> Content:
-    evidence = result.evidence
-    if texts and (evidence is None or evidence.texts is None):
-        raise ValueError(
-            "texts=True: this result has no texts to keep; it was read from a file without them."
-        )
-    return {
+def _content(result: Savable, path: str | os.PathLike[str], *, texts: bool) -> Content:
+    common = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
         "signature": result.signature,
@@ -152,26 +148,65 @@ def _content(result: Savable, *, texts: bool) -> Content:
         "conventions": str(result.conventions),
         "metrics": _without_nan(result.to_dict()),
         "keys": dict(result.keys),
-        "queries": result.labels,
-        "counted": result.counted.tolist(),
+    }
+    if result.totals is None:
+        return common | _whole_content(result, texts=texts)
+    if texts:
+        raise ValueError("texts=True: a run in parts keeps no texts; save it without them.")
+    return common | {
+        "summary": result.totals.to_json(),
+        "rows": result.rows.named_from(os.path.dirname(os.path.realpath(path))),
+    }
+
+
+def _whole_content(result: Savable, *, texts: bool) -> Content:
+    """Return what is kept of a run whose rows are in memory."""
+    evidence, rows = result.evidence, result.rows
+    if texts and (evidence is None or evidence.texts is None):
+        raise ValueError(
+            "texts=True: this result has no texts to keep; it was read from a file without them."
+        )
+    return {
+        "queries": rows.labels,
+        "counted": rows.counted.tolist(),
         "per_query": {
             spelled(k): {name: _listed(column) for name, column in table.items()}
-            for k, table in result.tables.items()
+            for k, table in rows.tables.items()
         },
-        "evidence": None if evidence is None else _evidence_content(evidence, len(result.labels)),
-        "texts": _texts_content(evidence.texts, len(result.labels))
+        "evidence": None if evidence is None else _evidence_content(evidence, rows.n_queries),
+        "texts": _texts_content(evidence.texts, rows.n_queries)
         if texts and evidence is not None and evidence.texts is not None
         else None,
     }
 
 
-def _parts(content: Content) -> dict[str, Any]:
+def _parts(content: Content, path: Path) -> dict[str, Any]:
     """Return the parts of a result, checked for what its methods take for granted."""
+    if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
+        raise TypeError("its settings are no texts")
+    common = {
+        "settings": content["settings"],
+        "keys": content["keys"],
+        "averaging_method": AveragingMethod(content["averaging_method"]),
+        "conventions": Conventions.parse(content["conventions"]),
+    }
+    if "summary" not in content:
+        return common | _whole_parts(content)
+    totals = Summary.from_json(content["summary"])
+    same = totals.keys, totals.averaging_method, totals.conventions
+    if same != (common["keys"], common["averaging_method"], common["conventions"]):
+        raise ValueError("its summary is of another run")
+    return common | {
+        "totals": totals,
+        "rows": rows_named(content["rows"], path.parent, totals),
+        "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
+    }
+
+
+def _whole_parts(content: Content) -> dict[str, Any]:
     labels, counted = content["queries"], np.array(content["counted"], np.bool_)
     if not isinstance(labels, list) or not all(type(one) in (str, int) for one in labels):
         raise TypeError("the labels of its queries are no list of texts and whole numbers")
-    if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
-        raise TypeError("its settings are no texts")
     tables = {
         unspelled(k): {name: _column(values) for name, values in table.items()}
         for k, table in content["per_query"].items()
@@ -180,11 +215,7 @@ def _parts(content: Content) -> dict[str, Any]:
     if any(column.shape != (len(labels),) for column in columns):
         raise ValueError("its columns differ in length")
     return {
-        "settings": content["settings"],
         "rows": RowsInMemory(labels, tables, counted),
-        "keys": content["keys"],
-        "averaging_method": AveragingMethod(content["averaging_method"]),
-        "conventions": Conventions.parse(content["conventions"]),
         "evidence": _evidence(content, len(labels)),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }

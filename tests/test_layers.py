@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "averages": {"conventions", *_WORDS},
     "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
     "rows": {"cutoffs", *_WORDS},
+    "row_files": {"averages", "cutoffs", "rows", "summaries", *_WORDS},
     "results": {
         "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
         "report", "retrieval", "rows", "saved", "summaries", "thresholds", "uncertainty", *_WORDS,
@@ -77,8 +78,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "averages", "conventions", "cutoffs", "evidence", "metrics", "relevance", "tables", *_WORDS,
     },
     "saved": {
-        "conventions", "cutoffs", "evidence", "files", "relevance", "retrieval", "rows",
-        "summaries", *_WORDS,
+        "conventions", "cutoffs", "evidence", "files", "relevance", "retrieval", "row_files",
+        "rows", "summaries", *_WORDS,
     },
     # what is made of results
     "disputes": {"conventions", *_WORDS},
@@ -94,10 +95,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibration": {"documents", "matching.base", "matching.names", "plotting", *_WORDS},
     "report": {"averages", "comparison", "files", "plotting", "uncertainty", *_RESULT},
     # what wires and feeds
+    "plans": {
+        "conventions", "cutoffs", "documents", "matching.base", "matching.joins", "matching.names",
+        "relevance", *_WORDS,
+    },
+    "findings": {"documents", "matching.base", "relevance", *_WORDS},
     "evaluator": {
-        "averages", "conventions", "cutoffs", "disputes", "documents", "evidence",
-        "matching.base", "matching.joins", "matching.names", "matching.parallel", "metrics",
-        "plotting", "relevance", "results", "rows", "tables", *_WORDS,
+        "averages", "conventions", "cutoffs", "disputes", "documents", "evidence", "findings",
+        "matching.base", "matching.joins", "matching.parallel", "metrics", "plans", "plotting",
+        "relevance", "results", "rows", "tables", *_WORDS,
+    },
+    "partitions": {
+        "cutoffs", "documents", "findings", "metrics", "plans", "relevance", "results", "rows",
+        "summaries", "tables", *_WORDS,
     },
     "data": set(),
     "__main__": {"cli"},
@@ -144,9 +154,10 @@ MAY_USE: dict[str, set[str]] = {
     "langchain_core": {"documents", "retrievers", "compat"},
     "pandas": {
         "results", "disputes", "uncertainty", "comparison", "calibration", "explanation",
-        "thresholds", "plotting", "datasets", "cli", "compat", "retrieval", "retrievers",
+        "thresholds", "row_files", "plotting", "datasets", "cli", "compat", "retrieval",
+        "retrievers",
     },
-    "pyarrow": {"datasets"},
+    "pyarrow": {"datasets", "row_files"},
     "tqdm": {"retrievers"},
     "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},

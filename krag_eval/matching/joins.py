@@ -22,7 +22,7 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
-from krag_eval.messages import warn
+from krag_eval.messages import warn_of
 
 __all__ = ["BlockScorer", "KeyJoin", "Matches", "Pairs", "Units", "warn_of_blank_texts"]
 
@@ -336,11 +336,11 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
         _count_blank([_flat_alternatives(queries)[0]], queries.strings_only[0], "actual_docs"),
         _count_blank(queries.predicted, queries.strings_only[1], "predicted_docs"),
     )
-    if any(blanks):
-        warn(
-            f"{blanks[0]} ground-truth and {blanks[1]} predicted documents have empty or blank "
-            "text; a text matcher never matches them."
-        )
+    warn_of(
+        "{} ground-truth and {} predicted documents have empty or blank text; a text matcher never "
+        "matches them.",
+        *blanks,
+    )
     return blanks
 
 

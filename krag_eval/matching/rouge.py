@@ -21,7 +21,7 @@ from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.stemming import StemNumbers
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
-from krag_eval.messages import unknown_name, warn
+from krag_eval.messages import unknown_name, warn, warn_of
 
 __all__ = ["RougeMatcher"]
 
@@ -144,12 +144,12 @@ class RougeMatcher(TextMatcher):
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
-        if short:
-            warn(
-                f"{short} distinct texts have fewer than {size} tokens; {self.rouge_type} gives "
-                'them similarity 0 with everything, even with themselves. Use "rouge1" or "rougeL" '
-                "where texts are that short."
-            )
+        warn_of(
+            f"{{}} distinct texts have fewer than {size} tokens; {self.rouge_type} gives "
+            'them similarity 0 with everything, even with themselves. Use "rouge1" or "rougeL" '
+            "where texts are that short.",
+            int(short),
+        )
 
 
 def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:

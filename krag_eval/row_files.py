@@ -1,0 +1,210 @@
+"""Files of per-query rows: Parquet or CSV, read when a result is asked for them.
+
+This room knows the columns of such a file and checks that they belong to a result. It must not
+know how rows are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.averages import needed_columns
+from krag_eval.cutoffs import spelled
+from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.summaries import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ROW_FORMATS", "RowsInFile", "missing_pyarrow", "rows_named"]
+
+#: Endings of the files that rows can be written to.
+ROW_FORMATS = (".parquet", ".csv")
+#: What a row is called: its question, and its place in the input, from 0.
+LABEL, POSITION = "query", "position"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInFile:
+    """Rows in a file, read one cutoff at a time when asked for, and checked.
+
+    Attributes:
+        path: The file.
+        totals: The summary its rows must add up to.
+    """
+
+    path: Path
+    totals: Summary
+
+    @property
+    def cutoffs(self) -> tuple[int | None, ...]:
+        """The cutoffs, in the order they were asked for."""
+        return self.totals.k
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.totals.n_queries
+
+    @cached_property
+    def labels(self) -> list[str | int]:
+        """The questions; positions, unless every query has one."""
+        frame = read_columns(self.path, [LABEL], self.n_queries)
+        questions = frame[LABEL]
+        return list(range(len(frame))) if questions.isna().any() else questions.tolist()
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Whether a query counts in the averages; shape (queries,)."""
+        frame = read_columns(self.path, ["counted"], self.n_queries)
+        return np.asarray(frame["counted"], np.bool_)
+
+    @cached_property
+    def tables(self) -> Mapping[int | None, TableOf]:
+        """Cutoff -> per-query columns, read when that cutoff is asked for."""
+        return _Tables(self)
+
+    def named_from(self, folder: str) -> str:
+        """Return what to call the file from a folder: its name, if it is in there."""
+        return self.path.name if str(self.path.parent) == folder else str(self.path)
+
+    def table(self, k: int | None) -> TableOf:
+        """Read the columns of one cutoff, and check that they add up to the averages.
+
+        Raises:
+            ValueError: If the file is not there, damaged, or of another run.
+        """
+        names = {name: f"{name}@{spelled(k)}" for name in (*COUNT_COLUMNS[1:], *self.totals.keys)}
+        names[COUNT_COLUMNS[0]] = COUNT_COLUMNS[0]
+        frame = read_columns(self.path, list(names.values()), self.n_queries)
+        table = {name: frame[column].to_numpy() for name, column in names.items()}
+        table["precision_base"] = table["retrieved"]
+        if self.totals.conventions.precision_at == "k" and k is not None:
+            table["precision_base"] = np.full(self.n_queries, k)
+        if "f1" in self.totals.keys:
+            _add_shares(table)
+        self._check(k, table)
+        return table
+
+    def _check(self, k: int | None, table: TableOf) -> None:
+        ours = Summary.of(
+            {k: table},
+            self.counted,
+            keys=self.totals.keys,
+            averaging_method=self.totals.averaging_method,
+            conventions=self.totals.conventions,
+        )
+        same = ours.sums[k] == self.totals.sums[k]
+        if not same or ours.n_rejected[k] != self.totals.n_rejected[k]:
+            raise ValueError(
+                f"{self.path}: the rows do not add up to the averages of this result, so they are "
+                "of another run or were changed; evaluate again."
+            )
+
+
+class _Tables(Mapping[int | None, TableOf]):
+    """Tables by cutoff, each read once, when asked for."""
+
+    def __init__(self, rows: RowsInFile) -> None:
+        self._rows = rows
+        self._read: dict[int | None, TableOf] = {}
+
+    def __getitem__(self, k: int | None) -> TableOf:
+        if k not in self._rows.cutoffs:
+            raise KeyError(k)
+        if k not in self._read:
+            self._read[k] = self._rows.table(k)
+        return self._read[k]
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self._rows.cutoffs)
+
+    def __len__(self) -> int:
+        return len(self._rows.cutoffs)
+
+
+def rows_named(name: object, folder: Path, totals: Summary) -> Rows:
+    """Return the rows of a saved result: in the file of that name beside it, or nowhere.
+
+    A saved result never makes another file be opened than one beside it.
+    """
+    if name is None:
+        return NoRows(totals.k, totals.n_queries)
+    if not isinstance(name, str):
+        raise TypeError("the name of the file with its rows is no text")
+    if name == Path(name).name and Path(name).suffix in ROW_FORMATS:
+        return RowsInFile(folder / name, totals)
+    where = f"they were written to {name}; put that file beside the saved result and save it again"
+    return NoRows(totals.k, totals.n_queries, where)
+
+
+def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFrame:
+    """Read some columns of a file of rows.
+
+    Raises:
+        ImportError: If the file is Parquet and pyarrow is missing.
+        ValueError: If it cannot be read, lacks a column or has another number of rows.
+    """
+    try:
+        frame = _parquet(path, columns) if path.suffix == ".parquet" else _csv(path, columns)
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"{path}: the file with the per-query rows of this result is not there; put it back, "
+            "or evaluate again."
+        ) from error
+    except (OSError, ValueError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path}: the per-query rows cannot be read ({problem}).") from error
+    if len(frame) != n_rows:
+        raise ValueError(
+            f"{path}: holds {len(frame)} rows, and this result is of {n_rows} queries; it is of "
+            "another run or was changed."
+        )
+    return frame
+
+
+def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise missing_pyarrow(f"{path}: reading") from error
+    frame: pd.DataFrame = parquet.read_table(path, columns=list(columns)).to_pandas()
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise ValueError(f"no column {missing[0]!r}")
+    return frame
+
+
+def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(
+        path,
+        usecols=list(columns),
+        dtype={LABEL: object},
+        keep_default_na=False,
+        na_values={name: [""] for name in columns},
+        float_precision="round_trip",
+        encoding="utf-8",
+        encoding_errors="surrogatepass",
+    )
+
+
+def missing_pyarrow(what: str) -> ImportError:
+    """Return the error that says how to install what Parquet files need."""
+    return ImportError(f"{what} Parquet files needs pyarrow; pip install 'krag-eval[parquet]'.")
+
+
+def _add_shares(table: dict[str, Any]) -> None:
+    """Add the precision and recall that macro F1 is made of, where they were not asked for."""
+    for name in ("precision", "recall"):
+        if name not in table:
+            _, found, base = needed_columns(name)
+            table[name] = table[found] / np.maximum(table[base], 1)

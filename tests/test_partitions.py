@@ -1,0 +1,321 @@
+"""A run in parts: the same digits as in one piece, and what is said about the whole."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from reference import no_advice
+
+from krag_eval import (
+    AnyOf,
+    ContainsMatcher,
+    Conventions,
+    EvaluationResult,
+    KragEvalWarning,
+    Metric,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+)
+from krag_eval.partitions import Partial, PartitionPlan
+
+WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
+GRADED = st.builds(lambda t, g: Document(t, metadata={"grade": g}), st.just("red"), st.just(2))
+ITEMS = st.lists(st.one_of(WORDS, GRADED, st.builds(lambda a, b: AnyOf([a, b]), WORDS, WORDS)),
+                 max_size=3)  # fmt: skip
+QUERIES = st.lists(
+    st.tuples(ITEMS, st.lists(WORDS, max_size=4), st.sampled_from(["when?", "왜?", "who?"])),
+    min_size=1,
+    max_size=9,
+)
+OPTIONS = st.sampled_from(
+    [
+        {},
+        {"no_ground_truth": "skip"},
+        {"matcher": "contains", "averaging_method": "macro", "no_ground_truth": "skip"},
+        {"matcher": RougeMatcher("rouge1", stemmer=True), "threshold": 0.5},
+        {"matcher": ContainsMatcher() | RougeMatcher("rougeL"), "conventions": Conventions.krag()},
+        {"matching_criteria": "partial", "conventions": Conventions.trec()},
+    ]
+)
+LONGEST = Metric("longest", lambda found, k, conventions: found.retrieved_within(k), "mean_length")
+
+
+def in_parts(plan, queries, cuts):
+    """Evaluate queries in parts, cut at some places."""
+    bounds = [0, *sorted(min(cut, len(queries)) for cut in cuts), len(queries)]
+    parts = []
+    for start, stop in pairwise(bounds):
+        columns = list(zip(*queries[start:stop], strict=True)) or ([], [], [])
+        parts.append(plan.evaluate(*map(list, columns)))
+    return parts
+
+
+# --- the same digits -------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(QUERIES, OPTIONS, st.lists(st.integers(0, 9), max_size=4), st.randoms())
+def test_parts_give_the_numbers_of_the_whole(queries, options, cuts, random):
+    """Averages and rows, to the last digit, for any cut and any order of putting together."""
+    options = {"no_ground_truth": "zero"} | options
+    if options["no_ground_truth"] == "skip":
+        queries = [*queries, (["red"], ["red"], "what?")]
+    actual, predicted, labels = map(list, zip(*queries, strict=True))
+    k, metrics = [1, 3, None], ["recall", "f1", "ndcg", "mrr", "rank", LONGEST]
+    with no_advice(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=labels, **options)
+        whole = evaluator.evaluate(k, metrics=metrics)
+        plan = PartitionPlan.of(k, metrics=metrics, **options)
+        parts = in_parts(plan, queries, cuts)
+        partials = [part.partial for part in parts]
+        random.shuffle(partials)
+        merged = plan.result(partials)
+    np.testing.assert_equal(merged.to_dict(), whole.to_dict())
+    assert merged.signature == whole.signature
+    for cutoff, name in ((1, "1"), (3, "3"), (None, "all")):
+        table = whole.per_query(cutoff)
+        rows = {
+            column: np.concatenate([part.rows[column] for part in parts])
+            for column in (f"{name_}@{name}" for name_ in ("covered", "recall", "ndcg", "longest"))
+        }
+        for column, values in rows.items():
+            np.testing.assert_array_equal(values, table[column.rpartition("@")[0]])
+    assert np.concatenate([part.rows["query"] for part in parts]).tolist() == labels
+
+
+def test_by_hand():
+    """Recall 1/2, 1 and 1; reciprocal ranks 1, 1 and 1/2; micro recall 3 of 4."""
+    queries = [(["a", "b"], ["a", "x"], "u"), (["c"], ["c"], "v"), (["d"], ["y", "d"], "w")]
+    plan = PartitionPlan.of(2, metrics=["recall", "mrr"])
+    for cuts in ([], [1], [1, 2], [0, 1, 3]):
+        result = plan.result(part.partial for part in in_parts(plan, queries, cuts))
+        assert result.to_dict() == {
+            "micro_recall@2": 3 / 4,
+            "macro_recall@2": 2.5 / 3,
+            "mrr@2": 2.5 / 3,
+        }
+
+
+def test_a_plan_and_what_it_returns_can_be_pickled():
+    """They travel between processes; a matcher named for its model holds none."""
+    plan = PartitionPlan.of(1, matcher="rouge1")
+    again = pickle.loads(pickle.dumps(plan))
+    part, other = (one.evaluate([["a red fox"]], [["a red fox"]]) for one in (plan, again))
+    assert pickle.loads(pickle.dumps(part.partial)) == part.partial == other.partial
+    assert Partial.from_json(json.loads(json.dumps(part.partial.to_json()))) == part.partial
+
+
+@pytest.mark.parametrize("queries", [None, ["a", None], [1, 2]])
+def test_rows_have_the_same_columns_and_types_whatever_they_hold(queries):
+    """An empty part, labels or none, numbers for labels: engines want one schema."""
+    plan = PartitionPlan.of([1, None], metrics=["hit_rate", LONGEST])
+    full = plan.evaluate([["a"], ["b"]], [["a"], []], queries)
+    for part in (full, plan.evaluate([], [])):
+        assert list(part.rows) == list(plan.row_types)
+        for name, kind in plan.row_types.items():
+            assert part.rows[name].dtype == np.dtype(kind)
+    expected = [None, None] if queries is None else [q if q is None else str(q) for q in queries]
+    assert full.rows["query"].tolist() == expected
+
+
+def test_the_columns_by_name():
+    """Counts, then metrics, for each cutoff; a query left out holds NaN."""
+    plan = PartitionPlan.of([1, None], metrics=["recall"], no_ground_truth="skip")
+    rows = plan.evaluate([["a"], []], [["x", "a"], ["y"]], ["u", "v"]).rows
+    assert {name: column.tolist() for name, column in rows.items() if "recall" not in name} == {
+        "query": ["u", "v"],
+        "counted": [True, False],
+        "ground_truth": [1, 0],
+        "retrieved@1": [1, 1],
+        "relevant@1": [0, 0],
+        "covered@1": [0, 0],
+        "retrieved@all": [2, 1],
+        "relevant@all": [1, 0],
+        "covered@all": [1, 0],
+    }
+    np.testing.assert_array_equal(rows["recall@1"], [0.0, np.nan])
+    np.testing.assert_array_equal(rows["recall@all"], [1.0, np.nan])
+
+
+# --- what is decided about the whole ---------------------------------------------------------
+
+
+def test_a_part_may_hold_no_query_that_counts():
+    """Only a whole without any is refused."""
+    plan = PartitionPlan.of(1, metrics=["recall"], no_ground_truth="skip")
+    empty = plan.evaluate([[], []], [["x"], []]).partial
+    full = plan.evaluate([["a"]], [["a"]]).partial
+    result = plan.result([empty, full])
+    assert (result.n_queries, result.n_counted) == (3, 1)
+    assert result.to_dict() == {
+        "micro_recall@1": 1.0,
+        "macro_recall@1": 1.0,
+        "rejection_rate@1": 0.5,
+    }
+    assert "no_ground_truth=skip(2)" in result.signature
+    with pytest.raises(ValueError, match="no query has any ground truth"):
+        plan.result([empty, empty])
+
+
+def test_no_query_at_all_is_refused():
+    """As the evaluator refuses it."""
+    plan = PartitionPlan.of(1)
+    with pytest.raises(ValueError, match="needs at least one query"):
+        plan.result([plan.nothing(), plan.evaluate([], []).partial])
+
+
+def test_a_query_without_ground_truth_is_refused_at_once():
+    """There is no use in waiting for the other parts."""
+    with pytest.raises(ValueError, match=r"no ground truth for 1 of 2 queries of this part \('v'"):
+        PartitionPlan.of(1).evaluate([["a"], []], [["a"], ["a"]], ["u", "v"])
+
+
+def test_nothing_matched_is_said_of_the_whole_alone():
+    """A part in which nothing matched is no news; the best similarity is that of all parts."""
+    plan = PartitionPlan.of(1, matcher="rouge1", threshold=0.9)
+    parts = [
+        plan.evaluate([["red fox"]], [["red"]]).partial,  # F-measure 2/3
+        plan.evaluate([["red fox"]], [["blue"]]).partial,
+    ]
+    with pytest.warns(KragEvalWarning, match=r"at all in 2 queries: the highest .* is 0\.667"):
+        plan.result(parts)
+    plan.result([*parts, plan.evaluate([["red"]], [["red"]]).partial])
+
+
+def test_what_was_counted_is_said_once():
+    """Repeats and blank texts, added up over the parts."""
+    plan = PartitionPlan.of(1)
+    one = plan.evaluate([["a", "a"]], [["a", ""]]).partial
+    two = plan.evaluate([["b", "b", "b"]], [["b"]]).partial
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plan.result([one, two])
+    said = sorted(str(warning.message) for warning in caught)
+    assert [text.partition(" text")[0] for text in said] == [
+        "0 ground-truth and 1 predicted documents have empty or blank",
+        "3 ground-truth documents repeat another document of the same query (as the matcher sees "
+        "them); each is counted as one item.",
+    ]
+
+
+def test_a_grade_key_is_missed_in_the_whole_alone():
+    """Parts without a graded document are no news."""
+    plan = PartitionPlan.of(1, grade_key="grade")
+    plain = plan.evaluate([["a"]], [["a"]]).partial
+    graded = plan.evaluate([[Document("a", metadata={"grade": 2})]], [["a"]]).partial
+    plan.result([plain, graded])
+    with pytest.warns(KragEvalWarning, match="no ground-truth document has this key"):
+        plan.result([plain])
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"matcher": "contains"}, "matcher is text in one and contains"),
+        ({"k": 2}, "k is 1 in one and 2"),
+        ({"conventions": Conventions.trec()}, "conventions is default in one and precision_at=k"),
+        ({"no_ground_truth": "skip"}, "no_ground_truth is error in one and skip"),
+    ],
+)
+def test_parts_of_different_runs_are_refused(options, named):
+    """The message names what differs."""
+    plan = PartitionPlan.of(1)
+    other = PartitionPlan.of(**{"k": 1, **options})
+    with pytest.raises(ValueError, match=named):
+        plan.result([other.evaluate([["a"]], [["a"]]).partial])
+
+
+# --- a result without rows -------------------------------------------------------------------
+
+
+def merged():
+    """Return a result of two parts that holds no rows."""
+    plan = PartitionPlan.of([1, 2])
+    parts = (plan.evaluate([["a", "b"]], [["a", "x"]]), plan.evaluate([["c"]], [["y", "c"]]))
+    return plan.result(part.partial for part in parts)
+
+
+def whole():
+    """Return the result of the same queries in one piece."""
+    return OfflineRetrievalEvaluator([["a", "b"], ["c"]], [["a", "x"], ["y", "c"]]).evaluate([1, 2])
+
+
+def test_averages_need_no_rows():
+    """Tables, names, gates, print."""
+    ours, theirs = merged(), whole()
+    assert ours.metrics.equals(theirs.metrics)
+    assert ours.to_dict() == theirs.to_dict()
+    assert ours.averages(2) == theirs.averages(2)
+    assert ours.check({"mrr@2": 0.75}).passed
+    assert (repr(ours), ours._repr_html_()) == (repr(theirs), theirs._repr_html_())
+    assert (ours.k, ours.n_queries, ours.n_counted) == ((1, 2), 2, 2)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda result: result.per_query(1),
+        lambda result: result.misses(),
+        lambda result: result.statuses(),
+        lambda result: result.confidence_intervals(),
+        lambda result: result.explain("u"),
+        lambda result: result.labels,
+    ],
+)
+def test_what_needs_rows_is_refused_with_the_remedy(ask):
+    """It says that there are none, and how to have them."""
+    with pytest.raises(ValueError, match=r"no per-query rows, .* in parts; .*per_query="):
+        ask(merged())
+
+
+def test_what_needs_evidence_is_refused_with_the_remedy():
+    """Other thresholds cannot be answered from sums."""
+    with pytest.raises(ValueError, match=r"no evidence .* evaluate again"):
+        merged().metrics_at_thresholds()
+
+
+def test_it_can_be_saved(tmp_path):
+    """The sums read back exactly; texts there are none."""
+    result = merged()
+    result.to_json(tmp_path / "result.json")
+    read = EvaluationResult.from_json(tmp_path / "result.json")
+    assert read.summary == result.summary
+    assert read.to_dict() == result.to_dict()
+    with pytest.raises(ValueError, match="no per-query rows"):
+        read.per_query(1)
+    with pytest.raises(ValueError, match="keeps no texts"):
+        result.to_json(tmp_path / "other.json", texts=True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content["summary"].update(queries=5),
+        lambda content: content["summary"]["keys"].update(extra="more"),
+        lambda content: content["summary"]["at"].pop("1"),
+        lambda content: content.update(rows=5),
+        lambda content: content["summary"]["at"]["1"]["sums"].update(ndcg=["1/3", 2]),
+    ],
+)
+def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
+    """Also by somebody who knows how to work out the checksum."""
+    from krag_eval.saved import _checksum
+
+    path = tmp_path / "result.json"
+    merged().to_json(path)
+    content = json.loads(path.read_text("utf-8"))
+    spoil(content)
+    del content["checksum"]
+    content["checksum"] = _checksum(content)
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(ValueError, match="damaged"):
+        EvaluationResult.from_json(path)
