@@ -6,7 +6,7 @@ provider. What a text means to a model, and when two texts are alike enough, onl
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.models import MadeOnce
 
 __all__ = ["EmbeddingMatcher"]
 
@@ -43,7 +44,9 @@ class EmbeddingMatcher(TextMatcher):
 
     Args:
         embeddings: Any LangChain ``Embeddings``, or another object with ``embed_documents(texts)``
-            returning one vector per text.
+            returning one vector per text. Or a function without arguments that makes one: it is
+            called at the first text, once per process, and it alone travels when the matcher is
+            pickled; its name stands in the signature.
         threshold: Similarity from which a pair is a match.
         batch_size: Texts per call of ``embed_documents``.
         cache: A dict, or anything like one, from text to vector. It is read first and filled after
@@ -77,19 +80,31 @@ class EmbeddingMatcher(TextMatcher):
 
     def __init__(
         self,
-        embeddings: Embeddings,
+        embeddings: Embeddings | Callable[[], Embeddings],
         threshold: float,
         *,
         batch_size: int = 64,
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
-        self.embeddings = _checked_embeddings(embeddings)
+        self._source = _checked_source(embeddings)
         self.threshold = check_threshold(threshold)
         self.batch_size = _checked_batch_size(batch_size)
         self.cache = _checked_cache(cache)
 
+    @property
+    def embeddings(self) -> Embeddings:
+        """The embeddings; made now, if they were given as a function."""
+        source = self._source
+        return _checked_embeddings(source.get()) if isinstance(source, MadeOnce) else source
+
     def settings(self) -> dict[str, object]:
-        """Return the class of the embeddings, and the model's name if it has one."""
+        """Return the class of the embeddings, and the model's name if it has one.
+
+        Of embeddings yet to be made, the name of the function that makes them: a signature must
+        not load a model.
+        """
+        if isinstance(self._source, MadeOnce):
+            return {"embeddings": self._source.name}
         # LangChain's cache wraps a model; the vectors are those of the model inside.
         model = getattr(self.embeddings, "underlying_embeddings", self.embeddings)
         names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
@@ -194,6 +209,14 @@ def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
         f"EmbeddingMatcher: {source} returned {problem} for the text {excerpt!r}; a cosine needs "
         "a vector of finite numbers that are not all 0."
     )
+
+
+def _checked_source(embeddings: Any) -> Embeddings | MadeOnce:
+    """Return embeddings, or what makes them."""
+    is_model = hasattr(embeddings, "embed_documents") or isinstance(embeddings, type)
+    if callable(embeddings) and not is_model:
+        return MadeOnce(embeddings)
+    return _checked_embeddings(embeddings)
 
 
 def _checked_embeddings(embeddings: Any) -> Embeddings:
