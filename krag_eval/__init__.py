@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
+    from krag_eval.retrievers.recorder import RetrievalRecorder
     from krag_eval.uncertainty import confidence_intervals
 
 #: Public name -> the module it lives in.
@@ -65,6 +66,7 @@ _HOMES = {
     "Metric": "metrics",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.combined",
+    "RetrievalRecorder": "retrievers.recorder",
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",
     "aevaluate_retriever": "retrievers.evaluating",
@@ -102,6 +104,7 @@ __all__ = [
     "Metric",
     "OfflineRetrievalEvaluator",
     "OrMatcher",
+    "RetrievalRecorder",
     "RougeMatcher",
     "TextMatcher",
     "__version__",

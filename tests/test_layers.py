@@ -177,6 +177,8 @@ LOADED_ON_USE = set(MAY_USE) - {"click"}
 LOADED_AT_TOP = {  # their classes derive from LangChain's
     ("compat.document", "langchain_core"),
     ("retrievers.asking", "langchain_core"),
+    ("retrievers.recorder", "langchain_core"),
+    ("retrievers.wrapping", "langchain_core"),
 }
 
 

@@ -17,27 +17,43 @@ import time
 from pathlib import Path
 
 N_QUERIES = 200
+SECONDS = 0.01  # per question, so that a run takes a while
 
 RUN = """
 import sys
 sys.path[:0] = [{folder!r}, {package!r}]
+from langchain_core.callbacks import BaseCallbackHandler
 from retriever_samples import Numbered, rows
 from krag_eval import evaluate_retriever
-print("asking", flush=True)
-evaluate_retriever(Numbered(seconds=0.005, repeats=3), rows({n}), [1, 3], checkpoint={path!r})
+
+class Telling(BaseCallbackHandler):
+    def on_retriever_start(self, *arguments, **details):
+        print("asking", flush=True)
+
+evaluate_retriever(
+    Numbered(seconds={seconds}, repeats=3), rows({n}), [1, 3], checkpoint={path!r},
+    config={{"callbacks": [Telling()]}},
+)
 """
 
 
 def killed(path: Path, after: float) -> bool:
-    """Start a run and kill it so long after it began to ask; tell whether it was killed."""
+    """Start a run and kill it so long after its first question; tell whether it was killed."""
     here = Path(__file__).parent
-    code = RUN.format(folder=str(here), package=str(here.parents[1]), n=N_QUERIES, path=str(path))
+    code = RUN.format(
+        folder=str(here),
+        package=str(here.parents[1]),
+        seconds=SECONDS,
+        n=N_QUERIES,
+        path=str(path),
+    )
     run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     with run:
         assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(after)
-        run.kill()
+        if run.stdout.readline():
+            time.sleep(after)
+            run.kill()
+    assert run.returncode in (0, -9), run.returncode
     return run.returncode != 0
 
 
@@ -47,7 +63,7 @@ def check(path: Path) -> None:
 
     from krag_eval import evaluate_retriever
 
-    retriever = Numbered(seconds=0.005, repeats=3)
+    retriever = Numbered(seconds=SECONDS, repeats=3)
     resumed = evaluate_retriever(retriever, rows(N_QUERIES), [1, 3], checkpoint=path)
     header, *lines = path.read_text("utf-8").splitlines()
     assert json.loads(header)["questions"] == N_QUERIES
@@ -61,7 +77,7 @@ def kill_often(kills: int, seed: int) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         while kills:
             path, files = Path(folder) / f"{files}.jsonl", files + 1
-            while kills and killed(path, moments.uniform(0, 0.15)):
+            while kills and killed(path, moments.uniform(0, 0.12)):
                 kills -= 1
                 survived += max(path.read_bytes().count(b"\n") - 1, 0) if path.exists() else 0
             check(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import zlib
 from typing import Any
@@ -21,7 +22,7 @@ class WordCounts(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         counts = [0.0] * 64
-        for word in text.lower().split():
+        for word in re.findall(r"\w+", text.lower()):
             counts[zlib.crc32(word.encode()) % 64] += 1
         return counts
 
