@@ -1,0 +1,249 @@
+"""The reference of the API, written from ``__all__``: a new public name appears by itself.
+
+Names of ``krag_eval`` itself get a page each, listed by the room they live in; every other public
+module is one page. Annotations name the rooms classes live in, and are led to the public names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+
+import krag_eval
+
+__all__ = ["homes", "pages", "public_modules", "setup"]
+
+#: The public submodules; those that are packages of adapters show their modules, too.
+SUBMODULES = ("datasets", "plotting", "report", "compat", "integrations", "distributed")
+#: Room of a name of ``krag_eval`` -> heading. What is in no room here stands under "More".
+ROOMS = {
+    "evaluator": "Evaluating",
+    "retrievers": "Retrievers",
+    "results": "Results",
+    "explanation": "Results",
+    "gates": "Results",
+    "uncertainty": "Comparing",
+    "comparison": "Comparing",
+    "documents": "Ground truth",
+    "datasets": "Ground truth",
+    "conventions": "Conventions and metrics",
+    "metrics": "Conventions and metrics",
+    "matching": "Matchers",
+    "calibration": "Matchers",
+}
+DIRECTIVES = {"class": "autoclass", "exception": "autoexception", "function": "autofunction"}
+
+
+def public_modules() -> dict[str, ModuleType]:
+    """Return every public module by name, those with nothing but modules left out.
+
+    >>> "krag_eval.compat.evaluators" in public_modules()
+    True
+    """
+    found = {"krag_eval": krag_eval}
+    here = {info.name for info in pkgutil.iter_modules(krag_eval.__path__)}
+    for name in SUBMODULES:
+        if name in here:
+            found.update(_with_modules(f"krag_eval.{name}"))
+    return found
+
+
+def _with_modules(name: str) -> Iterator[tuple[str, ModuleType]]:
+    module = import_module(name)
+    inner = [public for public in names_of(module) if inspect.ismodule(getattr(module, public))]
+    if len(inner) < len(names_of(module)):
+        yield name, module
+    for public in inner or _modules_in(module) * (not names_of(module)):
+        yield from _with_modules(f"{name}.{public}")
+
+
+def _modules_in(module: ModuleType) -> list[str]:
+    path = getattr(module, "__path__", [])
+    return [info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_")]
+
+
+def names_of(module: ModuleType) -> list[str]:
+    """Return the public names of a module but its version."""
+    return [name for name in getattr(module, "__all__", []) if not name.startswith("__")]
+
+
+def kind(value: object) -> str:
+    """Return what to call a value in the reference.
+
+    >>> kind(krag_eval.compare), kind(krag_eval.Metric), kind(krag_eval.GateFailedError)
+    ('function', 'class', 'exception')
+    """
+    if inspect.isclass(value):
+        return "exception" if issubclass(value, BaseException) else "class"
+    return "function" if inspect.isroutine(value) else "data"
+
+
+def first_sentence(value: object) -> str:
+    """Return the first line of what a class or function says of itself."""
+    if kind(value) == "data":
+        return ""
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its name in ``docs/api``."""
+    written = {}
+    for name, module in public_modules().items():
+        if module is not krag_eval:
+            written[f"{name}.md"] = _module_page(name, module)
+    for name in names_of(krag_eval):
+        written[f"krag_eval.{name}.md"] = _page(name, "krag_eval", [name])
+    return {"index.md": _index(list(written)), **written}
+
+
+def _index(others: list[str]) -> str:
+    parts = ["# API reference\n", _index_text()]
+    for heading, names in _by_room().items():
+        parts += [f"## {heading}\n", _table("krag_eval", krag_eval, names)]
+    parts.append("## Other modules\n")
+    for name, module in public_modules().items():
+        if module is not krag_eval:
+            parts.append(f"- [`{name}`]({name}.md): {_summary(module)}")
+    parts.append(_toctree(sorted(others, key=str.lower)))
+    return "\n".join(parts)
+
+
+def _index_text() -> str:
+    return (
+        "Every public name imports from `krag_eval` itself; it loads on first use. Files, plots,\n"
+        "reports and krag's names have modules of their own. Whatever is not listed here is\n"
+        "internal and may change.\n"
+    )
+
+
+def _by_room() -> dict[str, list[str]]:
+    rooms: dict[str, list[str]] = {heading: [] for heading in ROOMS.values()}
+    for name in names_of(krag_eval):
+        room = krag_eval._HOMES[name].partition(".")[0]
+        rooms.setdefault(ROOMS.get(room, "More"), []).append(name)
+    return {heading: names for heading, names in rooms.items() if names}
+
+
+def _summary(module: ModuleType) -> str:
+    return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _table(prefix: str, module: ModuleType, names: list[str]) -> str:
+    rows = [
+        f"| [`{name}`]({prefix}.{name}.md) | {first_sentence(getattr(module, name))} |"
+        for name in names
+    ]
+    return "\n".join(["| name | what it is |", "|---|---|", *rows, ""])
+
+
+def _toctree(entries: list[str]) -> str:
+    return "\n".join(["\n```{toctree}", ":hidden:", "", *entries, "```", ""])
+
+
+def _module_page(name: str, module: ModuleType) -> str:
+    inner = [public for public in names_of(module) if not inspect.ismodule(getattr(module, public))]
+    led = homes()
+    elsewhere = {public: led.get(_defined(module, public)) for public in inner}
+    own = [public for public in inner if elsewhere[public] in (None, f"{name}.{public}")]
+    introduction = f"```{{eval-rst}}\n.. automodule:: {name}\n   :no-members:\n```\n"
+    for public in inner:
+        if public not in own:
+            introduction += f"\n`{public}` is {{py:obj}}`{elsewhere[public]}`.\n"
+    return _page(name, name, own, introduction)
+
+
+def _page(title: str, module: str, names: list[str], introduction: str = "") -> str:
+    blocks = [f"# {title}\n", introduction]
+    for name in names:
+        value = getattr(import_module(module), name)
+        directive = DIRECTIVES.get(kind(value), "autodata")
+        options = "\n   :no-value:" if directive == "autodata" else ""
+        blocks.append(f"```{{eval-rst}}\n.. {directive}:: {module}.{name}{options}\n```\n")
+    return "\n".join(blocks)
+
+
+def homes() -> dict[str, str]:
+    """Return the public name of everything public, by the module it was defined in and its name.
+
+    >>> homes()["krag_eval.results.EvaluationResult"]
+    'krag_eval.EvaluationResult'
+    """
+    found = {}
+    for module_name, module in reversed(public_modules().items()):
+        for name in names_of(module):
+            found[_defined(module, name)] = f"{module_name}.{name}"
+    return found
+
+
+def _defined(module: ModuleType, name: str) -> str:
+    """Return where a public name comes from; plain data comes from where it is public."""
+    return f"{getattr(getattr(module, name), '__module__', module.__name__)}.{name}"
+
+
+def write_pages(app: Any) -> None:
+    """Let ``docs/api`` hold the pages, and no others."""
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    written = pages()
+    for path in folder.glob("*.md"):
+        if path.name not in written:
+            path.unlink()
+    for name, text in written.items():
+        path = folder / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def lead_home(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a reference to where a public class was defined, or to its bare name.
+
+    An annotation may name what has no page here, and stands as text; a role in a docstring that
+    leads nowhere is an error.
+    """
+    if node.get("refdomain") != "py":
+        return None
+    target, public = node["reftarget"], homes()
+    bare = {name.rpartition(".")[2]: name for name in public.values()}
+    led = public.get(target) or bare.get(target.rpartition(".")[2])
+    if led is None or led == target:
+        is_role = isinstance(content, nodes.literal) or " " in target
+        return None if is_role else content
+    domain = env.get_domain("py")
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], led, node, content
+    )
+
+
+#: Stands for a colon while napoleon looks for one.
+_COLON = "\ue000"
+
+
+def hide_colon(
+    app: Any, what: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
+    """Keep what a property says before a colon from being taken for its type."""
+    if what in ("attribute", "property", "data") and lines:
+        lines[0] = lines[0].replace(": ", f"{_COLON} ")
+
+
+def show_colon(
+    app: Any, what: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
+    """Put the colon back."""
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Write the pages before Sphinx looks for them."""
+    app.connect("builder-inited", write_pages)
+    app.connect("missing-reference", lead_home)
+    app.connect("autodoc-process-docstring", hide_colon, priority=400)  # napoleon has 500
+    app.connect("autodoc-process-docstring", show_colon, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,242 @@
+"""Draw the pictures of docs/metrics.md: one per metric, of values the package computes.
+
+    python docs/images/make_metric_pictures.py
+
+Letters stay letters in these SVG files, so that the reader's own font draws them, Hangul as well;
+run again, it writes the same files byte for byte with the same matplotlib.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from krag_eval import OfflineRetrievalEvaluator
+from krag_eval.plotting.styling import BLUE, GREEN, GREY, ORANGE, finish
+
+HERE = Path(__file__).parent / "metrics"
+#: The query that the page works through by hand.
+ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
+RELEVANT = {"a", "b"}
+CUTOFFS = [1, 2, 3, 4, 5]
+KOREAN = {
+    "rank": "순위",
+    "cutoff k": "컷오프 k",
+    "all": "all (모두)",
+    "partial": "partial (하나라도)",
+    "precision": "정밀도",
+    "recall": "재현율",
+    "rank of the first relevant document": "첫 관련 문서의 순위",
+    "reciprocal rank": "역순위",
+    "mean rank": "평균 순위",
+    "found rate": "찾은 질의의 비율",
+    "precision at the rank": "그 순위의 정밀도",
+    "an item is first found: counts": "항목을 처음 찾음: 더함",
+    "no new item": "새로 찾은 항목 없음",
+    "the list": "실제 목록",
+    "the best list": "최선의 목록",
+    "gain after discount": "할인한 이득",
+}
+
+
+def main() -> None:
+    """Draw every metric in both languages."""
+    matplotlib.rcParams["svg.fonttype"] = "none"
+    matplotlib.rcParams["svg.hashsalt"] = "krag_eval"
+    warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's font has it
+    HERE.mkdir(exist_ok=True)
+    for metric, draw in PICTURES.items():
+        for language, suffix in (("en", ""), ("ko", "_ko")):
+            save(draw(language), HERE / f"{metric}{suffix}.svg")
+
+
+def said(word: str, language: str) -> str:
+    """Return a label in the language asked for."""
+    return KOREAN.get(word, word) if language == "ko" else word
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, without a date, and with fonts that every reader has."""
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    text = path.read_text("utf-8").replace("'DejaVu Sans'", "system-ui, sans-serif")
+    path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n", "utf-8")
+
+
+def of_example(metric: str, criteria: str = "all") -> list[float]:
+    """Return a metric of the example at every cutoff."""
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matching_criteria=criteria)
+    result = evaluator.evaluate(k=CUTOFFS)
+    return [float(result.per_query(k)[metric].iloc[0]) for k in CUTOFFS]
+
+
+def new_axes(language: str, x: str, *, documents: bool = True) -> tuple[Figure, Axes]:
+    """Return axes over the ranks of the example, with its documents above them."""
+    figure = Figure(figsize=(5.0, 3.1), facecolor="white")
+    ax = figure.add_axes((0.12, 0.16, 0.85, 0.56 if documents else 0.76))
+    ax.set(xlim=(0.4, 5.6), ylim=(0, 1.12), xticks=CUTOFFS, yticks=[0, 0.5, 1])
+    ax.set_xlabel(said(x, language))
+    finish(ax, "y")
+    if documents:
+        for rank, name in enumerate(PREDICTED[0], start=1):
+            draw_document(figure, rank, name)
+    return figure, ax
+
+
+def draw_document(figure: Figure, rank: int, name: str) -> None:
+    """Draw one document of the list above its rank, filled if it is relevant."""
+    relevant = name in RELEVANT
+    figure.text(
+        0.12 + 0.85 * (rank - 0.4) / 5.2,
+        0.82,
+        name,
+        ha="center",
+        va="center",
+        color="white" if relevant else "#555555",
+        fontweight="bold" if relevant else "normal",
+        bbox={
+            "boxstyle": "round,pad=0.45",
+            "facecolor": GREEN if relevant else "white",
+            "edgecolor": GREEN if relevant else GREY,
+        },
+    )
+
+
+def bars(ax: Axes, values: Sequence[float], color: str, **options: object) -> None:
+    """Draw bars with their values on top."""
+    ax.bar(CUTOFFS, values, width=0.55, color=color, **options)  # type: ignore[arg-type]
+    for k, value in zip(CUTOFFS, values, strict=True):
+        ax.text(k, value + 0.02, f"{value:.2f}", ha="center", va="bottom", fontsize=9)
+
+
+def legend(ax: Axes, columns: int = 2) -> None:
+    """Put the legend above everything."""
+    handles, labels = ax.get_legend_handles_labels()
+    options = {"loc": "upper center", "frameon": False, "fontsize": 9}
+    ax.figure.legend(handles, labels, ncols=columns, bbox_to_anchor=(0.5, 1.01), **options)
+
+
+def hit_rate(language: str) -> Figure:
+    """All and any of the items found within k."""
+    figure, ax = new_axes(language, "cutoff k")
+    for criteria, color, style in (("partial", BLUE, "o-"), ("all", ORANGE, "s--")):
+        values = of_example("hit_rate", criteria)
+        ax.plot(CUTOFFS, values, style, color=color, label=said(criteria, language))
+    ax.set_ylim(-0.08, 1.12)
+    legend(ax)
+    return figure
+
+
+def one_metric(metric: str) -> Callable[[str], Figure]:
+    """Return a drawing of one metric at every cutoff, as bars."""
+
+    def draw(language: str) -> Figure:
+        figure, ax = new_axes(language, "cutoff k")
+        bars(ax, of_example(metric), BLUE)
+        return figure
+
+    return draw
+
+
+def f1(language: str) -> Figure:
+    """F1 between precision and recall."""
+    figure, ax = new_axes(language, "cutoff k")
+    for metric, color, style in (("precision", GREY, "v:"), ("recall", GREY, "^--")):
+        ax.plot(CUTOFFS, of_example(metric), style, color=color, label=said(metric, language))
+    ax.plot(CUTOFFS, of_example("f1"), "o-", color=BLUE, linewidth=2, label="F1")
+    legend(ax, 3)
+    return figure
+
+
+def reciprocal_rank(language: str) -> Figure:
+    """1 / rank, by the rank of the first relevant document."""
+    ranks = list(range(1, 11))
+    lists = [[f"x{i}" for i in range(rank - 1)] + ["a"] for rank in ranks]
+    result = OfflineRetrievalEvaluator([["a"]] * 10, lists).evaluate(k=10)
+    values = [float(value) for value in result.per_query(10)["reciprocal_rank"]]
+    figure, ax = new_axes(language, "rank of the first relevant document", documents=False)
+    ax.bar(ranks, values, width=0.6, color=BLUE)
+    for rank, value in zip(ranks, values, strict=True):
+        ax.text(rank, value + 0.02, f"{value:.2f}", ha="center", va="bottom", fontsize=9)
+    ax.set(xlim=(0.4, 10.6), xticks=ranks, ylabel=said("reciprocal rank", language))
+    return figure
+
+
+def rank(language: str) -> Figure:
+    """Two queries, found at ranks 1 and 3: a harder query joins the average."""
+    evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["a", "x", "y"], ["x", "y", "b"]])
+    means = [evaluator.calculate_mean_rank(k=k) for k in CUTOFFS]
+    figure, ax = new_axes(language, "cutoff k", documents=False)
+    ax.set(ylim=(0, 3.2), yticks=[0, 1, 2, 3])
+    for key, color, style in (("mean_rank", BLUE, "o-"), ("found_rate", ORANGE, "s--")):
+        label = said(key.replace("_", " "), language)
+        ax.plot(CUTOFFS, [mean[key] for mean in means], style, color=color, label=label)
+    ax.legend(loc="upper left", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def average_precision(language: str) -> Figure:
+    """The precision at every rank, coloured where an item is first found."""
+    figure, ax = new_axes(language, "rank")
+    values = of_example("precision")
+    first = [name in RELEVANT for name in PREDICTED[0]]
+    bars(ax, values, GREY, alpha=0.35)
+    counted = [value if new else 0 for value, new in zip(values, first, strict=True)]
+    ax.bar(
+        CUTOFFS, counted, 0.55, color=BLUE, label=said("an item is first found: counts", language)
+    )
+    ax.bar([0], [0], color=GREY, alpha=0.35, label=said("no new item", language))
+    ax.set_ylabel(said("precision at the rank", language))
+    legend(ax)
+    return figure
+
+
+def ndcg(language: str) -> Figure:
+    """What every rank earns, beside what it earns in the best list."""
+    best = discounted(["a", "b", "c"])
+    actual = discounted(PREDICTED[0])
+    figure, ax = new_axes(language, "rank")
+    for offset, gains, color, label in (
+        (-0.2, actual, BLUE, "the list"),
+        (0.2, best, ORANGE, "the best list"),
+    ):
+        places = [rank + offset for rank in CUTOFFS]
+        ax.bar(places, gains, 0.36, color=color, label=said(label, language))
+        for place, gain in zip(places, gains, strict=True):
+            if gain:
+                ax.text(place, gain + 0.02, f"{gain:.2f}", ha="center", va="bottom", fontsize=9)
+    ax.set_ylabel(said("gain after discount", language))
+    legend(ax)
+    return figure
+
+
+def discounted(documents: Sequence[str]) -> list[float]:
+    """Return what each rank adds to the DCG: the list with that document alone, over the best."""
+    gains = []
+    for rank in CUTOFFS:
+        alone = [name if place == rank else f"x{place}" for place, name in enumerate(documents, 1)]
+        # With one item the best list earns 1, so its nDCG is what the document earns at its rank.
+        item = documents[rank - 1] if rank <= len(documents) else "missing"
+        wanted = item if item in ACTUAL[0] else "missing"
+        evaluator = OfflineRetrievalEvaluator([[wanted]], [alone])
+        gains.append(evaluator.calculate_ndcg()["ndcg"])
+    return gains
+
+
+PICTURES: dict[str, Callable[[str], Figure]] = {
+    "hit_rate": hit_rate,
+    "precision": one_metric("precision"),
+    "recall": one_metric("recall"),
+    "f1": f1,
+    "reciprocal_rank": reciprocal_rank,
+    "rank": rank,
+    "average_precision": average_precision,
+    "ndcg": ndcg,
+}
+
+if __name__ == "__main__":
+    main()

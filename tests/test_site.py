@@ -1,0 +1,180 @@
+"""The documentation site: nothing public is left out of it, and nothing in it leads nowhere.
+
+The site itself is built in CI, where every warning is an error; here is what can be told quickly
+without building it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import krag_eval
+from krag_eval import METRICS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in [*DOCS.glob("*.md"), *DOCS.glob("ko/*.md")])
+KOREAN = ("index", "quickstart", "matching", "metrics", "conventions", "migrating-from-krag")
+
+
+@pytest.fixture
+def extension(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that imports one of the site's extensions."""
+    monkeypatch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+    return importlib.import_module
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(DOCS).with_suffix("").as_posix()
+
+
+def links(page: Path) -> list[str]:
+    """Return where the links and pictures of a page lead, those in code left out."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    """Where Markdown is shown as it stands, links are paths."""
+    inner = [link for link in links(page) if not re.match(r"[a-z]+:|#", link)]
+    missing = [link for link in inner if not (page.parent / link.partition("#")[0]).exists()]
+    # The reference of the API is written when the site is built.
+    assert [link for link in missing if not re.match(r"(\.\./)?api/", link)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_picture_says_what_it_shows(page: Path) -> None:
+    """For those who cannot see it, and for search."""
+    assert re.findall(r"!\[\s*\]", page.read_text("utf-8")) == []
+
+
+def test_every_page_is_in_the_contents(extension) -> None:
+    """Placed by name, or among those that nobody placed yet; the Korean ones by a pattern."""
+    found = [name_of(page) for page in PAGES]
+    text = extension("pages_found").contents((DOCS / "index.md").read_text("utf-8"), found)
+    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    entries = {line for block in blocks for line in block.splitlines()}
+    assert {name for name in found if "/" not in name} - entries == {"index"}
+    korean = (DOCS / "ko/index.md").read_text("utf-8")
+    listed = re.search(r"^```\{toctree\}\n(.*?)^```$", korean, re.DOTALL | re.MULTILINE)[1]
+    inner = {name.removeprefix("ko/") for name in found if name.startswith("ko/")}
+    assert inner - set(listed.splitlines()) == {"index"}
+
+
+@pytest.mark.parametrize("name", KOREAN)
+def test_page_is_there_in_both_languages(name: str) -> None:
+    """And each leads to the other in its first lines."""
+    english, korean = DOCS / f"{name}.md", DOCS / "ko" / f"{name}.md"
+    assert f"[한국어](ko/{name}.md)" in english.read_text("utf-8")[:200]
+    assert f"[English](../{name}.md)" in korean.read_text("utf-8")[:200]
+
+
+@pytest.mark.parametrize(("page", "language"), [("metrics", "en"), ("ko/metrics", "ko")])
+def test_every_metric_of_the_registry_has_a_section(extension, page: str, language: str) -> None:
+    """With its card, its row in the table at the top, and its picture."""
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    cards = extension("metric_cards")
+    for metric in METRICS:
+        assert f"`{cards.keys_and_calls()[metric][0][0]}`" in cards.with_cards(text, language)
+        suffix = "_ko" if language == "ko" else ""
+        assert (DOCS / f"images/metrics/{metric}{suffix}.svg").exists()
+        assert f"images/metrics/{metric}{suffix}.svg)" in text
+
+
+def test_a_metric_without_a_section_stops_the_build(extension) -> None:
+    """The message says which one it is."""
+    text = (DOCS / "metrics.md").read_text("utf-8").replace("<!-- metric: ndcg -->", "")
+    with pytest.raises(ValueError, match=r"for every metric of krag_eval\.METRICS, once.*see ndcg"):
+        extension("metric_cards").with_cards(text, "en")
+
+
+def test_cards_hold_what_the_page_works_by_hand(extension) -> None:
+    """Of a, x, b, y, z with c missing: recall 1/3, 1/3, 2/3; AP@3 5/9; nDCG@3 1.5/2.13093."""
+    values = extension("metric_cards").values
+    assert values("recall") == [1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3]
+    assert values("average_precision")[2] == pytest.approx(5 / 9)
+    assert values("ndcg")[2] == pytest.approx(1.5 / 2.130930, abs=1e-6)
+
+
+def test_every_public_name_is_in_the_reference(extension) -> None:
+    """Those of the package and of every public module, from their ``__all__``."""
+    pages = extension("api_pages").pages()
+    text = "\n".join(pages.values())
+    for name in krag_eval.__all__:
+        if not name.startswith("__"):
+            assert f":: krag_eval.{name}\n" in text, name
+    for module in ("datasets", "plotting", "report", "compat.evaluators", "compat.utils"):
+        assert f"krag_eval.{module}.md" in pages
+        names = importlib.import_module(f"krag_eval.{module}").__all__
+        shown = pages[f"krag_eval.{module}.md"]
+        assert [n for n in names if f".{n}\n" not in shown and f"`{n}`" not in shown] == []
+
+
+def test_a_new_public_name_appears_by_itself(extension, monkeypatch) -> None:
+    """Nothing but ``__all__`` has to be told."""
+    monkeypatch.setattr(krag_eval, "brand_new", krag_eval.compare, raising=False)
+    monkeypatch.setitem(krag_eval._HOMES, "brand_new", "somewhere.else")
+    monkeypatch.setattr(krag_eval, "__all__", [*krag_eval.__all__, "brand_new"])
+    pages = extension("api_pages").pages()
+    assert "autofunction:: krag_eval.brand_new\n" in pages["krag_eval.brand_new.md"]
+    assert "## More\n" in pages["index.md"]
+
+
+def test_everything_in_the_reference_says_what_it_is(extension) -> None:
+    """A class or function without a docstring would be an empty page."""
+    api = extension("api_pages")
+    for name, module in api.public_modules().items():
+        assert inspect.getdoc(module), name
+        for public in api.names_of(module):
+            value = getattr(module, public)
+            if not isinstance(value, ModuleType) and api.kind(value) != "data":
+                assert api.first_sentence(value), f"{name}.{public}"
+
+
+def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path) -> None:
+    """Scripts, styles, pictures and fonts; a link to follow is no fault."""
+    page = (
+        '<a href="https://example.org/">to follow</a><img src="here.png"><a href="gone.html">x</a>'
+        '<script src="https://example.org/a.js"></script><img src="//example.org/b.png">'
+    )
+    (tmp_path / "index.html").write_text(page, "utf-8")
+    (tmp_path / "here.png").touch()
+    (tmp_path / "a.css").write_text("@font-face{src:url(https://example.org/f.woff)}", "utf-8")
+    assert list(extension("offline").faults(tmp_path)) == [
+        "index.html: loads https://example.org/a.js",
+        "index.html: loads //example.org/b.png",
+        "index.html: gone.html is not there",
+        "a.css: loads from another host",
+    ]
+
+
+def test_formulas_become_mathml(extension) -> None:
+    """TeX as the pages use it: a fraction, a sum, words, Hangul; nothing is left of it."""
+    convert = extension("mathml").convert
+    formula = r"\text{찾은 항목 수}@k = \frac{1}{n} \sum_{q \in Q} \log_2(f + 1)"
+    drawn = convert(formula, "block")
+    assert "<mfrac>" in drawn
+    assert "찾은" in drawn
+    assert "\\" not in drawn
+
+
+def test_formulas_of_all_pages_can_be_drawn(extension) -> None:
+    """No backslash is left, which would be a command the converter does not know."""
+    convert = extension("mathml").convert
+    formulas = [
+        formula
+        for page in PAGES
+        for formula in re.findall(
+            r"^```math\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        )
+    ]
+    assert len(formulas) > 10
+    assert [formula for formula in formulas if "\\" in convert(formula, "block")] == []
