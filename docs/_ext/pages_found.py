@@ -1,14 +1,15 @@
 """Which pages there are: notebooks are brought in, and no page stands outside the contents.
 
 Notebooks are copied beside the pages for the build, and shown with the outputs they were saved
-with. In ``index.md`` an entry of the contents whose page is not written yet is left out, and
+with. In each ``index.md`` an entry of the contents whose page is not written yet is left out, and
 ``(the rest)`` becomes the pages that no entry names.
 """
 
 from __future__ import annotations
 
+import json
+import posixpath
 import re
-import shutil
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,65 @@ from typing import Any
 __all__ = ["contents", "copy_notebooks", "setup"]
 
 THE_REST = "(the rest)"
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
 _TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def copy_notebooks(app: Any) -> None:
-    """Let ``notebooks/`` of the pages hold what ``notebooks/`` of the project does, and no more."""
-    source = Path(app.srcdir).parent / "notebooks"
-    target = Path(app.srcdir) / "notebooks"
-    wanted = {path.name: path for path in source.glob("[0-9]*.ipynb")}
-    for path in target.glob("*.ipynb"):
-        if path.name not in wanted:
+    """Let the pages have the notebooks that the project has, and no more."""
+    pages = Path(app.srcdir)
+    notebooks = (pages.parent / "notebooks").glob("[0-9]*.ipynb")
+    wanted = {page_of(path.name): path for path in notebooks}
+    for path in [*pages.glob("notebooks/*.ipynb"), *pages.glob("ko/notebooks/*.ipynb")]:
+        if path.relative_to(pages).as_posix() not in wanted:
             path.unlink()
-    for name, path in wanted.items():
-        target.mkdir(exist_ok=True)
-        copy = target / name
-        if not copy.exists() or copy.read_bytes() != path.read_bytes():
-            shutil.copyfile(path, copy)
+    for page, path in wanted.items():
+        copy, text = pages / page, as_page(path.read_text("utf-8"), page)
+        copy.parent.mkdir(exist_ok=True)
+        if not copy.exists() or copy.read_text("utf-8") != text:
+            copy.write_text(text, "utf-8")
+
+
+def page_of(notebook: str) -> str:
+    """Return where a notebook stands among the pages; Korean ones stand with the Korean pages.
+
+    >>> page_of("01-start.ipynb"), page_of("01-start.ko.ipynb")
+    ('notebooks/01-start.ipynb', 'ko/notebooks/01-start.ipynb')
+    """
+    name = notebook.removesuffix(".ipynb")
+    folder = "ko/notebooks" if name.endswith(".ko") else "notebooks"
+    return f"{folder}/{name.removesuffix('.ko')}.ipynb"
+
+
+def as_page(notebook: str, page: str) -> str:
+    """Return a notebook whose links lead from where it stands among the pages."""
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = "".join(cell["source"])
+            cell["source"] = _LINK.sub(lambda match: f"]({moved(match[1], page)})", text)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def moved(link: str, page: str) -> str:
+    """Return a link of a notebook as it is from its page; one to elsewhere stays.
+
+    >>> moved("../docs/ko/metrics.md#f1", "ko/notebooks/01-start.ipynb")
+    '../metrics.md#f1'
+    >>> moved("02-more.ko.ipynb", "notebooks/01-start.ipynb")
+    '../ko/notebooks/02-more.ipynb'
+    >>> moved("https://example.org", "notebooks/01-start.ipynb")
+    'https://example.org'
+    """
+    path, hash_, anchor = link.partition("#")
+    target = posixpath.normpath(f"notebooks/{path}")
+    if target.startswith("docs/"):
+        target = target.removeprefix("docs/")
+    elif path.endswith(".ipynb"):
+        target = page_of(posixpath.basename(path))
+    else:
+        return link
+    return posixpath.relpath(target, posixpath.dirname(page)) + hash_ + anchor
 
 
 def contents(text: str, pages: Collection[str]) -> str:
@@ -67,9 +111,11 @@ def _is_there(entry: str, pages: Collection[str]) -> bool:
 
 
 def fill_contents(app: Any, page: str, source: list[str]) -> None:
-    """Change the first page as Sphinx reads it."""
-    if page == "index":
-        source[0] = contents(source[0], app.env.found_docs)
+    """Change the first page of each language as Sphinx reads it."""
+    if page in ("index", "ko/index"):
+        folder = page.removesuffix("index")
+        inside = [name for name in app.env.found_docs if name.startswith(folder)]
+        source[0] = contents(source[0], [name.removeprefix(folder) for name in inside])
 
 
 def setup(app: Any) -> dict[str, bool]:
