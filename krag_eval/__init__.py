@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from krag_eval.metrics import METRICS, Metric
     from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
+    from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.retrievers.recorder import RetrievalRecorder
     from krag_eval.uncertainty import confidence_intervals
@@ -70,10 +71,12 @@ _HOMES = {
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",
     "aevaluate_retriever": "retrievers.evaluating",
+    "aevaluate_retrievers": "retrievers.comparing",
     "calibrate": "calibration",
     "compare": "comparison",
     "confidence_intervals": "uncertainty",
     "evaluate_retriever": "retrievers.evaluating",
+    "evaluate_retrievers": "retrievers.comparing",
 }
 
 __all__ = [
@@ -109,10 +112,12 @@ __all__ = [
     "TextMatcher",
     "__version__",
     "aevaluate_retriever",
+    "aevaluate_retrievers",
     "calibrate",
     "compare",
     "confidence_intervals",
     "evaluate_retriever",
+    "evaluate_retrievers",
 ]
 
 

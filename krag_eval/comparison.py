@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -120,6 +120,7 @@ class Comparison:
         queries: Labels of the queries that count.
         per_query: Metric -> system -> value per query that counts; an infinite rank is a query
             for which nothing was found.
+        results: System -> its result, if the systems were asked by ``evaluate_retrievers``.
     """
 
     differences: tuple[Difference, ...]
@@ -129,6 +130,7 @@ class Comparison:
     signature: str
     queries: list[str | int]
     per_query: PerQuery
+    results: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> list[str]:
@@ -146,6 +148,24 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame([asdict(difference) for difference in self.differences])
+
+    @property
+    def latency(self) -> pd.DataFrame:
+        """How fast each system answered: seconds, and how many queries failed.
+
+        One row per system, columns ``mean``, ``p50``, ``p95`` and ``failed``; no row for a system
+        that krag_eval did not ask.
+        """
+        import pandas as pd
+
+        asked = {name: result.retrieval for name, result in self.results.items()}
+        rows = {
+            name: (*run.latency, len(run.failures))
+            for name, run in asked.items()
+            if run is not None
+        }
+        columns = ["mean", "p50", "p95", "failed"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
     def changed(
         self,
@@ -249,12 +269,22 @@ class Comparison:
 
     def __repr__(self) -> str:
         head = f"Comparison over {len(self.queries)} queries"
-        return "\n".join((head, *as_text(self._cells()), self.summary(), self._foot()))
+        lines = (head, *as_text(self._cells()), self.summary(), *self._notes())
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
-        foot = html.escape(self._foot())
-        return f"{as_html(self._cells())}<p>{sentences}</p><p><small>{foot}</small></p>"
+        notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
+        return f"{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
+
+    def _notes(self) -> list[str]:
+        """Say how fast each system was, and what all have in common."""
+        speeds = [
+            f"{name}: {result.retrieval.summary()}"
+            for name, result in self.results.items()
+            if result.retrieval is not None
+        ]
+        return [*speeds, self._foot()]
 
     def _foot(self) -> str:
         return f"{self.signature} | n_resamples={self.n_resamples} | seed={self.seed}"
