@@ -141,6 +141,8 @@ PACKAGES: dict[str, set[str]] = {
         "conventions", "cutoffs", "documents", "evaluator", "matching.base", "matching.names",
         "metrics", "outcomes", "results", "tables", *_WORDS,
     },
+    # Engines: how rows go to workers and come back; what is done with them is partitions' business.
+    "distributed": {"documents", "metrics", "partitions", "results", "rows", *_WORDS},
     # krag's names and numbers: thin, so they know the public parts and nothing of metrics.
     "compat": {
         "conventions", "cutoffs", "documents", "evaluator", "matching.base", "matching.embedding",
@@ -156,9 +158,13 @@ MAY_USE: dict[str, set[str]] = {
     "pandas": {
         "results", "disputes", "uncertainty", "comparison", "calibration", "explanation",
         "thresholds", "row_files", "plotting", "datasets", "cli", "compat", "retrieval",
-        "retrievers",
+        "retrievers", "distributed",
     },
-    "pyarrow": {"datasets", "row_files"},
+    "pyarrow": {"datasets", "distributed", "row_files"},
+    "cloudpickle": {"distributed"},
+    "dask": {"distributed"},
+    "pyspark": {"distributed"},
+    "ray": {"distributed"},
     "tqdm": {"retrievers"},
     "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},

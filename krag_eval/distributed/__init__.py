@@ -1,0 +1,16 @@
+"""Evaluating on the engine one's data is on: Spark, Ray and Dask.
+
+This room knows how each engine hands over rows and takes them back. It must not know formulas: a
+partition is evaluated by ``partitions``, and parts add up exactly, however the rows were cut.
+
+Each function takes the engine's own table, with one row per query, and returns a
+:class:`DistributedRun`: ``.per_query`` is a lazy table of the same engine, ``.result`` an
+:class:`~krag_eval.EvaluationResult`. Texts never travel to the driver.
+"""
+
+from krag_eval.distributed.dask import evaluate_dask
+from krag_eval.distributed.ray import evaluate_ray
+from krag_eval.distributed.run import DistributedRun
+from krag_eval.distributed.spark import evaluate_spark
+
+__all__ = ["DistributedRun", "evaluate_dask", "evaluate_ray", "evaluate_spark"]

@@ -1,0 +1,144 @@
+"""Dask: a DataFrame or a Bag with one row per query, evaluated partition by partition.
+
+This room knows Dask's collections and traps. It must not know how rows are evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from krag_eval.distributed.run import DistributedRun
+from krag_eval.distributed.worker import PARTIAL, Fields, Task
+from krag_eval.metrics import Metric
+from krag_eval.partitions import PartitionPlan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from dask.bag import Bag
+    from dask.dataframe import DataFrame
+
+__all__ = ["evaluate_dask"]
+
+
+def evaluate_dask(
+    collection: DataFrame | Bag,
+    *,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    metrics: Iterable[str | Metric] | None = None,
+    question_field: str | None = "question",
+    actual_field: str = "actual",
+    predicted_field: str = "predicted",
+    **options: Any,
+) -> DistributedRun[DataFrame]:
+    """Evaluate a Dask DataFrame, or a Bag of dicts, with one row per query.
+
+    A partition is evaluated at a time, so it should fit into a worker's memory. The columns with
+    documents hold lists of strings or of dicts with ``page_content``. By default Dask turns every
+    such column into text when a DataFrame is made from pandas objects; that is refused. Make the
+    frame with ``dask.config.set({"dataframe.convert-string": False})``, or use a Bag.
+
+    Args:
+        collection: The table; only the columns named are read.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        metrics: Metrics to compute; all built-in ones if not given.
+        question_field: Column with the question, as the label of the query; ``None`` for none.
+        actual_field: Column with the ground truth.
+        predicted_field: Column with the retrieved documents, best first.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
+
+    Returns:
+        A run with ``.per_query``, a Dask DataFrame, and ``.result``.
+
+    Raises:
+        ImportError: If Dask's DataFrame is missing.
+        TypeError: If ``collection`` is neither, a column of lists became text, or the matcher
+            cannot be pickled.
+        ValueError: If there is no such column, or an option is not among those allowed.
+
+    >>> import dask.bag
+    >>> rows = [{"question": "When?", "actual": ["a"], "predicted": ["b", "a"]},
+    ...         {"question": "Who?", "actual": ["c"], "predicted": ["c"]}]
+    >>> run = evaluate_dask(dask.bag.from_sequence(rows, npartitions=2), k=5)
+    >>> run.result.to_dict()["mrr@5"]
+    0.75
+    >>> run.per_query.compute()["reciprocal_rank@5"].tolist()
+    [0.5, 1.0]
+    """
+    try:
+        import cloudpickle
+        import dask.dataframe as dd
+        from dask.bag import Bag
+    except ImportError as error:
+        raise ImportError(
+            "evaluate_dask needs Dask's DataFrame; pip install 'krag-eval[dask]'."
+        ) from error
+    is_bag = isinstance(collection, Bag)
+    if not is_bag and not isinstance(collection, dd.DataFrame):
+        raise TypeError(
+            "collection must be a Dask DataFrame or a Dask Bag of dicts, got a "
+            f"{type(collection).__name__}."
+        )
+    fields = Fields.checked(
+        None if is_bag else list(collection.columns),
+        question_field=question_field,
+        actual_field=actual_field,
+        predicted_field=predicted_field,
+    )
+    plan = PartitionPlan.of(k, metrics=metrics, **options)
+    task = Task.of(plan, fields, cloudpickle.dumps)
+    if is_bag:
+        from dask import delayed
+
+        parts = [delayed(_of_bag)(part, task) for part in collection.to_delayed()]
+        return _run(plan, dd.from_delayed(parts, meta=_meta(task), verify_meta=False))
+    _check_lists(collection, fields)
+    return _run(plan, collection[fields.names].map_partitions(_of_frame, task, meta=_meta(task)))
+
+
+def _run(plan: PartitionPlan, rows: DataFrame) -> DistributedRun[DataFrame]:
+    def partials() -> list[str]:
+        texts: list[str] = rows[PARTIAL].dropna().compute().tolist()
+        return texts
+
+    per_query = rows[rows[PARTIAL].isnull()].drop(columns=PARTIAL)
+    return DistributedRun(per_query, plan, partials, lambda: _run(plan, rows.persist()))
+
+
+def _of_frame(frame: pd.DataFrame, task: Task) -> pd.DataFrame:
+    return task.frame({name: frame[name].tolist() for name in task.fields.names})
+
+
+def _of_bag(rows: Iterable[Any], task: Task) -> pd.DataFrame:
+    columns: dict[str, list[Any]] = {name: [] for name in task.fields.names}
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping) or not row.keys() >= columns.keys():
+            came = list(row) if isinstance(row, Mapping) else f"a {type(row).__name__}"
+            raise TypeError(
+                f"row {number} of its part must be a dict with {', '.join(columns)}, got {came}."
+            )
+        for name, values in columns.items():
+            values.append(row[name])
+    return task.frame(columns)
+
+
+def _meta(task: Task) -> pd.DataFrame:
+    import pandas as pd
+
+    empty = {name: pd.Series(np.zeros(0, kind), dtype=kind) for name, kind in task.types.items()}
+    return pd.DataFrame(empty)
+
+
+def _check_lists(frame: DataFrame, fields: Fields) -> None:
+    """Refuse columns that Dask has turned into text."""
+    for argument in ("actual", "predicted"):
+        name = getattr(fields, argument)
+        kind = str(frame.dtypes[name])
+        if kind.startswith(("string", "str")):
+            raise TypeError(
+                f"{argument}_field: the column {name!r} holds text ({kind}), not lists: Dask turns "
+                "columns of Python objects into text unless told otherwise. Make the frame after "
+                'dask.config.set({"dataframe.convert-string": False}), or use a Bag of dicts.'
+            )

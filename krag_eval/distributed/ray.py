@@ -1,0 +1,136 @@
+"""Ray: a Dataset with one row per query, evaluated by ``map_batches``.
+
+This room knows Ray Data. It must not know how rows are evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from krag_eval.distributed.run import DistributedRun
+from krag_eval.distributed.worker import PARTIAL, Fields, Task
+from krag_eval.metrics import Metric
+from krag_eval.partitions import PartitionPlan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray.data import Dataset
+
+__all__ = ["evaluate_ray"]
+
+
+def evaluate_ray(
+    dataset: Dataset,
+    *,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    metrics: Iterable[str | Metric] | None = None,
+    question_field: str | None = "question",
+    actual_field: str = "actual",
+    predicted_field: str = "predicted",
+    batch_size: int = 4096,
+    **options: Any,
+) -> DistributedRun[Dataset]:
+    """Evaluate a Ray Dataset with one row per query.
+
+    The columns with documents hold lists of strings, or of structs with ``page_content`` and
+    perhaps ``metadata`` and ``id``. Null fields count as absent.
+
+    Args:
+        dataset: The table; only the columns named are read.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        metrics: Metrics to compute; all built-in ones if not given.
+        question_field: Column with the question, as the label of the query; ``None`` for none.
+        actual_field: Column with the ground truth.
+        predicted_field: Column with the retrieved documents, best first.
+        batch_size: Rows evaluated together.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
+
+    Returns:
+        A run with ``.per_query``, a Dataset, and ``.result``.
+
+    Raises:
+        ImportError: If Ray Data is missing.
+        TypeError: If ``dataset`` is no Ray Dataset, or the matcher cannot be pickled.
+        ValueError: If there is no such column, or an option is not among those allowed.
+    """
+    try:
+        import ray.data  # noqa: F401 - without it, Ray has no Datasets
+        from ray import cloudpickle
+    except ImportError as error:
+        raise ImportError("evaluate_ray needs Ray Data; pip install 'krag-eval[ray]'.") from error
+    if not hasattr(dataset, "map_batches"):
+        raise TypeError(f"dataset must be a Ray Dataset, got a {type(dataset).__name__}.")
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size must be a whole number of at least 1, got {batch_size!r}.")
+    schema = dataset.schema(fetch_if_missing=False)
+    fields = Fields.checked(
+        None if schema is None else schema.names,
+        question_field=question_field,
+        actual_field=actual_field,
+        predicted_field=predicted_field,
+    )
+    plan = PartitionPlan.of(k, metrics=metrics, **options)
+    task = Task.of(plan, fields, cloudpickle.dumps)
+    batches = {"batch_format": "pyarrow", "batch_size": batch_size}
+
+    def rows(table: pa.Table) -> pa.Table:
+        return _as_arrow(task, task.frame(_columns(task, table)))
+
+    def kept_of(table: pa.Table) -> pa.Table:
+        return _as_arrow(task, task.last_row(task.part(_columns(task, table)).partial))
+
+    mapped = dataset.map_batches(rows, **batches)
+
+    def persisted() -> DistributedRun[Dataset]:
+        return _run(plan, mapped.materialize())
+
+    return DistributedRun(
+        _per_query(mapped), plan, lambda: _texts(dataset.map_batches(kept_of, **batches)), persisted
+    )
+
+
+def _run(plan: PartitionPlan, kept: Dataset) -> DistributedRun[Dataset]:
+    """Return a run on rows that Ray keeps."""
+    return DistributedRun(_per_query(kept), plan, lambda: _texts(kept), lambda: _run(plan, kept))
+
+
+def _per_query(rows: Dataset) -> Dataset:
+    def of_queries(table: pa.Table) -> pa.Table:
+        return table.filter(table[PARTIAL].is_null()).drop_columns([PARTIAL])
+
+    return rows.map_batches(of_queries, batch_format="pyarrow", batch_size=None)
+
+
+def _texts(rows: Dataset) -> list[str]:
+    def of_partials(table: pa.Table) -> pa.Table:
+        return table.filter(table[PARTIAL].is_valid()).select([PARTIAL])
+
+    kept = rows.map_batches(of_partials, batch_format="pyarrow", batch_size=None)
+    return [row[PARTIAL] for row in kept.take_all()]
+
+
+def _columns(task: Task, table: pa.Table) -> dict[str, list[Any]]:
+    return {
+        name: table.column(name).to_pylist()
+        for name in task.fields.names
+        if name in table.column_names
+    }
+
+
+def _as_arrow(task: Task, frame: Any) -> pa.Table:
+    import pyarrow as pa
+
+    arrow = {
+        "object": pa.string(),
+        "bool": pa.bool_(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+    }
+    schema = pa.schema([(name, arrow[kind.__name__]) for name, kind in task.types.items()])
+    # Not by way of pandas, which would read NaN, a metric that is undefined, as null.
+    return pa.table(
+        {name: pa.array(frame[name].to_numpy(), schema.field(name).type, from_pandas=False)
+         if kind is not object else pa.array(frame[name].tolist(), pa.string())
+         for name, kind in task.types.items()}, schema=schema
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Spark: one row per query, evaluated where it is by ``mapInPandas``.
+
+This room knows Spark's types and traps. It must not know how rows are evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from krag_eval import __version__
+from krag_eval.distributed.run import DistributedRun
+from krag_eval.distributed.worker import PARTIAL, Fields, Task
+from krag_eval.metrics import Metric
+from krag_eval.partitions import PartitionPlan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["evaluate_spark"]
+
+
+def evaluate_spark(
+    frame: DataFrame,
+    *,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    metrics: Iterable[str | Metric] | None = None,
+    question_field: str | None = "question",
+    actual_field: str = "actual",
+    predicted_field: str = "predicted",
+    **options: Any,
+) -> DistributedRun[DataFrame]:
+    """Evaluate a Spark DataFrame with one row per query.
+
+    The columns with documents are arrays of strings, or of structs with ``page_content`` and
+    perhaps ``metadata`` (a struct or a map) and ``id``. Null fields count as absent.
+
+    Args:
+        frame: The table; only the columns named are read.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        metrics: Metrics to compute; all built-in ones if not given.
+        question_field: Column with the question, as the label of the query; ``None`` for none.
+        actual_field: Column with the ground truth.
+        predicted_field: Column with the retrieved documents, best first.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
+
+    Returns:
+        A run with ``.per_query``, a DataFrame, and ``.result``.
+
+    Raises:
+        ImportError: If PySpark is missing.
+        TypeError: If ``frame`` is no Spark DataFrame, a column is of another type, or the matcher
+            cannot be pickled.
+        ValueError: If there is no such column, or an option is not among those allowed.
+        RuntimeError: If the workers' Python cannot import this version of krag_eval. Asking them
+            is a Spark job of one row.
+    """
+    try:
+        from pyspark import cloudpickle
+        from pyspark.sql import functions
+    except ImportError as error:
+        raise ImportError(
+            "evaluate_spark needs PySpark; pip install 'krag-eval[spark]'."
+        ) from error
+    if not hasattr(frame, "mapInPandas"):
+        raise TypeError(f"frame must be a Spark DataFrame, got a {type(frame).__name__}.")
+    fields = Fields.checked(
+        frame.columns,
+        question_field=question_field,
+        actual_field=actual_field,
+        predicted_field=predicted_field,
+    )
+    _check_types(frame, fields)
+    plan = PartitionPlan.of(k, metrics=metrics, **options)
+    task = Task.of(plan, fields, cloudpickle.dumps)
+    _check_workers(frame.sparkSession)
+    needed = frame.select(*(functions.col(f"`{name}`") for name in fields.names))
+    rows = needed.mapInPandas(task.rows, schema=_schema(task.types))
+
+    def partials() -> list[str]:
+        only = needed.mapInPandas(task.partials, schema=_schema({PARTIAL: object}))
+        return _texts(only)
+
+    def persisted() -> DistributedRun[DataFrame]:
+        return _run(plan, rows.persist())
+
+    return DistributedRun(_per_query(rows), plan, partials, persisted)
+
+
+def _run(plan: PartitionPlan, kept: DataFrame) -> DistributedRun[DataFrame]:
+    """Return a run on rows that Spark keeps."""
+
+    def partials() -> list[str]:
+        return _texts(kept.where(kept[f"`{PARTIAL}`"].isNotNull()).select(f"`{PARTIAL}`"))
+
+    return DistributedRun(_per_query(kept), plan, partials, lambda: _run(plan, kept))
+
+
+def _per_query(rows: DataFrame) -> DataFrame:
+    return rows.where(rows[f"`{PARTIAL}`"].isNull()).drop(PARTIAL)
+
+
+def _texts(frame: DataFrame) -> list[str]:
+    return [row[0] for row in frame.collect()]
+
+
+def _schema(columns: dict[str, type]) -> Any:
+    from pyspark.sql import types
+
+    spark = {
+        "object": types.StringType(),
+        "bool": types.BooleanType(),
+        "int64": types.LongType(),
+        "float64": types.DoubleType(),
+    }
+    return types.StructType(
+        [types.StructField(name, spark[kind.__name__]) for name, kind in columns.items()]
+    )
+
+
+def _check_types(frame: DataFrame, fields: Fields) -> None:
+    from pyspark.sql.types import ArrayType
+
+    for argument in ("actual", "predicted"):
+        name = getattr(fields, argument)
+        kind = frame.schema[name].dataType
+        if not isinstance(kind, ArrayType):
+            raise TypeError(
+                f"{argument}_field: the column {name!r} must be an array of strings or of structs "
+                f"with page_content, got {kind.simpleString()}; JSON text becomes one by from_json."
+            )
+
+
+def _check_workers(session: SparkSession) -> None:
+    """Ask a worker for its krag_eval: Python there need not be Python here.
+
+    Raises:
+        RuntimeError: With the remedy, instead of an error from deep within a task.
+    """
+
+    def versions(_: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        # Sent by value: it must run where krag_eval cannot be imported.
+        import sys
+
+        import pandas as pd
+
+        try:
+            from krag_eval import __version__ as found
+        except ImportError as error:
+            found = f"none ({error})"
+        yield pd.DataFrame({"found": [found], "python": [sys.executable]})
+
+    remedy = (
+        "Set PYSPARK_PYTHON to a Python that has krag_eval before the session is made: "
+        'os.environ["PYSPARK_PYTHON"] = sys.executable on one machine; on a cluster, install '
+        "krag-eval on every worker or ship an environment."
+    )
+    try:
+        probe = session.range(1).mapInPandas(versions, schema="found string, python string")
+        found, python = probe.collect()[0]
+    except Exception as error:  # of many kinds, by version and mode of Spark
+        lines = [line for line in str(error).splitlines() if "Error" in line] or [str(error)]
+        raise RuntimeError(
+            f"Spark's workers cannot run Python with pandas ({lines[-1].strip()[:300]}). {remedy}"
+        ) from error
+    if found != __version__:
+        raise RuntimeError(
+            f"Spark's workers run {python}, where krag_eval is {found}; here it is {__version__}. "
+            f"{remedy}"
+        )

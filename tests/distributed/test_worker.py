@@ -1,0 +1,81 @@
+"""What a worker does with its rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import pandas as pd
+import pytest
+from cluster_samples import local, sample
+
+from krag_eval import Matcher
+from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
+from krag_eval.partitions import PartitionPlan
+
+FIELDS = Fields("question", "actual", "predicted")
+
+
+def task_of(plan):
+    """Pack a plan as an engine would."""
+    return Task.of(plan, FIELDS, pickle.dumps)
+
+
+def test_frames_of_a_partition_become_rows_and_one_partial():
+    """However the partition is cut into frames; the rows are those of a local run."""
+    rows, expected = sample(20), local(sample(20), matcher="contains")
+    plan = PartitionPlan.of((1, 3, 10), matcher="contains")
+    table = pd.DataFrame(rows)
+    frames = [table[:7], table[7:7], table[7:]]
+    table = pd.concat(task_of(plan).rows(frames), ignore_index=True)
+    queries = table[table[PARTIAL].isna()]
+    assert queries["query"].tolist() == expected.labels
+    assert queries["ndcg@3"].tolist() == expected.per_query(3)["ndcg"].tolist()
+    (partial,) = table[PARTIAL].dropna()
+    assert plan.result([unpacked(partial)]).to_dict() == expected.to_dict()
+    (alone,) = pd.concat(task_of(plan).partials(frames))[PARTIAL]
+    assert alone == partial
+
+
+class CountsLoads(Matcher):
+    """A matcher whose model says how often it was unpickled in this process."""
+
+    loads = 0
+
+    def __init__(self):
+        self.model = "heavy"
+
+    def similarity(self, actual, predicted):
+        return float(actual.page_content == predicted.page_content)
+
+    def __setstate__(self, state):
+        type(self).loads += 1
+        vars(self).update(state)
+
+
+def test_a_plan_is_unpacked_once_per_process():
+    """So that a model within it is in memory once, whatever the number of partitions."""
+    payload = task_of(PartitionPlan.of(5, matcher=CountsLoads())).payload
+    CountsLoads.loads = 0
+    for _ in range(3):
+        list(Task(bytes(bytearray(payload)), FIELDS).rows([pd.DataFrame(sample(2))]))
+    assert CountsLoads.loads == 1
+
+
+def test_what_cannot_be_pickled_is_refused_before_anything_runs():
+    """Naming the matcher."""
+
+    class Local(Matcher):
+        def similarity(self, actual, predicted):
+            return 0.0
+
+    with pytest.raises(TypeError, match="the matcher Local and the metrics .* not be pickled"):
+        task_of(PartitionPlan.of(5, matcher=Local()))
+
+
+def test_columns_are_checked_on_the_driver():
+    """Naming the argument, the columns there are, and how to do without questions."""
+    given = {"question_field": "q", "actual_field": "actual", "predicted_field": "predicted"}
+    with pytest.raises(ValueError, match=r"question_field must be a column .*question_field=None"):
+        Fields.checked(["actual", "predicted"], **given)
+    with pytest.raises(ValueError, match=r"actual_field must be a column of the table \(a, b\)"):
+        Fields.checked(["a", "b"], **{**given, "question_field": None})

@@ -1,0 +1,12 @@
+"""The rows of the cluster tests, for engines that are too heavy for the daily suite."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "distributed"))
+
+from cluster_samples import local, sample
+
+__all__ = ["local", "sample"]

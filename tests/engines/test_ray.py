@@ -1,0 +1,79 @@
+"""Ray on this machine, with real workers."""
+
+from __future__ import annotations
+
+import logging
+
+import pyarrow as pa
+import pytest
+import ray
+from engine_samples import local, sample
+
+from krag_eval import CoverageMatcher
+from krag_eval.distributed import evaluate_ray
+
+ROWS = sample()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ray():
+    ray.init(num_cpus=2, include_dashboard=False, logging_level=logging.ERROR)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.parametrize(("blocks", "batch_size"), [(1, 4096), (5, 7), (20, 1)])
+def test_ray_gives_the_digits_of_a_local_run(blocks, batch_size):
+    """Whatever the blocks and batches; every row too."""
+    dataset = ray.data.from_items(ROWS, override_num_blocks=blocks)
+    run = evaluate_ray(dataset, k=[1, 3, 10], matcher="coverage", batch_size=batch_size)
+    expected = local(ROWS, matcher="coverage")
+    assert run.result.to_dict() == expected.to_dict()
+    assert run.result.signature == expected.signature
+    rows = {row["query"]: row for row in run.per_query.take_all()}
+    assert len(rows) == len(ROWS)
+    for k in (1, 3, 10):
+        table = expected.per_query(k)
+        for name in ("ndcg", "recall", "covered"):
+            assert [rows[label][f"{name}@{k}"] for label in expected.labels] == table[name].tolist()
+
+
+def test_structs_are_documents():
+    """In Arrow, where every struct has every field."""
+    rows = [{**row, "actual": [{"page_content": one, "id": None, "metadata": {"page": 1}}
+                               for one in row["actual"]]} for row in ROWS]  # fmt: skip
+    run = evaluate_ray(ray.data.from_arrow(pa.Table.from_pylist(rows)), k=3, matcher="contains")
+    assert run.result.to_dict() == local(ROWS, 3, matcher="contains").to_dict()
+
+
+def test_a_persisted_run_keeps_its_rows_and_undefined_values():
+    """NaN stays NaN, and is no null."""
+    rows = [{**row, "actual": []} if number < 20 else row for number, row in enumerate(ROWS)]
+    schema = pa.schema([("question", pa.string()), ("actual", pa.list_(pa.string())),
+                        ("predicted", pa.list_(pa.string()))])  # fmt: skip
+    dataset = ray.data.from_arrow(pa.Table.from_pylist(rows, schema=schema))
+    run = evaluate_ray(dataset, k=3, matcher="contains", no_ground_truth="skip").persist()
+    expected = local(rows, 3, matcher="contains", no_ground_truth="skip")
+    assert run.result.to_dict() == expected.to_dict()
+    values = [row["ndcg@3"] for row in run.per_query.take_all()]
+    assert sum(value != value for value in values) == 20
+
+
+def test_a_matcher_of_a_notebook_travels():
+    """Classes that no worker can import are sent by value."""
+
+    class Shouting(CoverageMatcher):
+        name = "shouting"
+
+    run = evaluate_ray(ray.data.from_items(ROWS), k=3, matcher=Shouting())
+    assert run.result.to_dict() == local(ROWS, 3, matcher="coverage").to_dict()
+
+
+def test_arguments_are_checked_on_the_driver():
+    """Columns, where they are known; the kind of table; the batch size."""
+    with pytest.raises(ValueError, match="actual_field must be a column of the table"):
+        evaluate_ray(ray.data.from_arrow(pa.Table.from_pylist(ROWS)), actual_field="truth")
+    with pytest.raises(TypeError, match="dataset must be a Ray Dataset, got a list"):
+        evaluate_ray(ROWS)
+    with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1, got 0"):
+        evaluate_ray(ray.data.from_items(ROWS), batch_size=0)
