@@ -159,11 +159,14 @@ def main() -> None:
                 same = "equal" if result.to_dict() == expected.to_dict() else "DIFFERENT"
                 rate = n_queries / taken
                 fastest = max(fastest, rate)
-                print(f"{engine:<12} {cores:>5} {taken:>8.2f} {rate:>10,.0f} {base / taken:>9.2f}"
-                      f"  {same}", flush=True)  # fmt: skip
+                numbers = f"{taken:>8.2f} {rate:>10,.0f} {base / taken:>9.2f}"
+                print(f"{engine:<12} {cores:>5} {numbers}  {same}", flush=True)
     hours = 100e6 / fastest / 3600
-    print(f"100 million queries at {fastest:,.0f} queries/s on {os.cpu_count()} cores: {hours:.1f} "
-          f"h; on 64 such cores, if it scales so far: {hours * (os.cpu_count() or 1) / 64:.1f} h")  # fmt: skip
+    cores = os.cpu_count() or 1
+    print(
+        f"100 million queries at {fastest:,.0f} queries/s on {cores} cores: {hours:.1f} h; on 64 "
+        f"such cores, if it scales so far: {hours * cores / 64:.1f} h"
+    )
 
 
 if __name__ == "__main__":

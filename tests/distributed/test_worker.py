@@ -68,7 +68,7 @@ def test_what_cannot_be_pickled_is_refused_before_anything_runs():
         def similarity(self, actual, predicted):
             return 0.0
 
-    with pytest.raises(TypeError, match="the matcher Local and the metrics .* not be pickled"):
+    with pytest.raises(TypeError, match=r"the matcher Local and the metrics .* not be pickled"):
         task_of(PartitionPlan.of(5, matcher=Local()))
 
 

@@ -13,6 +13,11 @@ from krag_eval import CoverageMatcher
 from krag_eval.distributed import evaluate_ray
 
 ROWS = sample()
+# Ray reads its own deprecated settings, and says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -117,7 +117,7 @@ def test_columns_are_checked_on_the_driver(spark):
     flat = spark.createDataFrame(
         [("?", "['a']", ["a"])], TEXTS.replace("array<string>", "string", 1)
     )
-    with pytest.raises(TypeError, match="'actual' must be an array of strings .* got string"):
+    with pytest.raises(TypeError, match=r"'actual' must be an array of strings .* got string"):
         evaluate_spark(flat)
     assert isinstance(flat.schema["actual"].dataType, spark_types.StringType)
     with pytest.raises(TypeError, match="frame must be a Spark DataFrame, got a list"):
