@@ -1,107 +1,313 @@
-"""Time all metrics at several cutoffs against pytrec_eval, on the same ids, in one process.
+"""Time "lists of ids in, every metric out" against pytrec_eval, ranx and ir_measures, side by side.
 
-    python benchmarks/metrics.py [--queries 40000] [--depth 100] [--runs 5]
+    python benchmarks/metrics.py [--queries 20000] [--depth 100] [--rounds 5]
+    python benchmarks/metrics.py growth        # krag_eval and pytrec_eval at 10k, 20k, 40k, 80k
+    python benchmarks/metrics.py memory        # krag_eval, beyond its inputs, at 100,000 queries
 
-Prints medians of CPU time and the ratio pytrec_eval / krag_eval, twice: from pytrec_eval's own
-dicts (krag_eval's lists are made from them within its time), and with each tool's input prebuilt.
+The job is the same for all: hit rate, precision, recall, reciprocal rank, average precision and
+nDCG, per query and averaged over the queries, each at k = 1, 3, 5, 10 as far as the tool has it
+(pytrec_eval's and ir_measures' reciprocal rank has no cutoff; krag_eval and ranx add F1, krag_eval
+the mean rank and counts). "One metric" is nDCG@10 alone. What the tools say is compared first.
+
+"From lists" begins with Python lists of ids and includes building each tool's own input (dicts of
+scores from ranks; for ranx, Qrels and Run from those). "Prebuilt" leaves that out; krag_eval's
+input is the lists. Ids are "fresh" (each list holds its own string objects, not hashed before, as
+a file reader leaves them; made anew before every measurement) or "shared" (all lists hold the same
+objects, as a retriever in memory returns them). Ground truth is "few" (1 to 5 ids, half of them
+retrieved, rounded up) or "ten" (10 ids, 5 retrieved).
+
+Times are CPU times of all threads, ranx on one thread and compiled before; tools take turns, and
+the medians of all rounds are shown. ratio = theirs / krag_eval's.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import statistics
 import time
-from collections.abc import Callable
+import tracemalloc
+import warnings
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from itertools import chain
+from typing import Any
 
 import numpy as np
-import pytrec_eval
 
 from krag_eval import Conventions, OfflineRetrievalEvaluator
 
-CUTOFFS = (1, 3, 5, 10, 100)
-MEASURES = {
-    f"{name}.{','.join(map(str, CUTOFFS))}"
-    for name in ("success", "P", "recall", "map_cut", "ndcg_cut")
-} | {"recip_rank", "set_F"}
+CUTOFFS = (1, 3, 5, 10)
+Ids = list[list[str]]
+Scores = dict[str, dict[str, Any]]
+Averages = Mapping[str, float]
 
-Qrels = dict[str, dict[str, int]]
-Run = dict[str, dict[str, float]]
-Ids = tuple[str, ...]
+#: Names the tools have in common, and how each spells them.
+PYTREC = {
+    "success": "hit_rate", "P": "macro_precision", "recall": "macro_recall", "map_cut": "map",
+    "ndcg_cut": "ndcg",
+}  # fmt: skip
+RANX = {
+    "hit_rate": "hit_rate", "precision": "macro_precision", "recall": "macro_recall", "mrr": "mrr",
+    "map": "map", "ndcg": "ndcg", "f1": "macro_f1",
+}  # fmt: skip
 
 
-def make_input(n_queries: int, depth: int) -> tuple[Qrels, Run]:
-    """Make ranked lists that find about half of ten relevant documents each."""
+def make_lists(n_queries: int, depth: int, truth: str) -> tuple[Ids, Ids]:
+    """Return what should come back and what did; the lists share their string objects."""
     random_ = random.Random(7)
     corpus = [f"doc{number}" for number in range(50_000)]
-    qrels, run = {}, {}
-    for query in range(n_queries):
+    actual, predicted = [], []
+    for _ in range(n_queries):
         ranked = random_.sample(corpus, depth)
-        # Equal, never identical: real ids come from two different files.
-        relevant = random_.sample(ranked, 5) + corpus[query : query + 5]
-        qrels[f"q{query}"] = {"".join(list(document)): 1 for document in relevant}
-        run[f"q{query}"] = {d: float(depth - rank) for rank, d in enumerate(ranked)}
-    return qrels, run
+        n_truths = 10 if truth == "ten" else random_.randint(1, 5)
+        retrieved = random_.sample(ranked, min(depth, (n_truths + 1) // 2))
+        others = random_.sample(corpus, depth + n_truths)
+        missed = [one for one in others if one not in ranked][: n_truths // 2]
+        actual.append(retrieved + missed)
+        predicted.append(ranked)
+    return actual, predicted
 
 
-def by_pytrec_eval(qrels: Qrels, run: Run) -> float:
-    results = pytrec_eval.RelevanceEvaluator(qrels, MEASURES).evaluate(run)
-    return statistics.fmean(query["ndcg_cut_10"] for query in results.values())
+def freshened(lists: Ids) -> Ids:
+    """Return the same ids as new string objects that nobody has hashed yet."""
+    return [[one.encode().decode() for one in ids] for ids in lists]
 
 
-def lists_of(qrels: Qrels, run: Run) -> tuple[list[Ids], list[Ids]]:
-    """Return what should come back and what did, ranked by score."""
-    n_scores = sum(map(len, run.values()))
-    scores = np.fromiter(chain.from_iterable(map(dict.values, run.values())), float, n_scores)
-    rises = np.flatnonzero(np.diff(scores) > 0) + 1
-    starts = np.cumsum([0, *map(len, run.values())])
-    if np.isin(rises, starts).all():  # ranked as they are, like most runs
-        ranked = [*map(tuple, run.values())]
-    else:
-        ranked = [tuple(sorted(r, key=r.__getitem__, reverse=True)) for r in run.values()]
-    return [tuple(qrels[query]) for query in run], ranked
+def qrels_of(actual: Ids) -> Scores:
+    return {str(query): dict.fromkeys(ids, 1) for query, ids in enumerate(actual)}
 
 
-def by_krag_eval(actual: list[Ids], predicted: list[Ids]) -> float:
-    evaluator = OfflineRetrievalEvaluator(
-        actual, predicted, matcher="id", conventions=Conventions.trec()
+def run_of(predicted: Ids) -> Scores:
+    scores = [float(-rank) for rank in range(max(map(len, predicted)))]
+    return {str(query): dict(zip(ids, scores, strict=False)) for query, ids in enumerate(predicted)}
+
+
+class KragEval:
+    name, package = "krag_eval", "krag-eval"
+
+    def build(self, actual: Ids, predicted: Ids) -> tuple[Ids, Ids]:
+        return actual, predicted
+
+    def all_metrics(self, actual: Ids, predicted: Ids) -> Averages:
+        return self._averages(actual, predicted, CUTOFFS, None)
+
+    def one_metric(self, actual: Ids, predicted: Ids) -> Averages:
+        return self._averages(actual, predicted, (10,), ["ndcg"])
+
+    def _averages(self, actual: Ids, predicted: Ids, cutoffs: Any, metrics: Any) -> Averages:
+        result = OfflineRetrievalEvaluator(
+            actual,
+            predicted,
+            matcher="id",
+            conventions=Conventions.trec(),
+            matching_criteria="partial",
+        ).evaluate(cutoffs, metrics=metrics)
+        return {f"{key}@{k}": x for k in result.k for key, x in result.averages(k).items()}
+
+
+class PytrecEval:
+    name, package = "pytrec_eval", "pytrec-eval-terrier"
+
+    def __init__(self) -> None:
+        import pytrec_eval
+
+        self.pytrec_eval = pytrec_eval
+
+    def build(self, actual: Ids, predicted: Ids) -> tuple[Scores, Scores]:
+        return qrels_of(actual), run_of(predicted)
+
+    def all_metrics(self, qrels: Scores, run: Scores) -> Averages:
+        cutoffs = ",".join(map(str, CUTOFFS))
+        measures = {f"{name}.{cutoffs}" for name in PYTREC} | {"recip_rank"}
+        names = {f"{name}_{k}": f"{key}@{k}" for name, key in PYTREC.items() for k in CUTOFFS}
+        return self._averages(qrels, run, measures, names | {"recip_rank": "mrr@all"})
+
+    def one_metric(self, qrels: Scores, run: Scores) -> Averages:
+        return self._averages(qrels, run, {"ndcg_cut.10"}, {"ndcg_cut_10": "ndcg@10"})
+
+    def _averages(
+        self, qrels: Scores, run: Scores, measures: set[str], names: dict[str, str]
+    ) -> Averages:
+        per_query = self.pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run).values()
+        aggregated = self.pytrec_eval.compute_aggregated_measure
+        return {
+            ours: aggregated(theirs, [values[theirs] for values in per_query])
+            for theirs, ours in names.items()
+        }
+
+
+class Ranx:
+    name, package = "ranx", "ranx"
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import ranx
+        self.ranx = ranx
+
+    def build(self, actual: Ids, predicted: Ids) -> tuple[Any, Any]:
+        return self.ranx.Qrels(qrels_of(actual)), self.ranx.Run(run_of(predicted))
+
+    def all_metrics(self, qrels: Any, run: Any) -> Averages:
+        return self._averages(qrels, run, [f"{name}@{k}" for name in RANX for k in CUTOFFS])
+
+    def one_metric(self, qrels: Any, run: Any) -> Averages:
+        return self._averages(qrels, run, ["ndcg@10"])
+
+    def _averages(self, qrels: Any, run: Any, metrics: list[str]) -> Averages:
+        # Arrays per query are its quickest answer (else it fills dicts), but not of one metric alone.
+        one = len(metrics) == 1
+        values = self.ranx.evaluate(
+            qrels, run, metrics, return_mean=one, save_results_in_run=False, threads=1
+        )
+        values = {metrics[0]: values} if one else values
+        means = {}
+        for metric, per_query in values.items():
+            name, k = metric.split("@")
+            means[f"{RANX[name]}@{k}"] = float(np.mean(per_query))
+        return means
+
+
+class IrMeasures:
+    name, package = "ir_measures", "ir-measures"
+
+    def __init__(self) -> None:
+        import ir_measures
+
+        self.ir_measures = ir_measures
+        self.names = {"Success": "hit_rate", "P": "macro_precision", "R": "macro_recall",
+                      "AP": "map", "nDCG": "ndcg"}  # fmt: skip
+
+    def build(self, actual: Ids, predicted: Ids) -> tuple[Scores, Scores]:
+        return qrels_of(actual), run_of(predicted)
+
+    def all_metrics(self, qrels: Scores, run: Scores) -> Averages:
+        names = {f"{name}@{k}": f"{key}@{k}" for name, key in self.names.items() for k in CUTOFFS}
+        return self._averages(qrels, run, names | {"RR": "mrr@all"})
+
+    def one_metric(self, qrels: Scores, run: Scores) -> Averages:
+        return self._averages(qrels, run, {"nDCG@10": "ndcg@10"})
+
+    def _averages(self, qrels: Scores, run: Scores, names: dict[str, str]) -> Averages:
+        measures = {self.ir_measures.parse_measure(theirs): ours for theirs, ours in names.items()}
+        calculated = self.ir_measures.calc(list(measures), qrels, run)
+        return {measures[measure]: value for measure, value in calculated.aggregated.items()}
+
+
+def check_agreement(lists: tuple[Ids, Ids], tools: list[Any]) -> None:
+    """Refuse to time tools that do not compute the same."""
+    krag_eval = tools[0]
+    ours = dict(krag_eval.all_metrics(*lists))
+    deep = krag_eval._averages(*lists, [None], ["mrr"])
+    ours["mrr@all"] = deep["mrr@None"]
+    for tool in tools[1:]:
+        theirs = tool.all_metrics(*tool.build(*lists))
+        shared = theirs.keys() & ours.keys()
+        for name in shared:
+            assert abs(theirs[name] - ours[name]) < 1e-9, (tool.name, name, theirs, ours)
+        single = tool.one_metric(*tool.build(*lists))["ndcg@10"]
+        assert abs(single - ours["ndcg@10"]) < 1e-9, (tool.name, single)
+        print(f"{tool.name} agrees on {len(shared)} averages: {', '.join(sorted(shared))}")
+
+
+def cpu_time(job: Callable[[], Any]) -> float:
+    gc.collect()
+    start = time.process_time()
+    job()
+    return time.process_time() - start
+
+
+def measure(lists: tuple[Ids, Ids], tools: list[Any], *, fresh: bool, rounds: int) -> list[Any]:
+    """Return, per tool, the median times of building its input, all metrics and one metric."""
+    times: list[list[tuple[float, float, float]]] = [[] for _ in tools]
+    for _ in range(rounds):
+        for tool, own in zip(tools, times, strict=True):
+            own.append(_measure_once(lists, tool, fresh))
+    return [[statistics.median(column) for column in zip(*own, strict=True)] for own in times]
+
+
+def _measure_once(lists: tuple[Ids, Ids], tool: Any, fresh: bool) -> tuple[float, float, float]:
+    seconds = []
+    for job in (tool.all_metrics, tool.one_metric):
+        given = tuple(map(freshened, lists)) if fresh else lists
+        built: list[Any] = []
+        building = cpu_time(lambda given=given, built=built: built.extend(tool.build(*given)))
+        seconds.append(cpu_time(lambda job=job, built=built: job(*built)))
+    return building, *seconds
+
+
+def compare(options: argparse.Namespace) -> None:
+    tools = [KragEval(), PytrecEval(), Ranx(), IrMeasures()]
+    print(f"{options.queries} queries x {options.depth} ids; CPU seconds, {options.rounds} rounds")
+    print_versions(tools)
+    for truth in ("few", "ten"):
+        lists = make_lists(options.queries, options.depth, truth)
+        check_agreement(make_lists(200, options.depth, truth), tools)  # compiles ranx as well
+        check_agreement(lists, tools[:2])
+        for ids in ("fresh", "shared"):
+            print(f"\nground truth: {truth}, ids: {ids}")
+            print(
+                f"{'':14}{'from lists':>22}{'prebuilt':>22}{'one metric, from':>22}{'prebuilt':>22}"
+            )
+            rows = measure(lists, tools, fresh=ids == "fresh", rounds=options.rounds)
+            ours = [rows[0][0] + rows[0][1], rows[0][1], rows[0][0] + rows[0][2], rows[0][2]]
+            for tool, (building, everything, one) in zip(tools, rows, strict=True):
+                cells = [building + everything, everything, building + one, one]
+                pairs = zip(cells, ours, strict=True)
+                texts = [f"{own:12.3f} s {own / base:6.2f} x" for own, base in pairs]
+                print(f"{tool.name:14}" + "".join(texts), flush=True)
+
+
+def growth(options: argparse.Namespace) -> None:
+    """Print how CPU time grows when the number of queries doubles."""
+    tools = [KragEval(), PytrecEval()]
+    print_versions(tools)
+    print("all metrics from lists, fresh ids, few truths; CPU seconds and growth per doubling")
+    before: list[float] = []
+    for n_queries in (10_000, 20_000, 40_000, 80_000):
+        lists = make_lists(n_queries, options.depth, "few")
+        rows = measure(lists, tools, fresh=True, rounds=options.rounds)
+        totals = [building + everything for building, everything, _ in rows]
+        factors = [now / then for now, then in zip(totals, before, strict=False)]
+        print(f"{n_queries:7} queries", *(
+            f"  {tool.name} {total:.3f} s" + (f" (x {factors[i]:.2f})" if factors else "")
+            for i, (tool, total) in enumerate(zip(tools, totals, strict=True))
+        ))  # fmt: skip
+        before = totals
+
+
+def memory(options: argparse.Namespace) -> None:
+    """Print what krag_eval allocates beyond its inputs, at its peak and kept by the result."""
+    n_queries = 5 * options.queries
+    lists = make_lists(n_queries, options.depth, "few")
+    KragEval().all_metrics(*(ids[:100] for ids in lists))  # loads what is loaded on first use
+    tracemalloc.start()
+    evaluator = OfflineRetrievalEvaluator(*lists, matcher="id", conventions=Conventions.trec())
+    result = evaluator.evaluate(CUTOFFS)
+    result.averages(10)
+    kept, peak = tracemalloc.get_traced_memory()
+    print(
+        f"{n_queries} queries x {options.depth} ids, beyond the inputs: "
+        f"peak {peak / 2**20:.0f} MB, kept {kept / 2**20:.0f} MB"
     )
-    return evaluator.evaluate(k=CUTOFFS).averages(10)["ndcg"]
 
 
-def median_time(job: Callable[[], float], runs: int) -> tuple[float, float]:
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        value = job()
-        times.append(time.process_time() - start)
-    return statistics.median(times), value
+def print_versions(tools: list[Any]) -> None:
+    named = [*(tool.package for tool in tools), "numpy"]
+    print(", ".join(f"{package} {version(package)}" for package in named))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--queries", type=int, default=40_000)
-    parser.add_argument("--depth", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    qrels, run = make_input(options.queries, options.depth)
-    lists = lists_of(qrels, run)
-    theirs, their_value = median_time(lambda: by_pytrec_eval(qrels, run), options.runs)
-    from_dicts, _ = median_time(lambda: by_krag_eval(*lists_of(qrels, run)), options.runs)
-    prebuilt, our_value = median_time(lambda: by_krag_eval(*lists), options.runs)
-    assert abs(our_value - their_value) < 1e-9, (our_value, their_value)
-    dicts, lists_only = theirs / from_dicts, theirs / prebuilt
-    print(
-        f"{options.queries} queries x {options.depth} ids, all metrics at k = {CUTOFFS}; "
-        f"median CPU time of {options.runs} runs\n"
-        f"pytrec_eval-terrier {version('pytrec-eval-terrier')}, krag-eval {version('krag-eval')}, "
-        f"numpy {version('numpy')}; both give ndcg@10 = {our_value:.6f}\n\n"
-        f"pytrec_eval, dicts prebuilt        {theirs:7.3f} s\n"
-        f"krag_eval, from the same dicts     {from_dicts:7.3f} s   ratio {dicts:5.2f}\n"
-        f"krag_eval, lists prebuilt          {prebuilt:7.3f} s   ratio {lists_only:5.2f}"
+    parser.add_argument(
+        "what", nargs="?", default="compare", choices=["compare", "growth", "memory"]
     )
+    parser.add_argument("--queries", type=int, default=20_000)
+    parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    {"compare": compare, "growth": growth, "memory": memory}[options.what](options)
 
 
 if __name__ == "__main__":
