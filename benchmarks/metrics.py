@@ -156,7 +156,7 @@ class Ranx:
         return self._averages(qrels, run, ["ndcg@10"])
 
     def _averages(self, qrels: Any, run: Any, metrics: list[str]) -> Averages:
-        # Arrays per query are its quickest answer (else it fills dicts), but not of one metric alone.
+        # Arrays per query are its quickest answer (else it fills dicts); of one metric, a mean.
         one = len(metrics) == 1
         values = self.ranx.evaluate(
             qrels, run, metrics, return_mean=one, save_results_in_run=False, threads=1

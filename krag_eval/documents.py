@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from numbers import Real
@@ -39,7 +39,6 @@ DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
 
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
-_SHORT = 64  # characters: the length of an id
 _DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
 
 
@@ -184,16 +183,30 @@ class Lists(Sequence[list[Any]]):
     Hundreds of thousands of small lists would have the garbage collector walk through all of them
     again and again. A query's list is made anew each time it is asked for.
 
+    Attributes:
+        odd_types: Types of the elements of every list that holds anything but non-empty texts.
+
     >>> lists = Lists([["a", "b"], [], ["c"]])
     >>> lists[0], list(lists)
     (['a', 'b'], [['a', 'b'], [], ['c']])
     """
 
-    __slots__ = ("_bounds", "_flat")
+    __slots__ = ("_bounds", "_flat", "odd_types")
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
-        self._flat = list(chain.from_iterable(lists))
+        self._flat: list[Any] = []
         self._bounds = [0, *accumulate(map(len, lists))]
+        self.odd_types: set[type] = set()
+        # List by list, as its elements are copied and looked at while they are in the cache.
+        for elements in lists:
+            self._flat += elements
+            if not _all_non_empty_texts(elements):
+                self.odd_types.update(map(type, elements))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each list; shape (lists,)."""
+        return np.diff(np.array(self._bounds))
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -225,16 +238,14 @@ class QuerySet:
     lists later changes nothing here; the documents themselves are shared and never changed.
 
     Attributes:
-        actual: Per query, its ground-truth items (a document or ``AnyOf``).
-        predicted: Per query, the ranked documents, best first.
+        actual: Per query, the list of its ground-truth items (a document or ``AnyOf``).
+        predicted: Per query, the list of the ranked documents, best first.
         labels: One label per query, for tables and explanations.
     """
 
-    actual: Sequence[list[Item]]
-    predicted: Sequence[list[DocumentLike]]
+    actual: Lists
+    predicted: Lists
     labels: list[str | int]
-    has_alternatives: bool = field(repr=False)
-    strings_only: tuple[bool, bool] = field(repr=False)
 
     @classmethod
     def from_lists(cls, actual_docs: Any, predicted_docs: Any, queries: Any = None) -> QuerySet:
@@ -245,8 +256,8 @@ class QuerySet:
                 argument and the position.
             ValueError: If there are no queries, or the lengths differ.
         """
-        actual, actual_types = _lists_of(actual_docs, "actual_docs")
-        predicted, predicted_types = _lists_of(predicted_docs, "predicted_docs")
+        actual = _lists_of(actual_docs, "actual_docs")
+        predicted = _lists_of(predicted_docs, "predicted_docs")
         if len(actual) != len(predicted):
             raise ValueError(
                 "actual_docs and predicted_docs must have one list per query each, got "
@@ -257,15 +268,9 @@ class QuerySet:
                 "actual_docs and predicted_docs are empty (0 and 0 queries); "
                 "an evaluation needs at least one query."
             )
-        _check_types(actual, actual_types, "actual_docs", allow_alternatives=True)
-        _check_types(predicted, predicted_types, "predicted_docs", allow_alternatives=False)
-        return cls(
-            actual,
-            predicted,
-            _labels(queries, len(actual)),
-            has_alternatives=any(issubclass(kind, AnyOf) for kind in actual_types),
-            strings_only=(actual_types <= {str}, predicted_types <= {str}),
-        )
+        _check_types(actual, "actual_docs", allow_alternatives=True)
+        _check_types(predicted, "predicted_docs", allow_alternatives=False)
+        return cls(actual, predicted, _labels(queries, len(actual)))
 
     @property
     def n_queries(self) -> int:
@@ -273,14 +278,24 @@ class QuerySet:
         return len(self.actual)
 
     @cached_property
+    def has_alternatives(self) -> bool:
+        """Whether some ground-truth item is an ``AnyOf``."""
+        return any(issubclass(kind, AnyOf) for kind in self.actual.odd_types)
+
+    @property
+    def texts_only(self) -> tuple[bool, bool]:
+        """Whether the ground truth and the predicted documents are nothing but non-empty texts."""
+        return not self.actual.odd_types, not self.predicted.odd_types
+
+    @cached_property
     def n_items(self) -> NDArray[np.int64]:
         """Ground-truth items per query, as listed; shape (queries,)."""
-        return _lengths(self.actual)
+        return self.actual.lengths
 
     @cached_property
     def n_predicted(self) -> NDArray[np.int64]:
         """Predicted documents per query; shape (queries,)."""
-        return _lengths(self.predicted)
+        return self.predicted.lengths
 
     @cached_property
     def item_query(self) -> NDArray[np.int64]:
@@ -292,7 +307,8 @@ class QuerySet:
         """Interchangeable documents of each item, 1 for a plain one; shape (items,)."""
         if not self.has_alternatives:
             return np.ones(len(self.item_query), np.int64)
-        return _lengths(list(chain.from_iterable(self.alternatives())))
+        items = list(chain.from_iterable(self.alternatives()))
+        return np.fromiter(map(len, items), np.int64, len(items))
 
     def grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, from its documents' metadata; shape (items,).
@@ -333,10 +349,6 @@ def warn_of_no_grades(key: str) -> None:
     )
 
 
-def _lengths(lists: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
-    return np.fromiter(map(len, lists), np.int64, len(lists))
-
-
 def _document_class() -> type | None:
     """Return LangChain's ``Document`` if somebody has loaded it.
 
@@ -352,34 +364,29 @@ def _is_document(value: object) -> bool:
     return document_class is not None and isinstance(value, document_class)
 
 
-def _lists_of(value: Any, name: str) -> tuple[Lists, set[type]]:
-    """Return ``value`` as a list of new lists, and the types of the documents in them."""
+def _lists_of(value: Any, name: str) -> Lists:
+    """Return ``value`` as a list of new lists."""
     outer = _as_list(value, name, "a list with one list of documents per query")
-    lists = [
-        inner
-        if type(inner) in (list, tuple)
-        else _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
-        for query, inner in enumerate(outer)
-    ]
-    return Lists(lists), _types_in(lists)
+    return Lists(
+        [
+            inner
+            if type(inner) in (list, tuple)
+            else _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
+            for query, inner in enumerate(outer)
+        ]
+    )
 
 
-def _types_in(lists: list[list[Any]]) -> set[type]:
-    """Return the types of the documents; texts of different classes of ``str`` are just texts."""
-    types: set[type] = set()
-    for documents in lists:
-        # Joining strings checks that all of them are, in less than half the time of asking each;
-        # worth it where there is little to join.
-        if documents and isinstance(documents[0], str) and len(documents[0]) <= _SHORT:
-            try:
-                "".join(documents)
-            except TypeError:
-                types.update(map(type, documents))
-            else:
-                types.add(str)
-        else:
-            types.update(map(type, documents))
-    return types
+def _all_non_empty_texts(values: Sequence[Any]) -> bool:
+    """Tell whether all values are texts with something in them, of whatever class of ``str``.
+
+    Asking which of them the empty text starts with is one pass in C: it refuses what is no text,
+    and the answer is none unless one is empty.
+    """
+    try:
+        return not "".startswith(tuple(values))
+    except TypeError:
+        return False
 
 
 def _as_list(value: Any, name: str, wanted: str) -> list[Any]:
@@ -407,10 +414,11 @@ def _clipped(text: str) -> str:
     return f" ({text[:40]!r}{'…' if len(text) > 40 else ''})"
 
 
-def _check_types(lists: Lists, types: set[type], name: str, *, allow_alternatives: bool) -> None:
+def _check_types(lists: Lists, name: str, *, allow_alternatives: bool) -> None:
     """Check every document, but walk through them only if some type needs a look."""
     document_class = _document_class()
     trusted: set[type] = {str} | ({AnyOf} if allow_alternatives else set())
+    types = lists.odd_types
     trusted |= {t for t in types if document_class and issubclass(t, document_class)}
     if types <= trusted:
         return

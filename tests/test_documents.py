@@ -538,6 +538,30 @@ def test_forms_of_documents_can_be_mixed_freely(data):
     assert mixed == before
 
 
+@pytest.mark.parametrize(
+    ("elements", "expected"),
+    [
+        (["a", "b"], set()),
+        ([], set()),
+        (["a", np.str_("b")], set()),
+        (["a", ""], {str}),
+        (["", 1], {str, int}),
+        (["a", None], {str, type(None)}),
+        ([b"a"], {bytes}),
+    ],
+)
+def test_lists_know_what_is_no_text_in_them(elements, expected):
+    """A list of non-empty texts has nothing odd; of any other list every type is named."""
+    assert Lists([["a"], elements, ["b"]]).odd_types == expected
+    assert Lists([["a"], tuple(elements)]).odd_types == expected
+
+
+def test_lists_know_their_lengths():
+    """One number per list, empty ones included."""
+    assert Lists([["a", "b"], [], ["c"]]).lengths.tolist() == [2, 0, 1]
+    assert Lists([]).lengths.tolist() == []
+
+
 def test_lists_read_like_the_lists_they_were_made_of():
     """By position, from the end, by slice, and one after the other."""
     made = [["a", "b"], [], ["c"]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, QuerySet, as_document, is_blank, text_of
+from krag_eval.documents import DocumentLike, Lists, QuerySet, as_document, is_blank, text_of
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -274,7 +274,7 @@ class KeyMatcher(Matcher):
         return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
 
     def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
-        """Tell whether these plain, non-blank strings are their own keys, unread."""
+        """Tell whether these lists, of nothing but non-blank texts, are their own keys, unread."""
         return False
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
@@ -285,37 +285,33 @@ class KeyMatcher(Matcher):
     def match(self, queries: QuerySet) -> Matches:
         """Join the keys of each query by hash; the evaluator calls it once."""
         blanks = warn_of_blank_texts(queries) if self.reads_text else (0, 0)
-        sides: tuple[Sequence[Sequence[Any]], ...] = (queries.actual, queries.predicted)
         own_actual, own_predicted = (
-            strings and not blank and self.own_keys(lists)
-            for strings, blank, lists in zip(queries.strings_only, blanks, sides, strict=True)
-        )
-        join = KeyJoin()
-        alternatives = queries.alternatives() if queries.has_alternatives else None
-        add: Callable[[Any, Any], None]
-        keys: Sequence[Any]
-        for query, (items, documents) in enumerate(zip(*sides, strict=True)):
-            where = f"actual_docs[{query}]"
-            if alternatives is None:
-                add, keys = join.add, items if own_actual else self.keys(items, where)
-            else:
-                each = enumerate(next(alternatives))
-                add = join.add_alternatives
-                keys = [self.keys(item, f"{where}[{i}]") for i, item in each]
-            predicted = (
-                documents if own_predicted else self.keys(documents, f"predicted_docs[{query}]")
+            texts and not blank and self.own_keys(lists)
+            for texts, blank, lists in zip(
+                queries.texts_only, blanks, (queries.actual, queries.predicted), strict=True
             )
-            self._join(add, keys, predicted, query)
+        )
+        predicted = (
+            queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
+        )
+        join = KeyJoin(self.signature)
+        if queries.has_alternatives:
+            join.add_alternatives(self._alternative_keys(queries), predicted)
+        else:
+            keys = queries.actual if own_actual else self._keys(queries.actual, "actual_docs")
+            join.add(keys, predicted)
         return join.matches()
 
-    def _join(self, add: Callable[[Any, Any], None], keys: Any, predicted: Any, query: int) -> None:
-        try:
-            add(keys, predicted)
-        except TypeError as error:
-            raise TypeError(
-                f"matcher {self.signature}: keys must be hashable (text, a number, a tuple), in "
-                f"query {query} (counted from 0): {error}."
-            ) from error
+    def _keys(self, lists: Lists, name: str) -> Iterator[list[Hashable]]:
+        """Yield, per query, the keys of its documents."""
+        for query, documents in enumerate(lists):
+            yield list(self.keys(documents, f"{name}[{query}]"))
+
+    def _alternative_keys(self, queries: QuerySet) -> Iterator[list[list[Hashable]]]:
+        """Yield, per query, the keys of the alternatives of each of its items."""
+        for query, items in enumerate(queries.alternatives()):
+            where = f"actual_docs[{query}]"
+            yield [list(self.keys(item, f"{where}[{i}]")) for i, item in enumerate(items)]
 
 
 def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from operator import length_hint
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,32 +67,63 @@ class Matches:
 
 
 class KeyJoin:
-    """Collects the pairs of equal keys, one query after the other."""
+    """Collects the pairs of equal keys, one query after the other; ``None`` equals nothing.
 
-    def __init__(self) -> None:
+    Args:
+        name: The matcher's name, for error messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._items: list[int] = []
         self._ranks: list[int] = []
         self._repeats: dict[int, int] = {}
         self._n_items = 0
 
-    def add(self, keys: Sequence[Hashable], predicted: Sequence[Hashable]) -> None:
-        """Join one query whose items have one key each; ``None`` equals nothing."""
-        wanted = dict(zip(keys, range(self._n_items, self._n_items + len(keys)), strict=True))
-        if len(wanted) < len(keys) or None in wanted:
-            self.add_alternatives([(key,) for key in keys], predicted)
-            return
-        self._n_items += len(keys)
-        # Few are found: a pass in C finds which, and one more, from hit to hit, finds where.
-        position = -1
-        for key in filter(wanted.__contains__, predicted):
-            position = predicted.index(key, position + 1)
-            self._items.append(wanted[key])
-            self._ranks.append(position)
+    def add(self, keys: Iterable[list[Hashable]], predicted: Iterable[list[Hashable]]) -> None:
+        """Join queries whose items have one key each.
+
+        Args:
+            keys: Per query, the key of each of its items.
+            predicted: Per query, the key of each document, best first.
+        """
+        for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
+            try:
+                self._join(wanted, documents)
+            except TypeError as error:
+                raise self._unhashable(query, error) from error
 
     def add_alternatives(
-        self, keys: Sequence[Sequence[Hashable]], predicted: Sequence[Hashable]
+        self, keys: Iterable[list[list[Hashable]]], predicted: Iterable[list[Hashable]]
     ) -> None:
-        """Join one query whose items have one or more keys each; ``None`` equals nothing."""
+        """Join queries whose items have one or more keys each."""
+        for query, (wanted, documents) in enumerate(zip(keys, predicted, strict=True)):
+            try:
+                self._join_alternatives(wanted, documents)
+            except TypeError as error:
+                raise self._unhashable(query, error) from error
+
+    def _unhashable(self, query: int, error: TypeError) -> TypeError:
+        return TypeError(
+            f"matcher {self._name}: keys must be hashable (text, a number, a tuple), in query "
+            f"{query} (counted from 0): {error}."
+        )
+
+    def _join(self, keys: list[Hashable], predicted: list[Hashable]) -> None:
+        wanted = frozenset(keys)
+        if len(wanted) < len(keys) or None in wanted:
+            self._join_alternatives([[key] for key in keys], predicted)
+            return
+        # Few are found, so nearly all time goes by over those that are not: ``isdisjoint`` passes
+        # them in C and stops at a key that is wanted; how many are left then says at which.
+        left = iter(predicted)
+        while not wanted.isdisjoint(left):
+            rank = len(predicted) - length_hint(left)
+            self._items.append(self._n_items + keys.index(predicted[rank - 1]))
+            self._ranks.append(rank)
+        self._n_items += len(keys)
+
+    def _join_alternatives(self, keys: list[list[Hashable]], predicted: list[Hashable]) -> None:
         wanted: dict[Hashable, list[int]] = {}
         seen: dict[frozenset[Hashable], int] = {}
         for item, alternatives in enumerate(keys, self._n_items):
@@ -102,22 +134,21 @@ class KeyJoin:
             for key in known:
                 wanted.setdefault(key, []).append(item)
         self._n_items += len(keys)
-        for position, key in enumerate(predicted):
+        for rank, key in enumerate(predicted, 1):
             # ``None`` was never put into ``wanted``.
             for item in wanted.get(key, ()):
                 self._items.append(item)
-                self._ranks.append(position)
+                self._ranks.append(rank)
 
     def matches(self) -> Matches:
         """Return the pairs of all queries added so far."""
         same_as = np.arange(self._n_items)
         same_as[list(self._repeats)] = list(self._repeats.values())
-        return Matches.sorted(
-            np.array(self._items, np.int64),
-            np.array(self._ranks, np.int64) + 1,
-            np.ones(len(self._items)),
-            same_as,
-        )
+        item = np.array(self._items, np.int64)
+        # Ranks were added in order: a stable sort by item leaves them so.
+        order = np.argsort(item, kind="stable")
+        rank = np.array(self._ranks, np.int64)[order]
+        return Matches(item[order], rank, np.ones(len(order)), same_as)
 
 
 class Pairs(NamedTuple):
@@ -333,8 +364,8 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
         The numbers among the ground truth and among the predicted documents.
     """
     blanks = (
-        _count_blank([_flat_alternatives(queries)[0]], queries.strings_only[0], "actual_docs"),
-        _count_blank(queries.predicted, queries.strings_only[1], "predicted_docs"),
+        _count_blank([_flat_alternatives(queries)[0]], queries.texts_only[0], "actual_docs"),
+        _count_blank(queries.predicted, queries.texts_only[1], "predicted_docs"),
     )
     warn_of(
         "{} ground-truth and {} predicted documents have empty or blank text; a text matcher never "

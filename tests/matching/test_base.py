@@ -525,13 +525,13 @@ KEYS = st.sampled_from(["a", "b", "c", None])
 )
 def test_joining_keys_agrees_with_comparing_all_pairs(queries):
     """Over several queries, with repeats, alternatives and missing keys."""
-    join = KeyJoin()
+    join = KeyJoin("keys")
     expected_pairs, expected_same, n_items = [], [], 0
     for items, predicted in queries:
         if all(len(alternatives) == 1 for alternatives in items):
-            join.add([alternatives[0] for alternatives in items], predicted)
+            join.add([[alternatives[0] for alternatives in items]], [predicted])
         else:
-            join.add_alternatives(items, predicted)
+            join.add_alternatives([items], [predicted])
         known = [{key for key in alternatives if key is not None} for alternatives in items]
         for position, keys in enumerate(known):
             first = known.index(keys) if keys else position
@@ -548,6 +548,80 @@ def test_joining_keys_agrees_with_comparing_all_pairs(queries):
     assert found == sorted(expected_pairs)
     assert matches.same_as.tolist() == expected_same
     assert set(matches.similarity.tolist()) <= {1.0}
+
+
+class Colliding:
+    """Text whose hash is that of every other, so that only comparing tells them apart."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return isinstance(other, Colliding) and self.text == other.text
+
+    def __hash__(self):
+        return 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from("abcd"), unique=True),
+    st.lists(st.sampled_from("abcdefgh"), max_size=40),
+)
+def test_keys_of_one_hash_are_told_apart(keys, predicted):
+    """Pairs are those of equal keys, every occurrence counted, whatever the hashes say."""
+    join = KeyJoin("keys")
+    join.add([list(map(Colliding, keys))], [list(map(Colliding, predicted))])
+    matches = join.matches()
+    assert list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True)) == [
+        (item, rank)
+        for item, key in enumerate(keys)
+        for rank, document in enumerate(predicted, 1)
+        if key == document
+    ]
+
+
+@pytest.mark.parametrize("n_keys", [1, 3000])
+@pytest.mark.parametrize("n_predicted", [0, 1, 3000])
+def test_lists_of_very_different_lengths_join(n_keys, n_predicted):
+    """Backwards, so that the last key is found first; derived by hand: items meet in reverse."""
+    join = KeyJoin("keys")
+    predicted = list(range(n_predicted - 1, -1, -1))
+    join.add([["before"], list(range(n_keys))], [["before"], predicted])
+    matches = join.matches()
+    n_common = min(n_keys, n_predicted)
+    assert matches.item.tolist() == [0, *range(1, n_common + 1)]
+    assert matches.rank.tolist() == [1, *range(n_predicted, n_predicted - n_common, -1)]
+    assert matches.same_as.tolist() == list(range(n_keys + 1))
+
+
+def test_keys_of_several_types_join_as_they_compare():
+    """1, 1.0 and True are equal to Python, "1" is not; a lone surrogate is a text like others."""
+    join = KeyJoin("keys")
+    join.add([[1, "1", "\ud800", ("a", 1)]], [["1", True, "\ud800\ud800", "\ud800", 1.0, ("a", 1)]])
+    matches = join.matches()
+    found = list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True))
+    assert found == [(0, 2), (0, 5), (1, 1), (2, 4), (3, 6)]
+
+
+def test_keys_in_a_container_of_the_matcher_s_own_join():
+    """``keys`` may return any sequence, not only a list."""
+
+    class Initials(KeyMatcher):
+        """Compares first letters, returned as a tuple or an array."""
+
+        def key(self, document, where="document"):
+            return text_of(document)[0]
+
+        def keys(self, documents, where):
+            letters = super().keys(documents, where)
+            return np.array(letters) if where.startswith("predicted") else tuple(letters)
+
+    assert pairs(Initials(), ["ab", "cd"], ["x", "cx", "ax", "cy"]) == [
+        (0, 3, 1.0),
+        (1, 2, 1.0),
+        (1, 4, 1.0),
+    ]
 
 
 # --- text matchers ---------------------------------------------------------------------------

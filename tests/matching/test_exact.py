@@ -298,6 +298,35 @@ def test_an_empty_id_is_no_id(empty):
         evaluator.calculate_recall()
 
 
+@pytest.mark.parametrize("empty", ["", np.str_("")])
+@pytest.mark.parametrize(
+    "documents", [["2", "1"], [Document("a", id="1")], [{"page_content": "a", "id": 1}]]
+)
+def test_an_empty_id_among_the_retrieved_ones_is_named(empty, documents):
+    """Also as the last of many, where nothing else needs a look."""
+    predicted = [["1"], [*documents, empty]]
+    evaluator = OfflineRetrievalEvaluator([["1"], ["1"]], predicted, "id")
+    where = rf"predicted_docs\[1\]\[{len(documents)}\] has no id"
+    with pytest.raises(ValueError, match=where):
+        evaluator.calculate_recall()
+
+
+def test_every_occurrence_of_a_repeated_id_counts_for_precision():
+    """By hand: ranks 1, 3 and 4 of 5 are relevant, of two items both are covered."""
+    evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["b", "x", "b", "a", "y"]], "id")
+    assert evaluator.calculate_precision()["macro_precision"] == 3 / 5
+    assert evaluator.calculate_recall()["macro_recall"] == 1.0
+
+
+def test_ids_are_compared_as_they_are_and_texts_after_composing():
+    """An id is no text: two spellings of it are two ids, as in the index it comes from."""
+    composed, decomposed = "가", nfd("가")
+    lists = [[composed]], [["x", decomposed]]
+    with pytest.warns(KragEvalWarning, match="matched nothing"):
+        assert OfflineRetrievalEvaluator(*lists, "id").calculate_mrr() == {"mrr": 0.0}
+    assert OfflineRetrievalEvaluator(*lists, "text").calculate_mrr() == {"mrr": 0.5}
+
+
 # --- metadata --------------------------------------------------------------------------------
 
 
