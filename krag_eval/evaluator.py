@@ -135,6 +135,14 @@ class OfflineRetrievalEvaluator:
             )
         super().__setattr__(name, value)
 
+    def __repr__(self) -> str:
+        n_queries = len(self._matching.queries.labels)
+        threshold = f", threshold {self.threshold:g}" if self.matcher.takes_threshold else ""
+        return (
+            f"OfflineRetrievalEvaluator of {n_queries} {'query' if n_queries == 1 else 'queries'}, "
+            f"matcher {self.matcher.signature}{threshold}"
+        )
+
     @property
     def queries(self) -> list[str | int]:
         """The queries' labels."""

@@ -69,7 +69,7 @@ class Likeness:
         )
         warn(
             f"The matcher {matcher.signature} matched nothing at all in {self.n_queries} "
-            f"queries: {reason}. {matcher.advice}".rstrip()
+            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}. {matcher.advice}".rstrip()
         )
 
 

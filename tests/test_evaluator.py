@@ -902,3 +902,15 @@ def test_twins_with_other_conventions_are_new_evaluators():
     assert krag.conventions == Conventions.krag()
     assert krag.with_conventions(Conventions.trec()).conventions == Conventions.trec()
     assert replace(krag.conventions, ideal="ground_truth") == evaluator.conventions
+
+
+def test_an_evaluator_prints_as_what_it_holds():
+    """How many queries, and how a match is decided."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], "rouge1", threshold=0.25)
+    assert repr(evaluator) == (
+        "OfflineRetrievalEvaluator of 1 query, "
+        "matcher rouge1(statistic=fmeasure,tokenizer=unicode,stemmer=no), threshold 0.25"
+    )
+    assert repr(OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], []])) == (
+        "OfflineRetrievalEvaluator of 2 queries, matcher text"
+    )

@@ -134,6 +134,10 @@ class Matcher(ABC):
         settings = ",".join(f"{key}={_spelled(value)}" for key, value in self.settings().items())
         return f"{name}({settings})" if settings else name
 
+    def __repr__(self) -> str:
+        threshold = f", threshold {self.threshold:g}" if self.takes_threshold else ""
+        return f"<{type(self).__name__} {self.signature}{threshold}>"
+
     def __and__(self, other: Matcher) -> Matcher:
         """Match when both match, each by its own threshold."""
         from krag_eval.matching.combined import AndMatcher

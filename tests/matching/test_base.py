@@ -16,6 +16,8 @@ from langchain_core.documents import Document
 
 from krag_eval import (
     AnyOf,
+    CoverageMatcher,
+    ExactTextMatcher,
     KeyMatcher,
     KragEvalWarning,
     Matcher,
@@ -207,6 +209,13 @@ def test_a_matcher_without_similarity_cannot_be_made():
 
 
 # --- prepare ---------------------------------------------------------------------------------
+
+
+def test_a_matcher_prints_as_what_it_does():
+    """Its class, settings and threshold; a matcher without a threshold to choose shows none."""
+    shown = repr(CoverageMatcher(threshold=0.7))
+    assert shown == "<CoverageMatcher coverage(min_run=5,tokenizer=unicode), threshold 0.7>"
+    assert repr(ExactTextMatcher()) == "<ExactTextMatcher text>"
 
 
 def test_prepare_runs_once_per_distinct_text():
