@@ -228,9 +228,12 @@ _COLON = "\ue000"
 def hide_colon(
     app: Any, what: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
-    """Keep what a property says before a colon from being taken for its type."""
-    if what in ("attribute", "property", "data") and lines:
-        lines[0] = lines[0].replace(": ", f"{_COLON} ")
+    """Keep what a property or a section of returns says before a colon from being a type."""
+    first = [0] if what in ("attribute", "property", "data") else []
+    first += [at + 1 for at, line in enumerate(lines) if line.strip() in ("Returns:", "Yields:")]
+    for at in first:
+        if at < len(lines):
+            lines[at] = lines[at].replace(": ", f"{_COLON} ")
 
 
 def show_colon(

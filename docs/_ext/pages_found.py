@@ -110,8 +110,29 @@ def _is_there(entry: str, pages: Collection[str]) -> bool:
     return entry in pages or (star == "*" and any(page.startswith(folder) for page in pages))
 
 
-def fill_contents(app: Any, page: str, source: list[str]) -> None:
-    """Change the first page of each language as Sphinx reads it."""
+def led_to_notebooks(text: str, page: str) -> str:
+    """Return a page whose links to notebooks of the project lead to their pages.
+
+    >>> led_to_notebooks("[start](../notebooks/01-start.ipynb)", "quickstart")
+    '[start](notebooks/01-start.ipynb)'
+    >>> led_to_notebooks("[시작](../../notebooks/01-start.ko.ipynb)", "ko/quickstart")
+    '[시작](notebooks/01-start.ipynb)'
+    """
+
+    def of(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), match[1]))
+        if not (target.startswith("notebooks/") and target.endswith(".ipynb")):
+            return match[0]
+        there = page_of(posixpath.basename(target))
+        return f"]({posixpath.relpath(there, posixpath.dirname(page) or '.')})"
+
+    return _LINK.sub(of, text)
+
+
+def change_source(app: Any, page: str, source: list[str]) -> None:
+    """Change pages as Sphinx reads them; the first page of each language has the contents."""
+    if "notebooks/" not in page:
+        source[0] = led_to_notebooks(source[0], page)
     if page in ("index", "ko/index"):
         folder = page.removesuffix("index")
         inside = [name for name in app.env.found_docs if name.startswith(folder)]
@@ -121,5 +142,5 @@ def fill_contents(app: Any, page: str, source: list[str]) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Copy before Sphinx looks for pages; change what is read."""
     app.connect("builder-inited", copy_notebooks)
-    app.connect("source-read", fill_contents)
+    app.connect("source-read", change_source)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
