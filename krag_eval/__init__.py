@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from krag_eval.calibration import Calibration, calibrate
     from krag_eval.comparison import Comparison, compare
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+    from krag_eval.datasets.loading import load_dataset
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
     from krag_eval.explanation import Explanation
@@ -77,6 +78,7 @@ _HOMES = {
     "confidence_intervals": "uncertainty",
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.comparing",
+    "load_dataset": "datasets.loading",
 }
 
 __all__ = [
@@ -118,6 +120,7 @@ __all__ = [
     "confidence_intervals",
     "evaluate_retriever",
     "evaluate_retrievers",
+    "load_dataset",
 ]
 
 

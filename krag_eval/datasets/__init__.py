@@ -9,12 +9,14 @@ from krag_eval.datasets.base import Dataset, DatasetError
 from krag_eval.datasets.beir import read_beir
 from krag_eval.datasets.demo import demo_dataset
 from krag_eval.datasets.jsonl import read_jsonl
+from krag_eval.datasets.loading import load_dataset
 from krag_eval.datasets.trec import read_trec
 
 __all__ = [
     "Dataset",
     "DatasetError",
     "demo_dataset",
+    "load_dataset",
     "read_autorag",
     "read_beir",
     "read_jsonl",

@@ -9,18 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from krag_eval.datasets.base import Dataset, Place, labels_of
-from krag_eval.datasets.columns import Columns, Row, Table, named, plain
+from krag_eval.datasets.cells import written_list
+from krag_eval.datasets.columns import Columns, Row, named, plain
 from krag_eval.datasets.joining import check_overlap
+from krag_eval.datasets.lines import MAX_BYTES
+from krag_eval.datasets.parquet import Table, table_columns
 from krag_eval.datasets.texts import ids_in, with_texts
 from krag_eval.documents import AnyOf, DocumentLike
 
-__all__ = ["read_autorag"]
+__all__ = ["autorag_dataset", "read_autorag"]
 
 
 def read_autorag(
     qa: Table,
     corpus: Table | None = None,
     retrieved: Table | Mapping[str, Sequence[str]] | None = None,
+    *,
+    max_bytes: int | None = MAX_BYTES,
 ) -> Dataset:
     """Read a data set in AutoRAG's format, with what was retrieved.
 
@@ -41,6 +46,8 @@ def read_autorag(
             ``retrieved_ids``, and perhaps ``retrieved_contents``. A table is joined by its column
             ``qid``; without one, its rows must be those of ``qa``, in order. If not given, ``qa``
             has these columns itself.
+        max_bytes: How much the columns of a Parquet file may hold once they are decoded; 1 GiB
+            unless given, ``None`` for no limit.
 
     Raises:
         DatasetError: If a table cannot be used; the message names the file and the row.
@@ -55,10 +62,33 @@ def read_autorag(
     >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
     0.5
     """
-    questions = Columns.read(qa, "qa", ("qid", "query", "retrieval_gt"))
+    return autorag_dataset(table_columns(qa, "qa", max_bytes), corpus, retrieved, max_bytes)
+
+
+def autorag_dataset(
+    questions: Columns,
+    corpus: Any = None,
+    retrieved: Any = None,
+    max_bytes: int | None = MAX_BYTES,
+    *,
+    must_be_retrieved: bool = True,
+) -> Dataset:
+    """Return the data set of a table of questions; the arguments are those of `read_autorag`.
+
+    Args:
+        questions: The questions.
+        corpus: As in :func:`read_autorag`.
+        retrieved: As in :func:`read_autorag`.
+        max_bytes: As in :func:`read_autorag`.
+        must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
+    """
+    questions.check_has(("qid", "query", "retrieval_gt"))
     ids = questions.texts("qid")
     questions.check_distinct("qid", ids)
-    predicted, has_texts = _predicted(questions, ids, retrieved)
+    predicted: list[list[DocumentLike]] | None = None
+    has_texts = False
+    if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.columns:
+        predicted, has_texts = _predicted(questions, ids, retrieved, max_bytes)
     texts = questions.texts("query")
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
@@ -67,10 +97,12 @@ def read_autorag(
         source=questions.name,
         defaults={"matcher": "id"},
         questions=texts,
+        notes=["AutoRAG: ground truth read from retrieval_gt, questions from query"],
     )
     if corpus is None:
         return dataset
-    documents = Columns.read(corpus, "corpus", ("doc_id", "contents"))
+    documents = table_columns(corpus, "corpus", max_bytes)
+    documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
     return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
 
@@ -81,7 +113,10 @@ def read_autorag(
 def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf]:
     """Return AutoRAG's nested ground truth as items."""
     if isinstance(value, str):
-        return [value]
+        # A table saved as CSV holds the nested list as text.
+        if not value.lstrip().startswith("["):
+            return [value]
+        value = written_list(value, row)
     if not isinstance(value, list | tuple):
         raise row.error(f"must be a list of lists of document ids, got {named(value)}.")
     groups = [plain(group) for group in value]
@@ -106,7 +141,7 @@ def _item(group: Any, row: Row) -> DocumentLike | AnyOf:
 
 
 def _predicted(
-    questions: Columns, ids: Sequence[str], retrieved: Any
+    questions: Columns, ids: Sequence[str], retrieved: Any, max_bytes: int | None
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
     if isinstance(retrieved, Mapping):
@@ -117,7 +152,8 @@ def _predicted(
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
     if retrieved is not None:
-        table = Columns.read(retrieved, "retrieved", ("retrieved_ids",))
+        table = table_columns(retrieved, "retrieved", max_bytes)
+        table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.columns:
         raise Place(questions.name).error(
             "no column 'retrieved_ids'; say what was retrieved by retrieved=…."
@@ -145,6 +181,8 @@ def _retrieved(table: Columns, has_texts: bool) -> Iterator[list[DocumentLike]]:
             yield ids
             continue
         place, contents = next(texts)
+        if isinstance(contents, str):
+            contents = written_list(contents, place)
         if not isinstance(contents, list | tuple) or len(contents) != len(ids):
             raise place.error(f"must be a list with one text for each of the {len(ids)} ids.")
         if not all(isinstance(text, str) for text in contents):
@@ -156,6 +194,8 @@ def _retrieved(table: Columns, has_texts: bool) -> Iterator[list[DocumentLike]]:
 
 
 def _ids(value: Any, row: Row) -> list[Any]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = written_list(value, row)
     if not isinstance(value, list | tuple):
         raise row.error(f"must be a list of document ids, best first, got {named(value)}.")
     for one in value:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.messages import warn
@@ -14,7 +14,7 @@ from krag_eval.messages import warn
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
 
-__all__ = ["Dataset", "DatasetError", "Place", "Source", "labels_of", "name_of"]
+__all__ = ["Blamed", "Dataset", "DatasetError", "Place", "Source", "labels_of", "name_of"]
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 
@@ -39,6 +39,7 @@ class Dataset:
         defaults: What :meth:`evaluator` passes on unless told otherwise, by the format read.
         questions: Per query, the text to ask a retriever, also where queries are labelled
             otherwise; ``None`` unless it is known for all of them.
+        notes: How the file was understood: which columns were read as what.
 
     Raises:
         ValueError: If there is not one question per query.
@@ -54,6 +55,7 @@ class Dataset:
     lines: list[int] = field(default_factory=list, compare=False)
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     questions: list[str] | None = None
+    notes: list[str] = field(default_factory=list, compare=False)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -96,6 +98,13 @@ class Dataset:
         read_from = f" from {self.source}" if self.source else ""
         bare = ", nothing retrieved yet" if self.predicted is None else ""
         return f"Dataset of {self.n_queries} queries{read_from}{bare}"
+
+
+class Blamed(Protocol):
+    """Where something stands: a line of a file, a cell of a table."""
+
+    def error(self, problem: str) -> DatasetError:
+        """Return the refusal, which names the place."""
 
 
 class Place(NamedTuple):

@@ -1,57 +1,85 @@
-"""Tables by column: Parquet files and data frames, and the row to blame.
+"""Tables by column: data frames and what is like them, rows as dicts, and the row to blame.
 
-This room does without pandas itself; pyarrow is imported when a file is read.
+This room does without pandas itself. It must not know files, nor what a column means.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from krag_eval.datasets.base import DatasetError, Place
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Columns", "Row", "is_frame", "named", "plain"]
 
-__all__ = ["Columns", "Row", "Table", "named", "plain"]
-
-#: A Parquet file or a data frame.
-Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
+_MOST_NAMES = 20
+_LONGEST_NAME = 40
 
 
 class Columns(NamedTuple):
-    """A table: its name, and its columns as lists."""
+    """A table: its columns as lists, and how its rows are counted.
+
+    Attributes:
+        name: What to call it.
+        columns: The columns that were read.
+        names: All columns there are, for messages.
+        lines: Per row, its line in the file, where it has one.
+        first: Number of the first row.
+        counted: How rows are counted, for messages; empty where a line says it all.
+    """
 
     name: str
     columns: Mapping[str, list[Any]]
+    names: Sequence[str]
+    lines: Sequence[int] = ()
+    first: int = 0
+    counted: str = "from 0"
 
     @classmethod
-    def read(cls, source: Any, role: str, needed: Sequence[str]) -> Columns:
-        """Read a Parquet file, or take a data frame's columns."""
-        if isinstance(source, str | os.PathLike):
-            table = cls(os.fsdecode(source), _parquet(os.fsdecode(source)))
-        elif hasattr(source, "columns") and hasattr(source, "to_dict"):
-            table = cls(role, source.to_dict("list"))
-        else:
-            raise TypeError(
-                f"{role} must be the path of a Parquet file or a data frame, got a "
-                f"{type(source).__name__}."
-            )
-        missing = [name for name in needed if name not in table.columns]
-        if missing:
-            raise Place(table.name).error(
-                f"no column {missing[0]!r}; the columns are "
-                f"{', '.join(map(repr, table.columns)) or 'none'}."
-            )
-        if not table.columns[needed[0]]:
-            raise Place(table.name).error("holds no rows; expected at least one.")
-        return table
+    def of_frame(cls, frame: Any, name: str, wanted: Collection[str] | None = None) -> Columns:
+        """Take the columns of a data frame, of pandas or like it: any that are asked for.
+
+        >>> import pandas as pd
+        >>> Columns.of_frame(pd.DataFrame({"a": [1, 2]}), "frame").columns
+        {'a': [1, 2]}
+        """
+        _check_local(frame, name)
+        names = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+        table = cls(name, {}, [*map(str, names)])
+        table.check_names()
+        kept = [one for one in names if wanted is None or one in wanted]
+        return table._replace(columns={str(one): _listed(frame[one]) for one in kept})
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        name: str,
+        names: Sequence[str],
+        wanted: Collection[str],
+    ) -> Columns:
+        """Turn rows into columns; what a row lacks is ``None``.
+
+        >>> Columns.of_rows([{"a": 1, "b": 2}, {}], "rows", ["a", "b"], {"a"}).columns
+        {'a': [1, None]}
+        """
+        kept = [one for one in names if one in wanted]
+        return cls(name, {one: [row.get(one) for row in rows] for one in kept}, names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+    def row(self, number: int, column: str) -> Row:
+        """Return the place of a cell."""
+        line = self.lines[number] if self.lines else 0
+        return Row(self.name, self.first + number, column, line, self.counted)
 
     def cells(self, column: str) -> Iterator[tuple[Row, Any]]:
         """Yield the place and the value of each row, arrays as lists."""
         for number, value in enumerate(self.columns[column]):
-            yield Row(self.name, number, column), plain(value)
+            yield self.row(number, column), plain(value)
 
     def texts(self, column: str) -> list[str]:
         """Return a column that holds nothing but text."""
@@ -62,44 +90,59 @@ class Columns(NamedTuple):
             values.append(value)
         return values
 
+    def check_names(self) -> None:
+        """Refuse two columns of one name."""
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen and name:
+                raise Place(self.name).error(
+                    f"two columns have the name {name[:_LONGEST_NAME]!r}; rename one of them."
+                )
+            seen.add(name)
+
+    def check_has(self, needed: Sequence[str]) -> None:
+        """Refuse a table without rows, or without one of these columns."""
+        missing = [name for name in needed if name not in self.columns]
+        if missing:
+            raise Place(self.name).error(f"no column {missing[0]!r}; {self.described()}.")
+        if not self.columns[needed[0]]:
+            raise Place(self.name).error("holds no rows; expected at least one.")
+
     def check_distinct(self, column: str, values: Sequence[str]) -> None:
         """Refuse a key that is given twice."""
         seen: set[str] = set()
         for number, value in enumerate(values):
             if value in seen:
-                raise Row(self.name, number, column).error(f"{value!r} is given a second time.")
+                raise self.row(number, column).error(f"{value!r} is given a second time.")
             seen.add(value)
+
+    def described(self) -> str:
+        """Name the columns there are."""
+        shown = ", ".join(repr(name[:_LONGEST_NAME]) for name in self.names[:_MOST_NAMES])
+        more = len(self.names) - _MOST_NAMES
+        return f"the columns are {shown or 'none'}" + (f" and {more} more" if more > 0 else "")
 
 
 class Row(NamedTuple):
-    """A cell of a table, to blame; rows are counted from 0, as pandas does."""
+    """A cell of a table, to blame."""
 
     name: str
     number: int
     column: str
+    line: int = 0
+    counted: str = "from 0"
 
     def error(self, problem: str) -> DatasetError:
         """Return the refusal, on one line."""
-        return Place(self.name).error(f"row {self.number} (from 0): {self.column} {problem}")
+        row = f"row {self.number} ({self.counted}): " if self.counted else ""
+        return Place(self.name, self.line).error(f"{row}{f'{self.column} {problem}'.strip()}")
 
 
-def _parquet(name: str) -> dict[str, list[Any]]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            f"{name}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
-        ) from error
-    try:
-        columns: dict[str, list[Any]] = parquet.read_table(name).to_pydict()
-    except FileNotFoundError as error:
-        raise Place(name).error("no such file; check the path.") from error
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise Place(name).error(
-            f"cannot be read as Parquet ({' '.join(str(error).split())[:200]})."
-        ) from error
-    return columns
+def is_frame(source: Any) -> bool:
+    """Tell whether this is a data frame, or a table like one, by what it can do."""
+    return hasattr(source, "__getitem__") and (
+        hasattr(source, "columns") or hasattr(source, "column_names")
+    )
 
 
 def plain(value: Any) -> Any:
@@ -118,4 +161,33 @@ def named(value: Any) -> str:
     ('nothing', "'3' (int)")
     """
     missing = value is None or (isinstance(value, float) and value != value)
-    return "nothing" if missing else f"{str(value)[:40]!r} ({type(value).__name__})"
+    missing = missing or type(value).__name__ in ("NAType", "NaTType")
+    return "nothing" if missing else f"{_shown(value)!r} ({type(value).__name__})"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)[:_LONGEST_NAME]
+    except (ValueError, RecursionError):  # a huge number, a value nested without end
+        return "…"
+
+
+def _listed(column: Any) -> list[Any]:
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _check_local(frame: Any, name: str) -> None:
+    """Refuse what stands for tables elsewhere: of a cluster, or several in one."""
+    if isinstance(getattr(frame, "column_names", None), Mapping):
+        raise TypeError(
+            f"{name} holds several tables, {', '.join(map(repr, frame.column_names))}; pass one of "
+            "them."
+        )
+    if hasattr(frame, "toPandas") or hasattr(frame, "compute"):
+        raise TypeError(
+            f"{name} is a {type(frame).__name__} of a cluster; collect it first (toPandas() in "
+            "Spark, compute() in Dask)."
+        )

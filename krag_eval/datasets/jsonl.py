@@ -7,16 +7,12 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from krag_eval.datasets.base import Dataset, Place, Source, name_of
+from krag_eval.datasets.items import document_in, item_in
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
-from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.messages import warn
 
 __all__ = ["read_jsonl"]
-
-_DOCUMENT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
-# Far beyond any real metadata, far below where Python's own recursion gives up.
-_MAX_DEPTH = 100
 
 
 def read_jsonl(
@@ -116,7 +112,7 @@ def _documents(content: Mapping[str, Any], option: str, name: str, place: Place)
         )
     if set(map(type, documents)) <= {str}:
         return documents
-    read = _item if option == "actual_field" else _document
+    read = item_in if option == "actual_field" else document_in
     return [read(one, f"{name}[{i}]", place) for i, one in enumerate(documents)]
 
 
@@ -126,74 +122,6 @@ def _missing(content: Mapping[str, Any], option: str, name: str) -> str:
         f'no field "{name}"; the fields are {names_of(content)}; name the one with the {role} by '
         f'{option}="…".'
     )
-
-
-def _item(value: Any, where: str, place: Place) -> DocumentLike | AnyOf:
-    """Read a ground-truth item: a document, or interchangeable ones."""
-    if isinstance(value, list):
-        raise place.error(
-            f"{where} must be a document, got a list; write "
-            '{"any_of": […]} for interchangeable documents.'
-        )
-    if not isinstance(value, dict) or "any_of" not in value:
-        return _document(value, where, place)
-    alternatives = value["any_of"]
-    if len(value) > 1 or not isinstance(alternatives, list) or not alternatives:
-        raise place.error(
-            f'{where}: "any_of" must be the only key and hold a list of one or more documents, '
-            f"got {kind_of(alternatives)} and the keys {names_of(value)}; write "
-            '{"any_of": ["…", "…"]}.'
-        )
-    return AnyOf(
-        [_document(one, f"{where}.any_of[{i}]", place) for i, one in enumerate(alternatives)]
-    )
-
-
-def _document(value: Any, where: str, place: Place) -> DocumentLike:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, dict):
-        raise place.error(
-            f'{where} must be a string or an object with "page_content", got {kind_of(value)}; '
-            "leave out what is not a document."
-        )
-    if "any_of" in value:
-        raise place.error(f'{where}: "any_of" belongs in the ground truth, one level deep.')
-    if "page_content" not in value or not value.keys() <= _DOCUMENT_KEYS:
-        raise place.error(
-            f'{where} needs the key "page_content" and may have "metadata" and "id", got the keys '
-            f'{names_of(value)}; put anything else into "metadata".'
-        )
-    _check_parts(value, where, place)
-    return value
-
-
-def _check_parts(document: Mapping[str, Any], where: str, place: Place) -> None:
-    text, metadata, identity = map(document.get, ("page_content", "metadata", "id"))
-    if not isinstance(text, str):
-        raise place.error(f"{where}.page_content must be a string, got {kind_of(text)}.")
-    if not isinstance(metadata, dict | None):
-        raise place.error(f"{where}.metadata must be an object, got {kind_of(metadata)}.")
-    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
-        raise place.error(
-            f"{where}.id must be a string or a whole number, got {kind_of(identity)}."
-        )
-    if metadata and _deeper_than(_MAX_DEPTH, metadata):
-        raise place.error(f"{where}.metadata is nested too deeply; flatten it.")
-
-
-def _deeper_than(limit: int, value: Any) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _questions(records: Sequence[_Record]) -> list[str] | None:

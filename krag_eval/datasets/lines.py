@@ -34,7 +34,10 @@ _MOST_BLANK = 1_000_000
 _OTHER_ENCODING = (
     "expected UTF-8; save the file in that encoding (CP949 and CP1252 are the usual others)."
 )
-_NOT_THAT = "name the encoding it was saved in, or save it as UTF-8."
+_NOT_THAT = (
+    'name the encoding it was saved in, such as encoding="cp949" (Excel in Korean), or save it as '
+    "UTF-8."
+)
 # What people pass by mistake, by its first bytes.
 _FOREIGN = {
     b"PAR1": "a Parquet file",
@@ -94,7 +97,7 @@ def numbered_lines(
 
 
 def every_line(
-    source: Source, name: str, max_bytes: int | None = MAX_BYTES, encoding: str = "utf-8"
+    source: Source, name: str, max_bytes: int | None = MAX_BYTES, encoding: str | None = None
 ) -> Generator[tuple[int, str], None, None]:
     """Yield the number and the text of each line, blank ones too; see :func:`numbered_lines`.
 
@@ -102,7 +105,8 @@ def every_line(
         source: A path or an open file.
         name: What to call it.
         max_bytes: As in :func:`numbered_lines`.
-        encoding: Of the text; one in which a line end is the byte it is in ASCII.
+        encoding: Of the text, where the format lets its user choose: one in which a line end is
+            the byte it is in ASCII. UTF-8 if not given.
     """
     check_limit(max_bytes)
     number = 0
@@ -231,15 +235,20 @@ def _decompressed(stream: Peekable, name: str, stack: ExitStack) -> Peekable:
     return stream
 
 
-def _decoded(line: bytes, name: str, number: int, encoding: str) -> str:
-    if number == 1 and encoding == "utf-8":
+def _decoded(line: bytes, name: str, number: int, encoding: str | None) -> str:
+    if number == 1 and line.startswith(codecs.BOM_UTF8):
+        if encoding is not None and codecs.lookup(encoding).name != "utf-8":
+            raise Place(name, number).error(
+                f"begins with a mark that says UTF-8, got encoding={encoding!r}; leave that out."
+            )
         line = line.removeprefix(codecs.BOM_UTF8)
     try:
-        return line.decode(encoding)
+        return line.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
+        remedy = _OTHER_ENCODING if encoding is None else _NOT_THAT
         raise Place(name, number).error(
             f"byte 0x{line[error.start]:02x} at position {error.start} is not "
-            f"{encoding.upper()} text; {_OTHER_ENCODING if encoding == 'utf-8' else _NOT_THAT}"
+            f"{(encoding or 'utf-8').upper()} text; {remedy}"
         ) from error
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from krag_eval.datasets.base import Place
+from krag_eval.datasets.base import Blamed, Place
 
 __all__ = ["kind_of", "names_of", "object_of", "parsed"]
 
@@ -48,7 +48,7 @@ def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
     return content
 
 
-def parsed(text: str, place: Place) -> Any:
+def parsed(text: str, place: Blamed) -> Any:
     """Return a JSON text's value; a syntax error is left to whoever knows the layout.
 
     Raises:

@@ -240,6 +240,13 @@ class TestEncodings:
         with pytest.raises(DatasetError, match=r"^a\.csv:2: byte 0xff at position 0 is not CP949"):
             list(lines)
 
+    def test_a_mark_of_utf8_contradicts_another_encoding(self) -> None:
+        """Excel writes it when asked for UTF-8."""
+        content = "\ufeff언제?".encode()
+        assert list(every_line(io.BytesIO(content), "a", encoding="UTF8")) == [(1, "언제?")]
+        with pytest.raises(DatasetError, match="mark that says UTF-8, got encoding='cp949'"):
+            list(every_line(io.BytesIO(content), "a.csv", encoding="cp949"))
+
     def test_blank_lines_are_left_out_where_lines_are_records(self) -> None:
         """And counted."""
         assert list(numbered_lines(io.BytesIO(b"\na\n \nb"), "a")) == [(2, "a\n"), (4, "b")]

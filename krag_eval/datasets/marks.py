@@ -1,0 +1,132 @@
+"""What krag_eval adds to a query it saves: its label, and how to evaluate the data set.
+
+In a file this is one more field, ``"krag_eval"``, an object with ``"label"`` where that is not the
+question, and ``"evaluator"`` with the data set's defaults. Other tools ignore it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from krag_eval.conventions import Conventions
+from krag_eval.datasets.base import Blamed
+from krag_eval.datasets.strict_json import kind_of, names_of
+from krag_eval.messages import clipped, warn
+
+__all__ = ["Mark", "labels_and_questions", "mark_in", "mark_to_write", "same_defaults"]
+
+_OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
+            "grade_key", "averaging_method")  # fmt: skip
+
+
+class Mark(NamedTuple):
+    """What a saved query carries beside its documents."""
+
+    label: str | int | None = None
+    defaults: Mapping[str, Any] = {}
+
+
+def mark_in(value: Any, place: Blamed) -> Mark:
+    """Read a mark.
+
+    Raises:
+        DatasetError: If it is none.
+    """
+    if value is None:
+        return Mark()
+    if not isinstance(value, Mapping) or not value.keys() <= {"label", "evaluator"}:
+        raise place.error(
+            '"krag_eval" must be what Dataset.save wrote, an object with "label" and "evaluator", '
+            f"got {names_of(value) if isinstance(value, Mapping) else kind_of(value)}; leave the "
+            "field out."
+        )
+    label = value.get("label")
+    if isinstance(label, bool) or not isinstance(label, str | int | None):
+        raise place.error(f'"krag_eval": the label must be text or a number, got {kind_of(label)}.')
+    return Mark(label, _defaults(value.get("evaluator") or {}, place))
+
+
+def _defaults(value: Any, place: Blamed) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value.keys() <= set(_OPTIONS):
+        raise place.error(
+            '"krag_eval": the evaluator must be an object with some of '
+            f"{', '.join(_OPTIONS)}; leave the field out."
+        )
+    defaults = dict(value)
+    for name, option in defaults.items():
+        if isinstance(option, bool) or not isinstance(option, str | int | float):
+            raise place.error(f'"krag_eval": {name} must be text or a number.')
+    if "conventions" in defaults:
+        try:
+            defaults["conventions"] = Conventions.parse(defaults["conventions"])
+        except (TypeError, ValueError) as error:
+            raise place.error(f'"krag_eval": {error}') from error
+    return defaults
+
+
+def mark_to_write(label: str | int | None, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what to write of a label and of defaults; ``None`` if there is nothing to say.
+
+    Raises:
+        ValueError: If a default cannot be written as text or a number.
+    """
+    mark: dict[str, Any] = {} if label is None else {"label": label}
+    written = {name: _written(name, option) for name, option in defaults.items()}
+    if written:
+        mark["evaluator"] = written
+    return mark or None
+
+
+def _written(name: str, option: Any) -> Any:
+    if isinstance(option, Conventions):
+        return (
+            ",".join(f"{field}={value}" for field, value in option.changed().items()) or "default"
+        )
+    plain = isinstance(option, str | int | float) and not isinstance(option, bool)
+    if name in _OPTIONS and plain:
+        return str(option) if isinstance(option, str) else option
+    raise ValueError(
+        f"the data set's default {name}={clipped(option)} cannot be written to a file; leave it "
+        "out (dataclasses.replace(dataset, defaults={})), and pass it to evaluator(…) after "
+        "loading."
+    )
+
+
+def same_defaults(marks: Sequence[Mark], place_of: Any) -> Mapping[str, Any]:
+    """Return the defaults of a data set; all its queries carry the same.
+
+    Raises:
+        DatasetError: If two do not.
+    """
+    for number, mark in enumerate(marks):
+        if mark.defaults != marks[0].defaults:
+            raise place_of(number).error(
+                '"krag_eval": the evaluator differs from that of the first query; evaluate data '
+                "sets of different kinds one by one."
+            )
+    return marks[0].defaults if marks else {}
+
+
+def labels_and_questions(
+    asked: Sequence[str | int | None], marks: Sequence[Mark], name: str, field: str, place_of: Any
+) -> tuple[list[str | int], list[str] | None]:
+    """Return the labels of queries, and what to ask a retriever.
+
+    A label is what a mark says, or the question; unless there is one for every query, all are
+    labelled by position, with a warning if there are some.
+    """
+    found = [one if mark.label is None else mark.label
+             for one, mark in zip(asked, marks, strict=True)]  # fmt: skip
+    labels = [label for label in found if label is not None]
+    texts = [one for one in asked if isinstance(one, str)]
+    questions = texts if len(texts) == len(asked) else None
+    if len(labels) == len(found):
+        return labels, questions
+    if labels:
+        without = next(number for number, label in enumerate(found) if label is None)
+        warn(
+            f"{len(found) - len(labels)} of {len(found)} queries in {name} have no {field} (the "
+            f"first is {place_of(without)}), so all are labelled by position."
+        )
+    return list(range(len(found))), questions

@@ -1,0 +1,115 @@
+"""Reading lists that Python wrote as text: what repr writes comes back, and nothing ever runs."""
+
+from __future__ import annotations
+
+import ast
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from krag_eval.datasets import DatasetError
+from krag_eval.datasets.base import Place
+from krag_eval.datasets.literals import literal_in
+
+PLACE = Place("qa.csv", 2)
+
+characters = st.text(max_size=8)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | characters,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(characters, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def refusal(text: str) -> str:
+    """Return the message with which a text is refused."""
+    with pytest.raises(DatasetError) as caught:
+        literal_in(text, PLACE)
+    assert str(caught.value).isprintable()
+    return str(caught.value).removeprefix("qa.csv:2: cannot be read as a list: ")
+
+
+class TestWhatIsRead:
+    """What Python writes."""
+
+    @given(values)
+    def test_what_repr_writes_comes_back(self, value: object) -> None:
+        """Whatever the quotes and escapes; the types too, which 1 == True would hide."""
+        read = literal_in(repr(value), PLACE)
+        assert repr(read) == repr(value)
+
+    @given(st.text(max_size=40) | st.text("[](){},:'\"\\0123axuN. \n", max_size=40))
+    def test_it_agrees_with_pythons_own_reader(self, text: str) -> None:
+        """What both accept means the same; what only one accepts is refused by ours."""
+        try:
+            read = literal_in(text, PLACE)
+        except DatasetError:
+            return
+        assert json.dumps(read) == json.dumps(ast.literal_eval(text.strip()))
+
+    def test_a_tuple_is_a_list(self) -> None:
+        """Nobody distinguishes them in a table."""
+        assert literal_in("('a', ('b',))", PLACE) == ["a", ["b"]]
+
+    def test_a_long_text_is_read_in_one_go(self) -> None:
+        """Five million characters, half of them escaped."""
+        text = "it's \n" * 1_000_000
+        assert literal_in(repr([text]), PLACE) == [text]
+
+
+REFUSED = {
+    "code": ("[__import__('os').system('id')]", "the name '__import__' is no value at character 2"),
+    "a call": ("[open('a')]", "the name 'open' is no value"),
+    "arithmetic": ("['a' + 'b']", "',' or ']' is expected, got '+' at character 6"),
+    "a name": ("[a]", "the name 'a' is no value"),
+    "nan": ("[nan]", "the name 'nan' is no value"),
+    "printed by numpy": ("['a' 'b']", "without a comma, as numpy prints arrays at character 6"),
+    "printed over lines": ("['a'\n 'b']", "without a comma, as numpy prints arrays"),
+    "a numpy array": ("[array(['a'], dtype=object)]", "a numpy array was printed into it"),
+    "a Document": ("[Document(page_content='a')]", "a LangChain Document was printed into it"),
+    "cut short": ("['a', ...]", "it was cut short when it was printed"),
+    "no end": ("['a', 'b'", "it ends too early"),
+    "no end of a string": ("['a", "a string has no end"),
+    "more": ("['a'] ['b']", "there is more after its end"),
+    "an f-string": ("[f'{1}']", "the name 'f' is no value"),
+    "bytes": ("[b'a']", "the name 'b' is no value"),
+    "a comprehension": ("['a' for _ in 'b']", "',' or ']' is expected, got 'f'"),
+    "a number as key": ("{1: 'a'}", "a key of a dict must be a string"),
+    "a key twice": ("{'a': 1, 'a': 2}", "the key 'a' is given twice"),
+    "a set": ("{'a', 'b'}", "a dict needs ':' after each key"),
+    "half an emoji": (r"['\ud83d']", "a string here holds \\ud83d, which is not a character"),
+    "beyond Unicode": (r"['\U00110000']", "which is not a character"),
+    "an unknown escape": (r"['\d']", "the unknown escape"),
+    "a huge number": ("[" + "9" * 5000 + "]", "a number is too long"),
+    "beyond floats": ("[1e999]", "1e999 is too large for a number"),
+    "very deep": ("[" * 100_000, "it is nested more than 100 deep"),
+    "a trailing comma too many": ("['a',,]", "',' is not expected at character 6"),
+    "nothing": ("", "it ends too early at character 1"),
+}
+
+
+class TestWhatIsRefused:
+    """Everything else, by character and remedy."""
+
+    @pytest.mark.parametrize(("text", "expected"), REFUSED.values(), ids=list(REFUSED))
+    def test_what_is_wrong_is_said(self, text: str, expected: str) -> None:
+        """On one line."""
+        assert expected in refusal(text)
+
+    def test_a_hundred_levels_are_enough(self) -> None:
+        """One more is refused."""
+        assert literal_in("[" * 100 + "]" * 100, PLACE)
+        assert "nested more than 100 deep" in refusal("[" * 101 + "]" * 101)
+
+    @given(st.text(max_size=60))
+    def test_any_text_is_read_or_refused(self, text: str) -> None:
+        """Nothing but data or our own error comes out."""
+        with suppress(DatasetError):
+            literal_in("[" + text, PLACE)
