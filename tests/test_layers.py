@@ -44,11 +44,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching.tokenizers": _WORDS,
     "matching.stemming": set(),
     "matching.numbering": {"matching.joins", "matching.parallel", "matching.tokenizers"},
+    "matching.waiting": {"matching.joins", *_WORDS},
     "matching.exact": _MATCHER,
-    "matching.fuzzy": _MATCHER,
+    "matching.fuzzy": {*_MATCHER, "matching.waiting"},
     "matching.embedding": {*_MATCHER, "matching.models"},
     "matching.models": set(),
-    "matching.rouge": {*_TOKENIZING_MATCHER, "matching.stemming"},
+    "matching.rouge": {*_TOKENIZING_MATCHER, "matching.stemming", "matching.waiting"},
     "matching.coverage": _TOKENIZING_MATCHER,
     "matching.combined": _MATCHER,
     "matching.names": {"matching.base", *_WORDS},
@@ -369,7 +370,7 @@ def test_matchers_do_not_know_each_other():
     """Only tokenizers, and what all of them are made of."""
     shared = {
         "matching", "matching.base", "matching.joins", "matching.numbering", "matching.parallel",
-        "matching.models", "matching.stemming", "matching.tokenizers",
+        "matching.models", "matching.stemming", "matching.tokenizers", "matching.waiting",
     }  # fmt: skip
     for module, others in MAY_IMPORT.items():
         if module.startswith("matching.") and module not in ("matching.base", "matching.names"):

@@ -229,6 +229,9 @@ class TextMatcher(Matcher):
         shape (ground truth, predicted).
         """
 
+    def announce(self, units: Units) -> None:
+        """Warn, before any pair is scored, if that will take unexpectedly long."""
+
     def _scorer(self, values: Any) -> BlockScorer:
         return self.block_scorer(values)
 
@@ -244,14 +247,18 @@ class TextMatcher(Matcher):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
-        score = self.block_scorer(self.read(texts))
-        return float(score(np.array([0]), np.array([1]))[0, 0])
+        units = Units.of_pair(self.read(texts))
+        self.announce(units)
+        score = self.block_scorer(units.values)
+        return float(score(units.alternatives, units.predicted)[0, 0])
 
     def match(self, queries: QuerySet) -> Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         units = Units.of_texts(queries, normalize=self.normalize)
         warn_of_blank_texts(queries)
-        return self._match(replace(units, values=self.read(units.values)))
+        units = replace(units, values=self.read(units.values))
+        self.announce(units)
+        return self._match(units)
 
 
 class KeyMatcher(Matcher):

@@ -6,7 +6,7 @@ the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ _MIN_RUNS = {"character": 15}
 
 _BUCKETS = 1 << 16
 _TOKEN_BYTES = np.dtype(np.int32).itemsize
+_MOST_CELLS = 1 << 23
 # Any large odd number spreads consecutive numbers; this one is 2**32 divided by the golden ratio.
 _SPREAD = np.uint32(2654435769)
 
@@ -111,6 +112,13 @@ class _Haystack(NamedTuple):
     token_bytes: bytes
     buckets: BucketArray
     ends: IntArray
+    shorter: dict[int, _Haystack]
+
+    def for_runs_of(self, run: int) -> _Haystack:
+        """Return the same texts with hashes of shorter runs, for the same query made once."""
+        if run not in self.shorter:
+            self.shorter[run] = self._replace(buckets=_buckets(self.tokens, run))
+        return self.shorter[run]
 
 
 class _SharedRuns:
@@ -136,6 +144,7 @@ class _SharedRuns:
             tokens.tobytes(),
             np.concatenate([self._buckets[span] for span in spans]),
             np.cumsum([span.stop - span.start for span in spans]),
+            {},
         )
         return np.stack([self._share(self._span(unit), haystack) for unit in actual.tolist()])
 
@@ -150,19 +159,9 @@ class _SharedRuns:
             return np.zeros(len(haystack.ends))
         run = min(self._min_run, size)
         if run < self._min_run:
-            buckets = _buckets(truth, run)
-            haystack = haystack._replace(buckets=_buckets(haystack.tokens, run))
-        n_runs = size - run + 1
-        places = self._places(buckets[:n_runs], haystack.buckets)
-        begins = _begins(truth, run, haystack, places)
-        # A run that begins here covers the tokens up to ``run`` further on: +1 here, -1 there, and
-        # the running sum says how many runs cover a token.
-        edges = np.zeros((size + 1, len(haystack.ends)), np.int32)
-        edges[:n_runs] += begins
-        edges[run:] -= begins
-        covered = np.cumsum(edges[:-1], axis=0, dtype=np.int32) > 0
-        share: FloatArray = np.count_nonzero(covered, axis=0) / size
-        return share
+            buckets, haystack = _buckets(truth, run), haystack.for_runs_of(run)
+        places = self._places(buckets[: size - run + 1], haystack.buckets)
+        return np.concatenate(list(_shares(truth, run, haystack, places)))
 
     def _places(self, wanted: BucketArray, buckets: BucketArray) -> IntArray:
         """Return the positions whose run may be one of the wanted ones."""
@@ -172,10 +171,51 @@ class _SharedRuns:
         return places
 
 
-def _begins(
+def _shares(
     truth: TokenArray, run: int, haystack: _Haystack, places: IntArray
-) -> NDArray[np.bool_]:
-    """Tell which runs of the ground truth occur in which text; shape (runs, texts)."""
+) -> Iterator[FloatArray]:
+    """Yield how much of the ground truth the texts hold, for some of them after the others.
+
+    Args:
+        truth: The tokens of the ground truth, and the separator.
+        run: Tokens in a run.
+        haystack: The texts.
+        places: Where in them a run of the ground truth may begin.
+    """
+    size, n_texts = len(truth) - 1, len(haystack.ends)
+    runs, found = _runs(truth, run, haystack, places)
+    text = np.searchsorted(haystack.ends, places[found >= 0], side="right")
+    found = found[found >= 0]
+    # One table of runs and texts is fastest, but of a book and a hundred texts it would take GBs.
+    step = max(1, _MOST_CELLS // size)
+    for first in range(0, n_texts, step):
+        n = min(step, n_texts - first)
+        here = slice(*np.searchsorted(text, [first, first + n]).tolist())
+        occurs = np.zeros((int(runs.max()) + 1, n), np.bool_)
+        occurs[found[here], text[here] - first] = True
+        yield _covered(occurs[runs], run) / size
+
+
+def _covered(begins: NDArray[np.bool_], run: int) -> IntArray:
+    """Return how many tokens lie in runs, given where in which text (column) runs begin."""
+    n_runs, n_texts = begins.shape
+    # A run that begins here covers the tokens up to ``run`` further on: +1 here, -1 there, and
+    # the running sum says how many runs cover a token.
+    edges = np.zeros((n_runs + run, n_texts), np.int32)
+    edges[:n_runs] += begins
+    edges[run:] -= begins
+    covered = np.cumsum(edges[:-1], axis=0, dtype=np.int32) > 0
+    n_covered: IntArray = np.count_nonzero(covered, axis=0)
+    return n_covered
+
+
+def _runs(
+    truth: TokenArray, run: int, haystack: _Haystack, places: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Number the distinct runs of the ground truth; return those at its positions and at places.
+
+    At a place where none begins, the number is -1.
+    """
     width = run * _TOKEN_BYTES
     own, others = truth.tobytes(), haystack.token_bytes
     number: dict[bytes, int] = {}
@@ -184,14 +224,8 @@ def _begins(
         for start in range(0, len(own) - width, _TOKEN_BYTES)
     ]
     # A run that reaches into the next text has the separator in it and equals none.
-    found = np.array(
-        [number.get(others[at : at + width], -1) for at in (places * _TOKEN_BYTES).tolist()],
-        np.int64,
-    )
-    text = np.searchsorted(haystack.ends, places, side="right")
-    occurs = np.zeros((len(number), len(haystack.ends)), np.bool_)
-    occurs[found[found >= 0], text[found >= 0]] = True
-    return occurs[runs]
+    found = [number.get(others[at : at + width], -1) for at in (places * _TOKEN_BYTES).tolist()]
+    return np.array(runs, np.int64), np.array(found, np.int64)
 
 
 def _separated(tokens: TokenNumbers) -> tuple[TokenArray, list[int]]:

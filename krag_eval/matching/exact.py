@@ -28,6 +28,10 @@ _UNSPACED = (
 )
 
 
+# Occurrences that are looked at one by one.
+_FEW_OCCURRENCES = 100
+
+
 class ExactTextMatcher(KeyMatcher):
     """Texts match when they are equal after Unicode NFC normalisation.
 
@@ -253,14 +257,32 @@ def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:
 def _occurs(text: str, needle: str) -> bool:
     """Tell whether ``needle`` occurs in ``text`` with a word boundary at both ends."""
     start = text.find(needle)
-    while start >= 0:
+    for _ in range(_FEW_OCCURRENCES):
+        if start < 0:
+            return False
         end = start + len(needle)
         if not (_joined(text[start - 1 : start], needle[0])) and not (
             _joined(needle[-1], text[end : end + 1])
         ):
             return True
         start = text.find(needle, start + 1)
-    return False
+    # In "ababab…" a long needle of the kind occurs everywhere, and each look costs its length.
+    return _with_boundaries(needle) in _with_boundaries(text)
+
+
+def _with_boundaries(text: str) -> str:
+    """Return a text with a mark at every word boundary, so that one search finds whole words.
+
+    The mark may occur in the text as well: it is in no word, so it has a mark on either side, and
+    a run of so many marks is never anything else.
+    """
+    # By character, not by position: a text of millions has some hundred.
+    kinds = text.translate({ord(character): _in_word(character) for character in set(text)})
+    inside = np.frombuffer(kinds.encode("latin-1"), np.bool_)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
+    joined = np.concatenate([[False], inside[1:] & inside[:-1], [False]])
+    marked = np.insert(codes, np.flatnonzero(~joined), 0)
+    return marked.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _joined(left: str, right: str) -> bool:

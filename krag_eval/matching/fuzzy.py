@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from krag_eval.matching.base import TextMatcher, check_threshold
-from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
-from krag_eval.messages import unknown_name, warn
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
+from krag_eval.matching.waiting import Comparison, warn_of_long_wait
+from krag_eval.messages import unknown_name
 
 __all__ = ["FuzzyMatcher"]
 
@@ -21,7 +22,13 @@ _SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
 _SECONDS_PER_CHARACTER_PAIR = 1 / 2e10
 _SECONDS_PER_SHORTER_CUBED = 4e-11
 _SECONDS_PER_SHORTER_SQUARED_BY_LONGER = 1e-12
-_LONG_WAIT_IN_SECONDS = 60
+# Of fewer characters it does not matter how many words are repeated.
+_SHORT = 50_000
+
+_ADVICE = (
+    'Cut the texts into chunks, or use matcher="coverage", whose time grows with the length of the '
+    "texts only."
+)
 
 
 class FuzzyMatcher(TextMatcher):
@@ -47,8 +54,8 @@ class FuzzyMatcher(TextMatcher):
         threshold: Similarity from which a pair is a match.
 
     The cost of a pair grows with the product of the two lengths, under ``"partial_ratio"`` with the
-    cube of the shorter one: two different texts of 10,000 characters take most of a minute there. A
-    warning announces a query that takes longer.
+    cube of the shorter one: two different texts of 10,000 characters take most of a minute there.
+    Before it begins, a warning tells how long long texts will take, if that is more than a minute.
 
     Raises:
         ValueError: If the scorer has no such name or the threshold is outside [0, 1].
@@ -81,10 +88,8 @@ class FuzzyMatcher(TextMatcher):
         from rapidfuzz import fuzz, process
 
         scorer = getattr(fuzz, self.scorer)
-        lengths = np.fromiter(map(len, texts), np.float64, len(texts))
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
-            self._warn_of_long_wait(lengths[actual], lengths[predicted])
             percent: FloatArray = process.cdist(
                 [texts[unit] for unit in actual.tolist()],
                 [texts[unit] for unit in predicted.tolist()],
@@ -96,24 +101,41 @@ class FuzzyMatcher(TextMatcher):
 
         return score
 
-    def _warn_of_long_wait(self, actual: FloatArray, predicted: FloatArray) -> None:
-        """Announce a query whose texts are so long that comparing them takes minutes."""
+    def announce(self, units: Units) -> None:
+        """Warn of long texts, whose comparison takes minutes."""
+        texts: Sequence[str] = units.values
         if self.scorer == "token_set_ratio":
-            return  # it compares each distinct word once, which keeps even long texts short
-        if self.scorer == "ratio":
-            seconds = actual.sum() * predicted.sum() * _SECONDS_PER_CHARACTER_PAIR
+            lengths = [_length_of_distinct_words(text) for text in texts]
         else:
-            shorter = np.minimum.outer(actual, predicted)
-            longer = np.maximum.outer(actual, predicted)
-            per_shorter_squared = (
-                shorter * _SECONDS_PER_SHORTER_CUBED
-                + longer * _SECONDS_PER_SHORTER_SQUARED_BY_LONGER
+            lengths = [*map(len, texts)]
+        sizes = np.array(lengths, np.int64)
+        if self.scorer == "partial_ratio":
+            seconds, longest = _seconds_sliding, int(sizes.max(initial=0))
+            at_most = longest * (
+                _SECONDS_PER_SHORTER_CUBED + _SECONDS_PER_SHORTER_SQUARED_BY_LONGER
             )
-            seconds = (shorter**2 * per_shorter_squared).sum()
-        if seconds > _LONG_WAIT_IN_SECONDS:
-            warn(
-                f"fuzzy {self.scorer} compares {actual.sum():,.0f} characters of ground truth with "
-                f"{predicted.sum():,.0f} predicted characters in one query, which takes about "
-                f"{seconds / 60:,.0f} minutes. Cut the texts into chunks, or use "
-                'matcher="coverage", whose time grows with the length of the texts only.'
-            )
+        else:
+            seconds, at_most = _seconds, _SECONDS_PER_CHARACTER_PAIR
+        comparison = Comparison(f"fuzzy {self.scorer}", "characters", seconds, at_most, _ADVICE)
+        warn_of_long_wait(units, sizes, comparison)
+
+
+def _seconds(actual: FloatArray, predicted: FloatArray) -> float:
+    return float(actual.sum() * predicted.sum() * _SECONDS_PER_CHARACTER_PAIR)
+
+
+def _seconds_sliding(actual: FloatArray, predicted: FloatArray) -> float:
+    shorter = np.minimum.outer(actual, predicted)
+    longer = np.maximum.outer(actual, predicted)
+    per_shorter_squared = (
+        shorter * _SECONDS_PER_SHORTER_CUBED + longer * _SECONDS_PER_SHORTER_SQUARED_BY_LONGER
+    )
+    return float((shorter**2 * per_shorter_squared).sum())
+
+
+def _length_of_distinct_words(text: str) -> int:
+    """Return how many characters are compared of a text, at most."""
+    if len(text) < _SHORT:
+        return len(text)
+    words = set(text.split())
+    return sum(map(len, words)) + len(words)

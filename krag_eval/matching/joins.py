@@ -34,6 +34,12 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 BlockScorer: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
 
 
+# From here on it is worth a look whether the texts of one query are repeated.
+_MANY_PAIRS = 10_000
+# Of one query: their similarities take 8 GB.
+_MOST_PAIRS = 10**9
+
+
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Similarities of ground-truth items and predicted documents, over all queries.
@@ -238,6 +244,12 @@ class Units:
             n_predicted=queries.n_predicted,
         )
 
+    @classmethod
+    def of_pair(cls, values: Any) -> Units:
+        """Return the units of one query with one ground-truth and one predicted text."""
+        one = np.ones(1, np.int64)
+        return cls(values, np.zeros(2, np.bool_), one - 1, one, one - 1, one, one, one)
+
     def match(self, score: BlockScorer, name: str) -> Matches:
         """Score the pairs within each query and keep those above 0.
 
@@ -270,7 +282,7 @@ class Units:
         With each comes the number of its first item. A part holds no more values than it needs,
         and it cannot tell which items are the same: that is known already.
         """
-        n_alternatives = self._n_alternatives()
+        n_alternatives = self.n_alternatives
         effort = np.cumsum((n_alternatives + 1) * (self.n_predicted + 1))
         cuts = np.searchsorted(effort, effort[-1] * np.arange(1, n) / n) + 1
         bounds = np.unique([0, *np.minimum(cuts, len(effort)).tolist(), len(effort)]).tolist()
@@ -297,8 +309,9 @@ class Units:
                 ),
             )
 
-    def _n_alternatives(self) -> IntArray:
-        """Return how many alternatives the items of each query have; shape (queries,)."""
+    @property
+    def n_alternatives(self) -> IntArray:
+        """Alternatives of all items of each query; shape (queries,)."""
         ends = np.concatenate([[0], np.cumsum(self.item_sizes)])
         counts: IntArray = np.diff(ends[np.concatenate([[0], np.cumsum(self.n_items)])])
         return counts
@@ -314,6 +327,7 @@ class Units:
             n_alternatives = int(sizes.sum()) if has_alternatives else n_items
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
+            _check_size(query, n_alternatives, n_predicted)
             block = score_block(score, actual, predicted, name)
             if (wrong := _out_of_range(block)) is not None:
                 item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
@@ -421,6 +435,13 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
     wanted = (len(actual), len(predicted))
     if 0 in wanted:
         return np.zeros(wanted)
+    if wanted[0] * wanted[1] >= _MANY_PAIRS:
+        (truths, rows), (found, columns) = (
+            np.unique(side, return_inverse=True) for side in (actual, predicted)
+        )
+        if len(truths) < len(actual) or len(found) < len(predicted):
+            # A million copies of one text are scored as one.
+            return _score(score, truths, found, name)[np.ix_(rows, columns)]
     scores = _as_numbers(score(actual, predicted), name)
     if scores.shape != wanted:
         raise ValueError(
@@ -428,6 +449,16 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
             f"predicted documents must have the shape {wanted}, got {scores.shape}."
         )
     return scores
+
+
+def _check_size(query: int, n_actual: int, n_predicted: int) -> None:
+    if n_actual * n_predicted > _MOST_PAIRS:
+        raise ValueError(
+            f"actual_docs[{query}] and predicted_docs[{query}] have {n_actual:,} and "
+            f"{n_predicted:,} documents, which are {n_actual * n_predicted:,} pairs; a similarity "
+            f"matcher scores at most {_MOST_PAIRS:,} pairs of one query. Leave out repeated ground "
+            "truth, and cut the predicted documents at the largest k you ask for."
+        )
 
 
 def _as_numbers(scores: Any, name: str) -> FloatArray:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.matching.base import TextMatcher, check_threshold
-from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.stemming import StemNumbers
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
-from krag_eval.messages import unknown_name, warn, warn_of
+from krag_eval.matching.waiting import Comparison, warn_of_long_wait
+from krag_eval.messages import unknown_name, warn_of
 
 __all__ = ["RougeMatcher"]
 
@@ -37,8 +38,7 @@ _CODE_POINTS = 0x110000 - _SURROGATES
 
 # rapidfuzz compares 6 to 8 billion pairs of tokens a second in texts of a million tokens each, 20
 # billion in short ones.
-_TOKEN_PAIRS_PER_SECOND = 6e9
-_LONG_WAIT_IN_SECONDS = 60
+_SECONDS_PER_TOKEN_PAIR = 1 / 6e9
 
 
 class RougeMatcher(TextMatcher):
@@ -141,6 +141,11 @@ class RougeMatcher(TextMatcher):
 
         return score
 
+    def announce(self, units: Units) -> None:
+        """Warn of long texts, whose longest common subsequences take minutes."""
+        if self.rouge_type == "rougeL":
+            warn_of_long_wait(units, _lengths(units.values), _SUBSEQUENCES)
+
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
@@ -150,6 +155,13 @@ class RougeMatcher(TextMatcher):
             "where texts are that short.",
             int(short),
         )
+
+
+def _lengths(texts: TokenNumbers | Sequence[str]) -> IntArray:
+    """Return the number of tokens per text, or of words where they have not been read yet."""
+    if isinstance(texts, TokenNumbers):
+        return texts.sizes
+    return np.array([text.count(" ") + 1 for text in texts], np.int64)
 
 
 def _fmeasure(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
@@ -168,6 +180,19 @@ def _recall(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> Fl
 def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) -> FloatArray:
     return shared / predicted
 
+
+_SUBSEQUENCES = Comparison(
+    name="rougeL",
+    of="tokens",
+    seconds=lambda actual, predicted: float(
+        actual.sum() * predicted.sum() * _SECONDS_PER_TOKEN_PAIR
+    ),
+    at_most=_SECONDS_PER_TOKEN_PAIR,
+    advice=(
+        'Cut the texts into chunks, or use "rouge1", "rouge2" or matcher="coverage", whose time '
+        "grows with the length of the texts only."
+    ),
+)
 
 _STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
 
@@ -266,7 +291,6 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
     sequence = _sequences(tokens)
 
     def overlaps(actual: IntArray, predicted: IntArray) -> IntArray:
-        _warn_of_long_wait(tokens.sizes[actual], tokens.sizes[predicted])
         return cdist(
             [sequence(text) for text in actual.tolist()],
             [sequence(text) for text in predicted.tolist()],
@@ -294,16 +318,3 @@ def _sequences(tokens: TokenNumbers) -> Callable[[int], Sequence[int] | str]:
     codes[codes >= _FIRST_SURROGATE] += _SURROGATES
     spelled = codes[flat].tobytes().decode("utf-32-le")
     return [spelled[text] for text in slices].__getitem__
-
-
-def _warn_of_long_wait(actual: IntArray, predicted: IntArray) -> None:
-    """Announce a query whose texts are so long that comparing them takes minutes."""
-    n_actual, n_predicted = int(actual.sum()), int(predicted.sum())
-    seconds = n_actual * n_predicted / _TOKEN_PAIRS_PER_SECOND
-    if seconds > _LONG_WAIT_IN_SECONDS:
-        warn(
-            f"rougeL compares {n_actual:,} tokens of ground truth with {n_predicted:,} predicted "
-            f"tokens in one query, which may take {seconds / 60:.0f} minutes (at "
-            f"{_TOKEN_PAIRS_PER_SECOND:.0e} pairs of tokens a second). The time of rouge1 and "
-            "rouge2 grows with the length of the texts only, not with its square."
-        )

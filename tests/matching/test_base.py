@@ -676,6 +676,44 @@ def test_a_text_matcher_is_never_asked_about_a_blank_text():
         assert pairs(Lengths(), ["", "ab"], [" ", "cd"]) == [(1, 2, 1.0)]
 
 
+def test_copies_of_a_text_within_a_query_are_scored_as_one():
+    """A hundred thousand of them, on either side; the pairs are all there."""
+    seen = []
+
+    class Watched(Lengths):
+        """Notes what it is asked to score."""
+
+        def block_scorer(self, texts):
+            """Score like the other."""
+            score = super().block_scorer(texts)
+
+            def watched(actual, predicted):
+                seen.append((len(actual), len(predicted)))
+                return score(actual, predicted)
+
+            return watched
+
+    many = 100_000
+    matches = Watched().match(QuerySet.from_lists([["ab"], ["x", "yz"]], [["x", "yz"] * many, []]))
+    assert seen == [(1, 2)]
+    assert matches.similarity[:4].tolist() == [0.5, 1.0, 0.5, 1.0]
+    assert matches.rank.tolist() == list(range(1, 2 * many + 1))
+    assert len(Watched().match(QuerySet.from_lists([["ab"] * many], [["ab"]]))) == many
+    assert seen[1:] == [(1, 1)]
+
+
+def test_more_pairs_than_fit_are_refused():
+    """A million copies on both sides are a million million pairs of one query."""
+    queries = QuerySet.from_lists([["a"], ["ab"] * 40_000], [["b"], ["ab"] * 40_000])
+    message = (
+        r"actual_docs\[1\] and predicted_docs\[1\] have 40,000 and 40,000 documents, which are"
+    )
+    with pytest.raises(
+        ValueError, match=message + r" 1,600,000,000 pairs; .* at most 1,000,000,000"
+    ):
+        Lengths().match(queries)
+
+
 # --- signatures and thresholds ---------------------------------------------------------------
 
 

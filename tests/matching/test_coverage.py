@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import random
 import unicodedata
 from itertools import pairwise
 
@@ -241,3 +242,23 @@ def test_it_can_be_copied_and_pickled(copied) -> None:
     matcher = copied(CoverageMatcher(0.6, min_run=3))
     assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=unicode)", 0.6)
     assert matcher.similarity("a b c d", "a b c") == 0.75
+
+
+def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as fit into memory at a time; here one, two or all of seven."""
+    draw = random.Random(3)
+    lists = [
+        [" ".join(draw.choices("abc", k=n)) for n in sizes] for sizes in ((9, 30), range(1, 8))
+    ]
+    queries = QuerySet.from_lists(lists[:1], lists[1:])
+
+    def similarities() -> list[float]:
+        return CoverageMatcher(min_run=2).match(queries).similarity.tolist()
+
+    together = similarities()
+    assert len(set(together)) > 3
+    for cells in (1, 18, 60):
+        monkeypatch.setattr(coverage, "_MOST_CELLS", cells)
+        assert similarities() == together

@@ -22,6 +22,7 @@ from krag_eval import (
     MetadataMatcher,
     OfflineRetrievalEvaluator,
 )
+from krag_eval.matching import exact
 
 
 def nfd(text):
@@ -426,3 +427,32 @@ def test_matchers_that_say_yes_or_no_take_no_threshold(matcher):
     """Their similarity is 1 or 0, and a match is 1."""
     assert matcher.takes_threshold is False
     assert matcher.threshold == 1.0
+
+
+# --- texts full of occurrences -----------------------------------------------------------------
+
+# Letters, digits, marks, scripts without spaces, punctuation, NUL and half a surrogate pair.
+odd_texts = st.text("ab1_\u0301가한中 -\x00\ud800", min_size=1, max_size=12)
+
+
+@given(odd_texts, odd_texts)
+@settings(max_examples=500)
+def test_one_search_for_whole_words_finds_what_looking_at_each_occurrence_finds(text, needle):
+    """By the definition: some occurrence has no word going on at either end."""
+    ends = [
+        (start, start + len(needle)) for start in range(len(text)) if text.startswith(needle, start)
+    ]
+    whole = any(
+        not exact._joined(text[start - 1 : start], needle[0])
+        and not exact._joined(needle[-1], text[end : end + 1])
+        for start, end in ends
+    )
+    assert (exact._with_boundaries(needle) in exact._with_boundaries(text)) == whole
+
+
+@pytest.mark.parametrize(("last", "expected"), [("a", 0.0), ("-", 1.0)])
+def test_a_long_text_that_repeats_itself_does_not_take_for_ever(last, expected):
+    """The needle occurs 50,000 times, and only the last occurrence ends where a word ends."""
+    needle = "ab-" * 50_000 + "a"
+    text = "ab-" * 100_000 + "a" + last
+    assert ContainsMatcher().similarity(needle, text) == expected

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.matching import fuzzy
 from krag_eval.matching.fuzzy import FuzzyMatcher
+from krag_eval.matching.joins import Units
 from krag_eval.messages import KragEvalWarning
 
 SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
@@ -113,23 +113,27 @@ def test_any_alternative_will_do() -> None:
     ],
 )
 def test_a_long_wait_is_announced(scorer: str, length: int, minutes: int) -> None:
-    lengths = np.array([float(length)])
+    units = Units.of_pair(["a" * length, "b" * length])
     with pytest.warns(KragEvalWarning, match=rf"{scorer} compares .* about {minutes} minutes"):
-        FuzzyMatcher(scorer)._warn_of_long_wait(lengths, lengths)
+        FuzzyMatcher(scorer).announce(units)
 
 
-def test_the_wait_is_that_for_the_texts_of_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzzy, "_LONG_WAIT_IN_SECONDS", 0)
-    with pytest.warns(KragEvalWarning, match="compares 3 characters .* with 7 predicted"):
-        scores_of(FuzzyMatcher(), ["abc"], ["abcd", "abc"])
+def test_words_that_occur_once_make_token_sets_long() -> None:
+    """300,000 numbers are 1.9 million characters of distinct words; one word is 6."""
+    numbers = [" ".join(map(str, range(start, start + 300_000))) for start in (0, 300_000)]
+    with pytest.warns(KragEvalWarning, match=r"token_set_ratio .* about 3 minutes"):
+        FuzzyMatcher("token_set_ratio").announce(Units.of_pair(numbers))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        repeated = ["again " * 500_000, "more " * 500_000]
+        FuzzyMatcher("token_set_ratio").announce(Units.of_pair(repeated))
 
 
 def test_usual_texts_are_compared_in_silence() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for scorer in SCORERS:
-            sizes = np.full(10, 2_000.0)
-            FuzzyMatcher(scorer)._warn_of_long_wait(sizes[:3], sizes)
+            FuzzyMatcher(scorer).announce(Units.of_pair(["a" * 5_000, "b" * 5_000]))
 
 
 def test_an_unknown_scorer_is_refused() -> None:
