@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.conventions import Conventions, MatchingCriteria
+from krag_eval.digits import exp2, log2
 from krag_eval.relevance import Relevance
 
 __all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
@@ -144,7 +145,7 @@ def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> Float
     """
     gained = _gained(relevance, k, conventions)
     value = _ratio(
-        _total(relevance, gained.query, gained.gain / np.log2(gained.rank + 1)),
+        _total(relevance, gained.query, gained.gain / log2(gained.rank + 1)),
         _ideal_dcg(relevance, k, conventions, gained),
     )
     # With credit given once, only rounding can lift the sum above the ideal one.
@@ -213,13 +214,13 @@ def _best_dcg(
     kept = n_entries if depth is None else np.minimum(n_entries, depth)
     if len(gain) == 0 or gain.min() == gain.max():
         # All gains alike, the usual case: the sum depends on their number alone.
-        terms = gain[:1] / np.log2(np.arange(2, int(kept.max(initial=0)) + 2))
+        terms = gain[:1] / log2(np.arange(2, int(kept.max(initial=0)) + 2))
         return np.concatenate([[0.0], np.cumsum(terms)])[kept]
     order = np.lexsort((-gain, query))
     query, gain = query[order], gain[order]
     position = np.arange(len(query)) - (np.cumsum(n_entries) - n_entries)[query]
     within = position < kept[query]
-    return _total(relevance, query[within], gain[within] / np.log2(position[within] + 2))
+    return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
@@ -230,7 +231,7 @@ def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
             f"grades go up to {grade.max():g}, and the exponential gain 2**grade - 1 needs them "
             f"to be at most {_LARGEST_EXPONENTIAL_GRADE}; use Conventions(gain='linear')."
         )
-    return np.exp2(grade) - 1.0
+    return exp2(grade) - 1.0
 
 
 def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval.digits import exact_parts, exact_sums
 from krag_eval.results import EvaluationResult
 from krag_eval.uncertainty import (
     ROUNDING,
@@ -183,10 +184,11 @@ def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
     """Return the columns' sums over random halves of the queries, those to be swapped."""
     # A stream of its own, independent of the bootstrap's under the same seed.
     rng = np.random.default_rng([seed, 1])
+    parts = exact_parts(columns)
     sums = np.empty((n_swaps, columns.shape[1]))
     for start, stop in blocks(n_swaps, len(columns)):
         swap = rng.integers(0, 2, (stop - start, len(columns)), np.int8)
-        np.matmul(swap.astype(np.float64), columns, out=sums[start:stop])
+        sums[start:stop] = exact_sums(swap.astype(np.float64), parts)
     return sums
 
 
@@ -239,7 +241,9 @@ def _permutation_p(a: _System, b: _System, i: int) -> float:
     exact = n_differing <= _ENUMERABLE
     if exact:
         swap = (np.arange(2**n_differing)[:, np.newaxis] >> np.arange(n_differing)) & 1
-        moved = swap @ (b.sums.columns - a.sums.columns)[differs]
+        moved = exact_sums(
+            swap.astype(np.float64), exact_parts((b.sums.columns - a.sums.columns)[differs])
+        )
     else:
         moved = b.swapped - a.swapped
     null_a = a.sums.average(i, a.sums.columns.sum(axis=0) + moved)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from krag_eval.conventions import Conventions
 from krag_eval.cutoffs import spelled
+from krag_eval.digits import exact_parts, exact_sums
 from krag_eval.messages import unknown_name, warn
 
 if TYPE_CHECKING:
@@ -299,12 +300,13 @@ def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArr
     """
     rng = np.random.default_rng(seed)
     n = len(columns)
+    parts = exact_parts(columns)
     sums = np.empty((n_resamples, columns.shape[1]))
     for start, stop in blocks(n_resamples, n):
         drawn = rng.integers(0, n, (stop - start, n))
         drawn += np.arange(0, drawn.size, n)[:, np.newaxis]
         times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-        np.matmul(times.astype(np.float64), columns, out=sums[start:stop])
+        sums[start:stop] = exact_sums(times.astype(np.float64), parts)
     return sums
 
 

@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # the words and the points everybody may know
     "messages": set(),
     "cutoffs": _WORDS,
+    "digits": set(),
     "conventions": _WORDS,
     "files": _WORDS,
     # documents -> matching
@@ -55,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching.names": {"matching.base", *_WORDS},
     # -> relevance -> metrics -> averages -> results
     "relevance": {"matching.joins", *_WORDS},
-    "metrics": {"relevance", "conventions", *_WORDS},
+    "metrics": {"relevance", "conventions", "digits", *_WORDS},
     "tables": {"relevance", "metrics", "conventions", *_WORDS},
     "averages": {"conventions", *_WORDS},
     "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
@@ -85,8 +86,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     # what is made of results
     "disputes": {"conventions", *_WORDS},
-    "uncertainty": {"averages", *_RESULT},
-    "pairing": {"uncertainty", *_RESULT},
+    "uncertainty": {"averages", "digits", *_RESULT},
+    "pairing": {"digits", "uncertainty", *_RESULT},
     "comparison_texts": {"pairing"},
     "comparison": {
         "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
