@@ -214,11 +214,22 @@ def lead_home(app: Any, env: Any, node: Any, content: Any) -> Any:
     led = public.get(target) or bare.get(target.rpartition(".")[2])
     if led is None or led == target:
         is_role = isinstance(content, nodes.literal) or " " in target
-        return None if is_role else content
+        return None if is_role and not _is_attribute(node) else content
     domain = env.get_domain("py")
     return domain.resolve_xref(
         env, node["refdoc"], app.builder, node["reftype"], led, node, content
     )
+
+
+def _is_attribute(node: Any) -> bool:
+    """Return whether a role names an attribute of the class it stands in."""
+    name, within = node["reftarget"], node.get("py:class")
+    if node["reftype"] != "attr" or not within:
+        return False
+    owner = import_module(node.get("py:module") or "krag_eval")
+    for part in within.split("."):
+        owner = getattr(owner, part, None)
+    return name in getattr(owner, "__annotations__", {}) or hasattr(owner, name)
 
 
 #: Stands for a colon while napoleon looks for one.
