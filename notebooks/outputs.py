@@ -20,6 +20,7 @@ from typing import Any
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 PICTURES = ("image/png", "image/svg+xml")
+MEASURED = "measured"  # the tag of a cell that shows times, which differ from run to run
 
 
 def tidy(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -44,9 +45,10 @@ def shown(notebook: dict[str, Any]) -> list[str]:
     """Return what a reader sees below the code, as lines; a picture is a line that says so."""
     lines = []
     for number, cell in enumerate(notebook["cells"], start=1):
+        measured = MEASURED in cell["metadata"].get("tags", ())
         for output in cell.get("outputs", []):
             lines.append(f"[cell {number}, {output.get('name', output['output_type'])}]")
-            lines.extend(_lines_of(output))
+            lines.extend(["measured"] if measured else _lines_of(output))
     return lines
 
 

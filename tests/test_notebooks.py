@@ -174,6 +174,15 @@ def test_pictures_may_differ_but_not_be_missing(tmp_path: Path) -> None:
     assert outputs.shown(notebook(PICTURE)) != outputs.shown(notebook())
 
 
+def test_measured_times_may_differ_but_not_be_missing(tmp_path: Path) -> None:
+    """A cell tagged "measured" shows how long something took, which is never the same twice."""
+    before, after = notebook(TEXT), notebook(TEXT | {"text": ["three\n"]})
+    for version in (before, after):
+        version["cells"][0]["metadata"] = {"tags": ["measured"]}
+    assert differences(tmp_path, before, after) == []
+    assert outputs.shown(before) != outputs.shown(notebook())
+
+
 def test_tidying_keeps_what_is_shown() -> None:
     """Times, versions and the size of a figure go; text and pictures stay."""
     tidied = outputs.tidy(notebook(TEXT, PICTURE))
