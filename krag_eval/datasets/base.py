@@ -94,6 +94,32 @@ class Dataset:
             self.actual, self.predicted, **{"queries": self.queries, **self.defaults, **options}
         )
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
+
+        The ending of its name says what is written: ``.jsonl`` or ``.jsonl.gz``, ``.csv`` or
+        ``.csv.gz``, ``.parquet``. Queries, labels, questions, documents with ids and metadata,
+        interchangeable ones and ``defaults`` are kept; LangChain documents come back as dicts,
+        which mean the same everywhere. What was written is read again before it takes the place
+        of a file of that name, so the file is there complete and equal, or as it was before.
+
+        Raises:
+            DatasetError: If something cannot be written without loss; the message names it.
+            FileNotFoundError: If there is no such directory.
+            ImportError: If pyarrow is missing, for Parquet.
+
+        >>> import tempfile
+        >>> from krag_eval import AnyOf, load_dataset
+        >>> dataset = Dataset(["q1"], [[AnyOf(["nine", "9 am"])]], questions=["When?"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dataset.save(f"{folder}/qa.csv")
+        ...     load_dataset(f"{folder}/qa.csv") == dataset
+        True
+        """
+        from krag_eval.datasets.saving import save_dataset
+
+        save_dataset(self, path)
+
     def __repr__(self) -> str:
         read_from = f" from {self.source}" if self.source else ""
         bare = ", nothing retrieved yet" if self.predicted is None else ""

@@ -21,7 +21,10 @@ from krag_eval.documents import AnyOf, DocumentLike
 __all__ = ["check_text", "documents_in_cell", "list_in", "written_list"]
 
 # LangChain's own rendering of a Document, which hides where its text ends.
-_PRINTED = re.compile(r"\s*(?:Document\()?(?:page_content=['\"]|metadata=\{|id=['\"])")
+_PRINTED = re.compile(
+    r"\s*(?:Document\(.*page_content=['\"].*\)|page_content=['\"].*['\"] metadata=\{.*\})\s*",
+    re.DOTALL,
+)
 
 
 def documents_in_cell(value: Any, row: Row, *, ground_truth: bool) -> list[Any]:
@@ -59,7 +62,7 @@ def written_list(text: str, row: Row) -> list[Any]:
     text = text.strip()
     if not text:
         raise row.error("is empty; expected a list of documents; write [] where there are none.")
-    if _PRINTED.match(text):
+    if _PRINTED.fullmatch(text):
         raise row.error(_printed())
     if text[0] not in "[(":
         raise row.error(
@@ -138,7 +141,7 @@ def check_text(text: Any, where: str, place: Blamed) -> None:
                 f"{where} holds half of a surrogate pair ({text[error.start]!r}), which is not a "
                 "character; an emoji was probably cut in two."
             ) from error
-    if text.startswith(("page_content=", "Document(")) and _PRINTED.match(text):
+    if text.startswith(("page_content=", "Document(")) and _PRINTED.fullmatch(text):
         raise place.error(f"{where} {_printed()}")
 
 

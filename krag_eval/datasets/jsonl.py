@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from krag_eval.datasets.base import Dataset, Place, Source, name_of
 from krag_eval.datasets.items import document_in, item_in
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, same_defaults
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
-from krag_eval.messages import warn
 
 __all__ = ["read_jsonl"]
 
@@ -63,13 +63,23 @@ def read_jsonl(
             "holds no queries; expected one JSON object per line, such as "
             '{"question": "…", "actual": ["…"], "predicted": ["…"]}.'
         )
+    _check_question_field(records, fields)
+    marks = [record.mark for record in records]
+    queries, questions = labels_and_questions(
+        [record.question for record in records],
+        marks,
+        name,
+        fields.question,
+        lambda number: f"on line {records[number].place.line}",
+    )
     return Dataset(
-        queries=_labels(records, fields, name),
+        queries=queries,
         actual=[record.actual for record in records],
         predicted=None if predicted_field is None else [record.predicted for record in records],
         source=name,
         lines=[record.place.line for record in records],
-        questions=_questions(records),
+        defaults=same_defaults(marks, lambda number: records[number].place),
+        questions=questions,
     )
 
 
@@ -84,6 +94,7 @@ class _Record(NamedTuple):
     question: str | int | None
     actual: list[Any]
     predicted: list[Any]
+    mark: Mark
 
 
 def _record(text: str, fields: _Fields, place: Place) -> _Record:
@@ -95,10 +106,11 @@ def _record(text: str, fields: _Fields, place: Place) -> _Record:
             "anything else into a field of another name."
         )
     actual = _documents(content, "actual_field", fields.actual, place)
+    mark = mark_in(content.get(OWN), place)
     if fields.predicted is None:
-        return _Record(place, question, actual, [])
+        return _Record(place, question, actual, [], mark)
     predicted = _documents(content, "predicted_field", fields.predicted, place)
-    return _Record(place, question, actual, predicted)
+    return _Record(place, question, actual, predicted, mark)
 
 
 def _documents(content: Mapping[str, Any], option: str, name: str, place: Place) -> list[Any]:
@@ -124,26 +136,10 @@ def _missing(content: Mapping[str, Any], option: str, name: str) -> str:
     )
 
 
-def _questions(records: Sequence[_Record]) -> list[str] | None:
-    """Return what to ask a retriever, if every line has a text to ask; a number is a mere label."""
-    texts = [record.question for record in records if isinstance(record.question, str)]
-    return texts if len(texts) == len(records) else None
-
-
-def _labels(records: Sequence[_Record], fields: _Fields, name: str) -> list[str | int]:
-    labels = [record.question for record in records if record.question is not None]
-    if len(labels) == len(records):
-        return labels
-    without = next(record.place for record in records if record.question is None)
-    if not labels and fields.question != "question":
-        raise without.error(
+def _check_question_field(records: Sequence[_Record], fields: _Fields) -> None:
+    """Refuse a name given explicitly that no line has."""
+    if fields.question != "question" and all(one.question is None for one in records):
+        raise records[0].place.error(
             f'no field "{fields.question}" on any line; name the one with the question by '
             'question_field="…", or leave that out.'
         )
-    if labels:
-        warn(
-            f"{len(records) - len(labels)} of {len(records)} queries in {name} have no "
-            f"{fields.question} (the first is on line {without.line}), so all are labelled by "
-            "position."
-        )
-    return list(range(len(records)))

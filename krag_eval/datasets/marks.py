@@ -14,8 +14,10 @@ from krag_eval.datasets.base import Blamed
 from krag_eval.datasets.strict_json import kind_of, names_of
 from krag_eval.messages import clipped, warn
 
-__all__ = ["Mark", "labels_and_questions", "mark_in", "mark_to_write", "same_defaults"]
+__all__ = ["OWN", "Mark", "labels_and_questions", "mark_in", "mark_to_write", "same_defaults"]
 
+#: The field, or column, with what krag_eval adds.
+OWN = "krag_eval"
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method")  # fmt: skip
 

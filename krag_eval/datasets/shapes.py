@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from krag_eval.datasets.base import Place
 from krag_eval.datasets.columns import Columns
+from krag_eval.datasets.marks import OWN
 
 __all__ = [
     "KNOWN",
     "LANGSMITH",
-    "OWN",
     "QUESTIONS",
     "Mapped",
     "Roles",
@@ -26,8 +26,6 @@ __all__ = [
     "said",
 ]
 
-#: krag_eval's own column: the label of a query, and how to evaluate, as JSON.
-OWN = "krag_eval"
 #: Columns that hold the question, whatever else there is.
 QUESTIONS = ("question", "user_input", "query")
 _AUTORAG = ("qid", "query", "retrieval_gt")

@@ -9,8 +9,8 @@ from typing import Any
 from krag_eval.datasets.base import Dataset, Place
 from krag_eval.datasets.cells import check_text, documents_in_cell, list_in
 from krag_eval.datasets.columns import Columns, Row, named
-from krag_eval.datasets.marks import Mark, labels_and_questions, mark_in, same_defaults
-from krag_eval.datasets.shapes import OWN, Mapped, Roles, Side, roles_of, said
+from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, same_defaults
+from krag_eval.datasets.shapes import Mapped, Roles, Side, roles_of, said
 from krag_eval.datasets.strict_json import parsed
 
 __all__ = ["table_dataset"]
@@ -100,7 +100,10 @@ def _mark(value: Any, place: Row) -> Mark:
         try:
             value = parsed(value, place)
         except json.JSONDecodeError as error:
-            raise place.error(f'"krag_eval" is not valid JSON: {error.msg}.') from error
+            raise place.error(
+                f'"krag_eval" must be what Dataset.save wrote, an object as JSON ({error.msg}); '
+                "leave the column out."
+            ) from error
     return mark_in(value, place)
 
 

@@ -1,0 +1,253 @@
+"""Writing data sets to files, so that what is read again is equal.
+
+This room knows how documents are written; what is written is what the readers of this package
+read, and they are asked before a file takes its place.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from krag_eval.datasets.base import Dataset, DatasetError, Place
+from krag_eval.datasets.loading import Format, load_dataset
+from krag_eval.datasets.marks import OWN, mark_to_write
+from krag_eval.documents import AnyOf, id_of, metadata_of, text_of
+from krag_eval.files import replacing
+from krag_eval.messages import clipped
+
+__all__ = ["save_dataset"]
+
+_KINDS: dict[str, tuple[Format, bool]] = {
+    ".jsonl": ("jsonl", False),
+    ".jsonl.gz": ("jsonl", True),
+    ".csv": ("csv", False),
+    ".csv.gz": ("csv", True),
+    ".parquet": ("parquet", False),
+}
+
+
+def save_dataset(dataset: Dataset, path: str | os.PathLike[str]) -> None:
+    """Write a data set; see :meth:`Dataset.save`."""
+    name = os.fsdecode(path)
+    kind, compressed = _kind(name)
+    rows = _Rows(dataset, name)
+    with replacing(path) as temporary:
+        if kind == "parquet":
+            _write_parquet(rows, temporary)
+        else:
+            write = _write_jsonl if kind == "jsonl" else _write_csv
+            with _opened(temporary, compressed) as file, _explained(name):
+                write(rows, file)
+        _check_again(rows, temporary, kind)
+
+
+def _kind(name: str) -> tuple[Format, bool]:
+    for ending, kind in _KINDS.items():
+        if name.lower().endswith(ending):
+            return kind
+    raise Place(name).error(
+        f"a data set is written to a file that ends in {', '.join(_KINDS)}; name one of these."
+    )
+
+
+class _Rows:
+    """A data set as it is written, its documents plain values."""
+
+    def __init__(self, dataset: Dataset, name: str) -> None:
+        self.dataset, self.name = dataset, name
+        self.sides = {"actual": dataset.actual}
+        if dataset.predicted is not None:
+            self.sides["predicted"] = dataset.predicted  # type: ignore[assignment]
+        for side, lists in self.sides.items():
+            if len(lists) != dataset.n_queries:
+                raise Place(name).error(
+                    f"the data set has {dataset.n_queries} queries and {len(lists)} lists in "
+                    f"{side}; give each query one."
+                )
+
+    @property
+    def questions(self) -> list[str] | None:
+        """What to ask, one text per query."""
+        return self.dataset.questions
+
+    def documents(self, side: str) -> Iterator[list[Any]]:
+        """Yield each query's documents of a side."""
+        return ([_plain(one) for one in items] for items in self.sides[side])
+
+    def marks(self) -> list[dict[str, Any] | None]:
+        """Return what krag_eval adds to each query."""
+        labels: Sequence[Any] = self.dataset.queries
+        if self.questions is not None:
+            labels = [None if label == asked and isinstance(label, str) else label
+                      for label, asked in zip(labels, self.questions, strict=True)]  # fmt: skip
+        elif labels == list(range(len(labels))):
+            labels = [None] * len(labels)
+        try:
+            return [mark_to_write(label, self.dataset.defaults) for label in labels]
+        except ValueError as error:
+            raise Place(self.name).error(str(error)) from error
+
+    def blame(self, query: int, problem: str) -> DatasetError:
+        """Return the refusal to write a query."""
+        label = clipped(self.dataset.queries[query])
+        return Place(self.name).error(
+            f"queries[{query}] ({label}) cannot be written without loss: {problem}; nothing was "
+            "written."
+        )
+
+    def json(self, query: int, value: Any) -> str:
+        """Return a value as JSON, or refuse the query it belongs to."""
+        try:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self.blame(query, f"{error} (only what JSON has can be kept)") from error
+
+
+def _plain(item: Any) -> Any:
+    """Return a document as a plain value, interchangeable ones as ``{"any_of": …}``."""
+    if isinstance(item, AnyOf):
+        return {"any_of": [_plain(one) for one in item.alternatives]}
+    if isinstance(item, str):
+        return str(item)
+    if isinstance(item, Mapping):
+        return dict(item)
+    content: dict[str, Any] = {"page_content": text_of(item)}
+    if metadata_of(item):
+        content["metadata"] = dict(metadata_of(item))
+    return content if id_of(item) is None else {**content, "id": id_of(item)}
+
+
+# Files
+
+
+@contextmanager
+def _opened(path: Path, compressed: bool) -> Iterator[IO[str]]:
+    with path.open("wb") as raw:
+        if not compressed:
+            with io.TextIOWrapper(raw, "utf-8", newline="") as file:
+                yield file
+            return
+        # Without name and time inside, equal data sets are equal files.
+        with (
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+            io.TextIOWrapper(packed, "utf-8", newline="") as file,
+        ):
+            yield file
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise Place(name).error(
+            f"a text holds half of a surrogate pair ({error.object[error.start]!r}), which is not "
+            "a character; correct it; nothing was written."
+        ) from error
+
+
+def _write_jsonl(rows: _Rows, file: IO[str]) -> None:
+    sides = {side: rows.documents(side) for side in rows.sides}
+    for query, mark in enumerate(rows.marks()):
+        row: dict[str, Any] = {} if rows.questions is None else {"question": rows.questions[query]}
+        row |= {side: next(documents) for side, documents in sides.items()}
+        if mark is not None:
+            row[OWN] = mark
+        file.write(rows.json(query, row) + "\n")
+
+
+def _write_csv(rows: _Rows, file: IO[str]) -> None:
+    columns = _columns(rows, lambda query, documents: rows.json(query, documents))
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _columns(
+    rows: _Rows, written: Callable[[int, list[Any]], Any], empty: str | None = ""
+) -> dict[str, list[Any]]:
+    """Return the columns of a table; a mark is JSON, and there only if some query has one."""
+    columns: dict[str, list[Any]] = {}
+    if rows.questions is not None:
+        columns["question"] = rows.questions
+    for side in rows.sides:
+        lists = rows.documents(side)
+        columns[side] = [written(query, documents) for query, documents in enumerate(lists)]
+    marks = rows.marks()
+    if any(marks):
+        columns[OWN] = [
+            empty if mark is None else rows.json(query, mark) for query, mark in enumerate(marks)
+        ]
+    return columns
+
+
+def _write_parquet(rows: _Rows, path: Path) -> None:
+    """Write lists of texts as such, so that other tools read them; other documents as JSON."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            f"{rows.name}: writing Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
+        ) from error
+    texts = {
+        side: all(isinstance(one, str) for items in lists for one in items)
+        for side, lists in rows.sides.items()
+    }
+    columns = _columns(rows, lambda query, documents: rows.json(query, documents), None)
+    kinds: dict[str, Any] = dict.fromkeys(columns, pyarrow.string())
+    for side, plain in texts.items():
+        if plain:
+            columns[side] = [*rows.documents(side)]
+            kinds[side] = pyarrow.list_(pyarrow.string())
+    with _explained(rows.name):
+        table = pyarrow.table(
+            {name: pyarrow.array(column, kinds[name]) for name, column in columns.items()}
+        )
+        parquet.write_table(table, path)
+
+
+# What was written, read again
+
+
+def _check_again(rows: _Rows, path: Path, kind: Format) -> None:
+    """Refuse what is read as anything else than what was to be written."""
+    try:
+        again = load_dataset(path, format=kind, max_bytes=None)
+    except DatasetError as error:
+        problem = str(error).removeprefix(str(path))
+        raise DatasetError(
+            f"{rows.name}{problem} So it cannot be written without loss; nothing was written."
+        ) from error
+    read = {
+        side: [[_again(one) for one in documents] for documents in rows.documents(side)]
+        for side in rows.sides
+    }
+    wanted = replace(rows.dataset, actual=read["actual"], predicted=read.get("predicted"))
+    if again == wanted and again.defaults == dict(wanted.defaults):
+        return
+    for field in ("queries", "questions", "actual", "predicted"):
+        before, after = getattr(wanted, field), getattr(again, field)
+        if before == after:
+            continue
+        query = next(
+            (at for at, one in enumerate(before or []) if not after or one != after[at]), 0
+        )
+        raise rows.blame(query, f"its part in {field} would be read as something else")
+    raise Place(rows.name).error("the data set's defaults cannot be written without loss.")
+
+
+def _again(value: Any) -> Any:
+    """Return a plain value as it is read."""
+    if isinstance(value, dict) and "any_of" in value:
+        return AnyOf(value["any_of"])
+    return value
