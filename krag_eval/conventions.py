@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from krag_eval.messages import unknown_name
@@ -106,8 +107,7 @@ class Conventions:
     @classmethod
     def allowed(cls) -> dict[str, tuple[str, ...]]:
         """Return the allowed values of every field, the default first."""
-        hints = get_type_hints(cls)
-        return {field.name: get_args(hints[field.name]) for field in fields(cls)}
+        return dict(_allowed())
 
     @classmethod
     def trec(cls) -> Conventions:
@@ -196,3 +196,10 @@ class Conventions:
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
         return f"Conventions({changed})"
+
+
+@cache
+def _allowed() -> dict[str, tuple[str, ...]]:
+    # Reading annotations takes longer than averaging, and every evaluation asks several times.
+    hints = get_type_hints(Conventions)
+    return {field.name: get_args(hints[field.name]) for field in fields(Conventions)}

@@ -185,10 +185,8 @@ def _ideal_dcg(
     depth = None if k is None else np.full(relevance.n_queries, k)
     if conventions.ideal == "retrieved":
         return _best_dcg(relevance, gained.query, gained.gain, depth)
-    if conventions.graded_by == "grade":
-        item_gain = _gain(relevance.grade, conventions)
-    else:
-        item_gain = _gain(np.ones(len(relevance.grade)), conventions)
+    by_grade = conventions.graded_by == "grade"
+    item_gain = _gain(relevance.grade if by_grade else np.ones(len(relevance.grade)), conventions)
     copies = np.ones(len(item_gain), np.int64)
     if conventions.ideal == "alternatives":
         depth = relevance.retrieved_within(k)
@@ -198,6 +196,10 @@ def _ideal_dcg(
         # A covered item already stands in the entry of the document it was credited to.
         copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
         query, gain = gained.query, gained.gain
+    if _alike(item_gain, gain):
+        n_copies = np.bincount(relevance.item_query, copies, minlength=relevance.n_queries)
+        n_entries = n_copies.astype(np.int64) + _count(relevance, query)
+        return _dcg_of_alike(item_gain[:1], n_entries, depth)
     return _best_dcg(
         relevance,
         np.concatenate([query, np.repeat(relevance.item_query, copies)]),
@@ -210,17 +212,31 @@ def _best_dcg(
     relevance: Relevance, query: IntArray, gain: FloatArray, depth: IntArray | None
 ) -> FloatArray:
     """Return each query's DCG with its gains sorted, best first, down to its depth."""
-    n_entries = np.bincount(query, minlength=relevance.n_queries)
-    kept = n_entries if depth is None else np.minimum(n_entries, depth)
-    if len(gain) == 0 or gain.min() == gain.max():
-        # All gains alike, the usual case: the sum depends on their number alone.
-        terms = gain[:1] / log2(np.arange(2, int(kept.max(initial=0)) + 2))
-        return np.concatenate([[0.0], np.cumsum(terms)])[kept]
+    n_entries = _count(relevance, query)
+    if _alike(gain):
+        return _dcg_of_alike(gain[:1], n_entries, depth)
     order = np.lexsort((-gain, query))
     query, gain = query[order], gain[order]
     position = np.arange(len(query)) - (np.cumsum(n_entries) - n_entries)[query]
-    within = position < kept[query]
+    within = position < _down_to(n_entries, depth)[query]
     return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
+
+
+def _alike(*gains: FloatArray) -> bool:
+    """Tell whether there is but one gain, the usual case: DCG then depends on their number."""
+    given = [gain for gain in gains if len(gain)]
+    return not given or min(gain.min() for gain in given) == max(gain.max() for gain in given)
+
+
+def _dcg_of_alike(gain: FloatArray, n_entries: IntArray, depth: IntArray | None) -> FloatArray:
+    """Return the DCG of so many entries of one gain, which is missing where there is no entry."""
+    kept = _down_to(n_entries, depth)
+    terms = gain / log2(np.arange(2, int(kept.max(initial=0)) + 2))
+    return np.concatenate([[0.0], np.cumsum(terms)])[kept]
+
+
+def _down_to(n_entries: IntArray, depth: IntArray | None) -> IntArray:
+    return n_entries if depth is None else np.minimum(n_entries, depth)
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
@@ -241,6 +257,10 @@ def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:
 def _total(relevance: Relevance, query: IntArray, values: FloatArray) -> FloatArray:
     """Sum values by query, in the order given."""
     return np.asarray(np.bincount(query, values, minlength=relevance.n_queries), np.float64)
+
+
+def _count(relevance: Relevance, query: IntArray) -> IntArray:
+    return np.asarray(np.bincount(query, minlength=relevance.n_queries), np.int64)
 
 
 def _ratio(numerator: NDArray[np.generic], denominator: NDArray[np.generic]) -> FloatArray:

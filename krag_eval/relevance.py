@@ -42,10 +42,19 @@ class Documents:
     @classmethod
     def of_pairs(cls, query: IntArray, rank: IntArray) -> Documents:
         """Group pairs by the document they speak of."""
-        order = np.lexsort((rank, query))
-        query, rank = query[order], rank[order]
-        start = np.flatnonzero((np.diff(query, prepend=-1) != 0) | (np.diff(rank, prepend=0) != 0))
-        return cls(query[start], rank[start], order, start)
+        # One number per document; pairs come sorted by query, which a stable sort makes use of.
+        place = query * (int(rank.max(initial=0)) + 1) + rank
+        order = np.argsort(place, kind="stable")
+        start = np.flatnonzero(np.diff(place[order], prepend=-1))
+        first = order[start]
+        return cls(query[first], rank[first], order, start)
+
+    def of_each_pair(self) -> IntArray:
+        """Return the position of the document each pair speaks of; shape (pairs,)."""
+        sizes = np.diff(self.start, append=len(self.order))
+        position = np.empty(len(self.order), np.int64)
+        position[self.order] = np.repeat(np.arange(len(self.start)), sizes)
+        return position
 
     def sum(self, values: FloatArray) -> FloatArray:
         """Return the sum over each document's pairs."""
@@ -125,7 +134,7 @@ class Relevance:
         kept = ~repeats & (grade > 0)
         item_number = None
         if not kept.all():
-            item_number = (np.arange(n_items) - np.searchsorted(item_query, item_query) + 1)[kept]
+            item_number = _numbers_within(item_query)[kept]
             number = np.cumsum(kept) - 1
             pair_kept = kept[item]
             item = number[item[pair_kept]]
@@ -198,8 +207,7 @@ class Relevance:
     @cached_property
     def hit_number(self) -> IntArray:
         """Number of each hit within its item, from 1; shape (hits,)."""
-        first = np.searchsorted(self.hit_item, self.hit_item)
-        return np.arange(len(self.hit_item)) - first + 1
+        return _numbers_within(self.hit_item)
 
     @cached_property
     def covered(self) -> IntArray:
@@ -244,17 +252,21 @@ class Relevance:
     @cached_property
     def relevant_number(self) -> IntArray:
         """Number of each relevant document within its query, from 1; shape (relevant,)."""
-        query = self.relevant.query
-        return np.arange(len(query)) - np.searchsorted(query, query) + 1
+        return _numbers_within(self.relevant.query)
 
     @cached_property
     def relevant_until_first(self) -> IntArray:
         """Relevant documents up to and including each covered item's first rank; (covered,)."""
-        # A document is found in the sorted list of relevant ones by a single number.
-        width = int(self.n_retrieved.max(initial=0)) + 1
-        places = self.relevant.query * width + self.relevant.rank
-        found = np.searchsorted(places, self.covered_query * width + self.first_rank)
-        return self.relevant_number[found]
+        until: IntArray = self.relevant_number[self.relevant.of_each_pair()]
+        return self._first(until)
+
+
+def _numbers_within(groups: IntArray) -> IntArray:
+    """Number the members of each group from 1; members of a group stand together."""
+    start = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(start, append=len(groups))
+    numbers: IntArray = np.arange(1, len(groups) + 1) - np.repeat(start, sizes)
+    return numbers
 
 
 def _shared(counts: IntArray) -> IntArray:
