@@ -110,7 +110,7 @@ def test_intervals_agree_with_scipy(level):
             n_resamples=2_000,
             confidence_level=level,
             method="percentile",
-            rng=np.random.default_rng(7),
+            random_state=np.random.default_rng(7),
         ).confidence_interval
         return pytest.approx([interval.low, interval.high], rel=1e-9)
 

@@ -484,7 +484,7 @@ def test_labels_that_are_no_valid_unicode_index_every_table():
     result = several(labels=["\udc80", "\ud800", "w", "x", "y"])
     assert result.misses(1).index.tolist() == ["w", "x", "\ud800"]
     assert result.statuses(1)["\udc80"] == "perfect"
-    assert result.first_ranks()["\udc80", 1] == 1
+    assert dict(result.first_ranks().items())["\udc80", 1] == 1
     assert result.explain("\udc80").to_text().startswith("Query 0: \\udc80\n")
 
 

@@ -63,7 +63,7 @@ def by_scipy(statistic, *columns, method="BCa", level=0.95, seed=0, n_resamples=
         n_resamples=n_resamples,
         confidence_level=level,
         method=method,
-        rng=np.random.default_rng(seed),
+        random_state=np.random.default_rng(seed),
     ).confidence_interval
     return pytest.approx([interval.low, interval.high], rel=1e-9)
 
@@ -99,7 +99,7 @@ def test_means_that_round_agree_with_scipy_nearly(column):
     result = random_result(2)
     table = confidence_intervals(result, n_resamples=5_000)
     expected = stats.bootstrap(
-        (result.tables[5][column],), np.mean, n_resamples=5_000, rng=np.random.default_rng(0)
+        (result.tables[5][column],), np.mean, n_resamples=5_000, random_state=np.random.default_rng(0)
     ).confidence_interval
     assert table.loc[f"{result.keys[column]}@5", ["low", "high"]].tolist() == pytest.approx(
         list(expected), abs=2e-3

@@ -114,10 +114,10 @@ class TestEvaluate:
         """Only our own warnings are reworded."""
 
         def evaluate(self: OfflineRetrievalEvaluator, k: object) -> None:
-            warnings.warn("not ours", DeprecationWarning, stacklevel=1)
+            warnings.warn("not ours", FutureWarning, stacklevel=1)
 
         monkeypatch.setattr(OfflineRetrievalEvaluator, "evaluate", evaluate)
-        with pytest.raises(DeprecationWarning, match="not ours"):
+        with pytest.raises(FutureWarning, match="not ours"):
             run("evaluate", sample)
 
 
