@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -106,11 +107,11 @@ def pages() -> dict[str, str]:
 def _index(others: list[str]) -> str:
     parts = ["# API reference\n", _index_text()]
     for heading, names in _by_room().items():
-        parts += [f"## {heading}\n", _table("krag_eval", krag_eval, names)]
+        parts += [f"## {heading}\n", _list("krag_eval", krag_eval, names)]
     parts.append("## Other modules\n")
     for name, module in public_modules().items():
         if module is not krag_eval:
-            parts.append(f"- [`{name}`]({name}.md): {_summary(module)}")
+            parts.append(f"- [`{name}`]({name}.md)" + _told(_summary(module)))
     parts.append(_toctree(sorted(others, key=str.lower)))
     return "\n".join(parts)
 
@@ -135,12 +136,21 @@ def _summary(module: ModuleType) -> str:
     return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
 
 
-def _table(prefix: str, module: ModuleType, names: list[str]) -> str:
-    rows = [
-        f"| [`{name}`]({prefix}.{name}.md) | {first_sentence(getattr(module, name))} |"
+def _list(prefix: str, module: ModuleType, names: list[str]) -> str:
+    lines = [
+        f"- [`{name}`]({prefix}.{name}.md)" + _told(first_sentence(getattr(module, name)))
         for name in names
     ]
-    return "\n".join(["| name | what it is |", "|---|---|", *rows, ""])
+    return "\n".join([*lines, ""])
+
+
+def _told(sentence: str) -> str:
+    """Return what follows a name; the roles of docstrings are code in Markdown.
+
+    >>> _told("Made by :func:`compare`.")
+    ': Made by `compare`.'
+    """
+    return re.sub(r":\w+:(?=`)", "", f": {sentence}").replace("``", "`") if sentence else ""
 
 
 def _toctree(entries: list[str]) -> str:

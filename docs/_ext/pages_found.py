@@ -1,8 +1,8 @@
 """Which pages there are: notebooks are brought in, and no page stands outside the contents.
 
 Notebooks are copied beside the pages for the build, and shown with the outputs they were saved
-with. In each ``index.md`` an entry of the contents whose page is not written yet is left out, and
-``(the rest)`` becomes the pages that no entry names.
+with. In ``index.md`` an entry of the contents whose page is not written yet is left out, and
+``(the rest)`` becomes the pages that no entry names, ``ko/(the rest)`` those in Korean.
 """
 
 from __future__ import annotations
@@ -91,18 +91,24 @@ def contents(text: str, pages: Collection[str]) -> str:
     ```
     """
     entries = [line for block in _TOCTREE.findall(text) for line in block.splitlines()]
-    rest = sorted(page for page in pages if "/" not in page and page not in ("index", *entries))
 
     def of(match: re.Match[str]) -> str:
         lines = []
         for line in match[1].splitlines():
-            if line == THE_REST:
-                lines += rest
+            if line.endswith(THE_REST):
+                lines += _rest(line.removesuffix(THE_REST), pages, entries)
             elif line == "" or line.startswith(":") or _is_there(line, pages):
                 lines.append(line)
         return "\n".join(["```{toctree}", *lines, "```"])
 
     return _TOCTREE.sub(of, text)
+
+
+def _rest(folder: str, pages: Collection[str], entries: Collection[str]) -> list[str]:
+    """Return the pages of a folder, not of those within it, that no entry names."""
+    named = {"index", *entries}
+    inside = [page for page in pages if page.startswith(folder) and page not in named]
+    return sorted(page for page in inside if "/" not in page.removeprefix(folder))
 
 
 def _is_there(entry: str, pages: Collection[str]) -> bool:
@@ -130,13 +136,11 @@ def led_to_notebooks(text: str, page: str) -> str:
 
 
 def change_source(app: Any, page: str, source: list[str]) -> None:
-    """Change pages as Sphinx reads them; the first page of each language has the contents."""
+    """Change pages as Sphinx reads them; the first one has the contents."""
     if "notebooks/" not in page:
         source[0] = led_to_notebooks(source[0], page)
-    if page in ("index", "ko/index"):
-        folder = page.removesuffix("index")
-        inside = [name for name in app.env.found_docs if name.startswith(folder)]
-        source[0] = contents(source[0], [name.removeprefix(folder) for name in inside])
+    if page == "index":
+        source[0] = contents(source[0], app.env.found_docs)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -12,10 +12,11 @@ A Korean page lies under ``ko/`` by the name of its English counterpart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["counterpart", "name_languages", "setup"]
+__all__ = ["counterpart", "name_languages", "navigation", "setup"]
 
 
 def counterpart(page: str, pages: Collection[str]) -> str:
@@ -26,15 +27,31 @@ def counterpart(page: str, pages: Collection[str]) -> str:
     return "index" if page.startswith("ko/") else "ko/index"
 
 
+def navigation(tree: str, korean: bool) -> str:
+    """Return the part of the contents that is in the page's language, by its captions.
+
+    >>> tree = '<p class="caption">Start</p><ul>…</ul><p class="caption">한국어</p><ul></ul>'
+    >>> navigation(tree, korean=True)
+    '<p class="caption">한국어</p><ul></ul>'
+    >>> navigation(tree, korean=False)
+    '<p class="caption">Start</p><ul>…</ul>'
+    """
+    start, *rest = re.split(r'(?=<p class="caption")', tree)
+    parts = [part for part in rest if ("한국어" in part.partition("</p>")[0]) == korean]
+    return start + "".join(parts)
+
+
 def name_languages(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Tell the templates the page's language and where the other one is."""
+    """Tell the templates the page's language, its contents, and where the other language is."""
     korean = page.startswith("ko/")
     context["language"] = "ko" if korean else "en"
     context["other_language"] = ("en", "English") if korean else ("ko", "한국어")
     context["other_page"] = counterpart(page, app.env.found_docs)
+    if contents := context.get("furo_navigation_tree"):
+        context["furo_navigation_tree"] = navigation(contents, korean)
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Run for every page."""
-    app.connect("html-page-context", name_languages)
+    """Run for every page, after the theme."""
+    app.connect("html-page-context", name_languages, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
