@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.retrievers.recorder import RetrievalRecorder
+    from krag_eval.streaming.files import evaluate_file
     from krag_eval.uncertainty import confidence_intervals
 
 #: Public name -> the module it lives in.
@@ -76,6 +77,7 @@ _HOMES = {
     "calibrate": "calibration",
     "compare": "comparison",
     "confidence_intervals": "uncertainty",
+    "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.comparing",
     "load_dataset": "datasets.loading",
@@ -118,6 +120,7 @@ __all__ = [
     "calibrate",
     "compare",
     "confidence_intervals",
+    "evaluate_file",
     "evaluate_retriever",
     "evaluate_retrievers",
     "load_dataset",

@@ -1,14 +1,17 @@
-"""Writing files so that each appears complete or not at all."""
+"""Writing files so that each appears complete or not at all, and by one run at a time."""
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
-__all__ = ["replacing"]
+__all__ = ["lock", "replacing"]
 
 
 @contextmanager
@@ -30,3 +33,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary = Path(folder) / target.name
         yield temporary
         os.replace(temporary, target)
+
+
+def lock(file: IO[Any], refusal: str) -> None:
+    """Lock a file until it is closed; the operating system lets go of it after a kill.
+
+    Args:
+        file: An open file.
+        refusal: What to say if somebody else has locked it.
+
+    Raises:
+        OSError: If somebody else has.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(2**40)  # a byte that is never written
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            raise OSError(refusal) from error
+        # Some network file systems know no locks; a run there is as safe as without.

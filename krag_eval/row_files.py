@@ -6,6 +6,9 @@ know how rows are computed.
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,12 +26,22 @@ from krag_eval.summaries import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ROW_FORMATS", "RowsInFile", "missing_pyarrow", "rows_named"]
+__all__ = [
+    "POSITION",
+    "ROW_FORMATS",
+    "RowsInFile",
+    "checked_row_file",
+    "join_rows",
+    "missing_pyarrow",
+    "rows_named",
+    "write_rows",
+]
 
 #: Endings of the files that rows can be written to.
 ROW_FORMATS = (".parquet", ".csv")
 #: What a row is called: its question, and its place in the input, from 0.
 LABEL, POSITION = "query", "position"
+_ROWS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +198,32 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_csv(
+    # As texts, some rows at a time: not every version of pandas reads back the digits it wrote.
+    chunks = pd.read_csv(
         path,
         usecols=list(columns),
-        dtype={LABEL: object},
+        dtype=object,
         keep_default_na=False,
-        na_values={name: [""] for name in columns},
-        float_precision="round_trip",
         encoding="utf-8",
-        encoding_errors="surrogatepass",
+        chunksize=_ROWS_AT_ONCE,
     )
+    parts = [
+        {name: _from_texts(name, chunk[name].tolist()) for name in columns} for chunk in chunks
+    ]
+    return pd.DataFrame(
+        {name: np.concatenate([part[name] for part in parts]) for name in columns} if parts else {}
+    )
+
+
+def _from_texts(name: str, texts: list[str]) -> NDArray[Any]:
+    """Read a column of a CSV file: an empty cell is nothing."""
+    if name == LABEL:
+        return np.array([text or None for text in texts], object)
+    if name == "counted":
+        return np.array([text == "True" for text in texts], np.bool_)
+    if name.partition("@")[0] in COUNT_COLUMNS:
+        return np.array(list(map(int, texts)), np.int64)
+    return np.array([float(text or "nan") for text in texts], np.float64)
 
 
 def missing_pyarrow(what: str) -> ImportError:
@@ -208,3 +237,68 @@ def _add_shares(table: dict[str, Any]) -> None:
         if name not in table:
             _, found, base = needed_columns(name)
             table[name] = table[found] / np.maximum(table[base], 1)
+
+
+def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:
+    """Return where rows will be written; through a link, the file it points to.
+
+    Raises:
+        ImportError: If it is to be a Parquet file and pyarrow is missing.
+        ValueError: If the ending is not one of :data:`ROW_FORMATS`, it is a directory or its
+            directory is not there.
+    """
+    target = Path(os.path.realpath(path))
+    if target.suffix not in ROW_FORMATS:
+        raise ValueError(
+            f"{argument} must be the name of a file that ends in one of "
+            f"{', '.join(ROW_FORMATS)}, got {os.fsdecode(path)!r}."
+        )
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{argument}: {path} is not a regular file; name another.")
+    if not target.parent.is_dir():
+        raise ValueError(f"{argument}: there is no directory {target.parent}; create it first.")
+    if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise missing_pyarrow(f"{argument}: writing")
+    return target
+
+
+def write_rows(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
+    """Write rows to a new file; the ending of its name says in which format."""
+    if path.suffix == ".parquet":
+        _write_parquet(path, rows)
+        return
+    import pandas as pd
+
+    # The shortest digits that read back to the same number.
+    pd.DataFrame(rows).to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+
+
+def join_rows(parts: Sequence[Path], path: Path) -> None:
+    """Write the rows of several files, in their order, into one of the same format."""
+    if path.suffix == ".parquet":
+        _join_parquet(parts, path)
+        return
+    with open(path, "wb") as joined:
+        for number, part in enumerate(parts):
+            with open(part, "rb") as file:
+                if number:
+                    file.readline()  # the names of the columns stand above the first part
+                shutil.copyfileobj(file, joined, 2**20)
+
+
+def _write_parquet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {np.dtype(object): pa.string(), np.dtype(np.bool_): pa.bool_()}
+    kinds |= {np.dtype(np.int64): pa.int64(), np.dtype(np.float64): pa.float64()}
+    arrays = [pa.array(column, kinds[column.dtype]) for column in rows.values()]
+    parquet.write_table(pa.Table.from_arrays(arrays, names=list(rows)), path)
+
+
+def _join_parquet(parts: Sequence[Path], path: Path) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
+        for part in parts:
+            writer.write_table(parquet.read_table(part))

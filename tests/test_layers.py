@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "digits": set(),
     "conventions": _WORDS,
     "files": _WORDS,
+    "progress": set(),
     # documents -> matching
     "documents": _WORDS,
     "matching": set(),
@@ -124,8 +125,14 @@ PACKAGES: dict[str, set[str]] = {
     "plotting": {"calibration", "comparison", "presentation", *_RESULT},
     # They gather documents and hand them to the evaluator; metrics and matchers by name alone.
     "retrievers": {
-        "comparison", "datasets", "datasets.base", "documents", "evaluator", "matching.base",
-        "metrics", "retrieval", *_RESULT,
+        "comparison", "datasets", "datasets.base", "documents", "evaluator", "files",
+        "matching.base", "metrics", "progress", "retrieval", *_RESULT,
+    },
+    # Chunk by chunk over files: thin, between the readers and the evaluation of a run in parts.
+    "streaming": {
+        "cutoffs", "datasets.base", "datasets.jsonl", "datasets.streams", "files",
+        "matching.parallel", "metrics", "partitions", "progress", "results", "row_files", "rows",
+        *_WORDS,
     },
     "report": {
         "comparison", "explanation", "files", "outcomes", "plotting", "presentation", "rows",
@@ -169,7 +176,7 @@ MAY_USE: dict[str, set[str]] = {
     "dask": {"distributed"},
     "pyspark": {"distributed"},
     "ray": {"distributed"},
-    "tqdm": {"retrievers"},
+    "tqdm": {"progress"},
     "scipy": {"uncertainty", "pairing"},
     "rouge_score": {"matching.rouge", "matching.tokenizers"},
     "nltk": {"matching.stemming", "compat"},

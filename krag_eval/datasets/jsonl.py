@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from krag_eval.datasets.base import Dataset, Place, Source, name_of
+from krag_eval.datasets.base import Blamed, Dataset, Place, Source, name_of
 from krag_eval.datasets.items import document_in, item_in
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, same_defaults
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 
-__all__ = ["read_jsonl"]
+__all__ = [
+    "Fields",
+    "Record",
+    "missing_field",
+    "read_jsonl",
+    "record_in",
+]
 
 
 def read_jsonl(
@@ -54,10 +60,10 @@ def read_jsonl(
     >>> read_jsonl(io.StringIO('{"question": "When?", "actual": ["9"], "predicted": ["8", "9"]}'))
     Dataset of 1 queries from <stream>
     """
-    fields = _Fields(question_field, actual_field, predicted_field)
+    fields = Fields(question_field, actual_field, predicted_field)
     name = name_of(source)
     with closing(numbered_lines(source, name, max_bytes)) as lines:
-        records = [_record(text, fields, Place(name, number)) for number, text in lines]
+        records = [record_in(text, fields, Place(name, number)) for number, text in lines]
     if not records:
         raise Place(name).error(
             "holds no queries; expected one JSON object per line, such as "
@@ -83,21 +89,35 @@ def read_jsonl(
     )
 
 
-class _Fields(NamedTuple):
+class Fields(NamedTuple):
+    """What the fields of a query are called."""
+
     question: str
     actual: str
     predicted: str | None
 
 
-class _Record(NamedTuple):
-    place: Place
+class Record(NamedTuple):
+    """One query, checked, and where it stands."""
+
+    place: Any
     question: str | int | None
     actual: list[Any]
     predicted: list[Any]
     mark: Mark
 
+    @property
+    def label(self) -> str | int | None:
+        """What the query is called: what its mark says, or its question."""
+        return self.question if self.mark.label is None else self.mark.label
 
-def _record(text: str, fields: _Fields, place: Place) -> _Record:
+
+def record_in(text: str, fields: Fields, place: Place) -> Record:
+    """Read one query from one line.
+
+    Raises:
+        DatasetError: If anything on it cannot be used.
+    """
     content = object_of(text, place, 'a JSON object with "actual" and "predicted"')
     question = content.get(fields.question)
     if isinstance(question, bool) or not isinstance(question, str | int | None):
@@ -108,14 +128,14 @@ def _record(text: str, fields: _Fields, place: Place) -> _Record:
     actual = _documents(content, "actual_field", fields.actual, place)
     mark = mark_in(content.get(OWN), place)
     if fields.predicted is None:
-        return _Record(place, question, actual, [], mark)
+        return Record(place, question, actual, [], mark)
     predicted = _documents(content, "predicted_field", fields.predicted, place)
-    return _Record(place, question, actual, predicted, mark)
+    return Record(place, question, actual, predicted, mark)
 
 
-def _documents(content: Mapping[str, Any], option: str, name: str, place: Place) -> list[Any]:
+def _documents(content: Mapping[str, Any], option: str, name: str, place: Blamed) -> list[Any]:
     if name not in content:
-        raise place.error(_missing(content, option, name))
+        raise place.error(missing_field(content, option, name))
     documents = content[name]
     if not isinstance(documents, list):
         raise place.error(
@@ -128,15 +148,16 @@ def _documents(content: Mapping[str, Any], option: str, name: str, place: Place)
     return [read(one, f"{name}[{i}]", place) for i, one in enumerate(documents)]
 
 
-def _missing(content: Mapping[str, Any], option: str, name: str) -> str:
+def missing_field(content: Iterable[str], option: str, name: str) -> str:
+    """Word the refusal of a query without one of its fields."""
     role = "ground truth" if option == "actual_field" else "retrieved documents"
     return (
-        f'no field "{name}"; the fields are {names_of(content)}; name the one with the {role} by '
-        f'{option}="…".'
+        f'no field "{name}"; the fields are {names_of(dict.fromkeys(content))}; name the one with '
+        f'the {role} by {option}="…".'
     )
 
 
-def _check_question_field(records: Sequence[_Record], fields: _Fields) -> None:
+def _check_question_field(records: Sequence[Record], fields: Fields) -> None:
     """Refuse a name given explicitly that no line has."""
     if fields.question != "question" and all(one.question is None for one in records):
         raise records[0].place.error(

@@ -65,7 +65,7 @@ def check_limit(max_bytes: object) -> None:
 
 
 def numbered_lines(
-    source: Source, name: str, max_bytes: int | None = MAX_BYTES
+    source: Source, name: str, max_bytes: int | None = MAX_BYTES, *, whole: bool = True
 ) -> Generator[tuple[int, str], None, None]:
     """Yield the number and the text of each line that is not blank, line end included.
 
@@ -77,13 +77,15 @@ def numbered_lines(
         name: What to call it.
         max_bytes: How much text a compressed file, a pipe or a stream may hold, and four times
             what any line may; ``None`` for no limit. Plain files may be as long as they are.
+        whole: Whether all of it will be held in memory; if not, it may be of any length, and only
+            its lines are bounded.
 
     Raises:
         DatasetError: If the file cannot be read, as far as the lines were asked for.
         TypeError: If ``source`` is neither a path nor an open file.
     """
     blank = 0
-    with closing(every_line(source, name, max_bytes)) as lines:
+    with closing(every_line(source, name, max_bytes, whole=whole)) as lines:
         for number, text in lines:
             if text and not text.isspace():
                 blank = 0
@@ -97,7 +99,12 @@ def numbered_lines(
 
 
 def every_line(
-    source: Source, name: str, max_bytes: int | None = MAX_BYTES, encoding: str | None = None
+    source: Source,
+    name: str,
+    max_bytes: int | None = MAX_BYTES,
+    encoding: str | None = None,
+    *,
+    whole: bool = True,
 ) -> Generator[tuple[int, str], None, None]:
     """Yield the number and the text of each line, blank ones too; see :func:`numbered_lines`.
 
@@ -107,6 +114,7 @@ def every_line(
         max_bytes: As in :func:`numbered_lines`.
         encoding: Of the text, where the format lets its user choose: one in which a line end is
             the byte it is in ASCII. UTF-8 if not given.
+        whole: As in :func:`numbered_lines`.
     """
     check_limit(max_bytes)
     number = 0
@@ -114,7 +122,7 @@ def every_line(
         try:
             opened = _opened(source, name, max_bytes, stack)
             stream = _decompressed(opened, name, stack)
-            unseen = stream is not opened or not _shows_its_size(opened)
+            unseen = whole and (stream is not opened or not _shows_its_size(opened))
             for line in _bounded(stream, name, max_bytes, unseen=unseen):
                 number += 1
                 yield number, _decoded(line, name, number, encoding)

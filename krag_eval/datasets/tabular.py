@@ -13,7 +13,7 @@ from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, s
 from krag_eval.datasets.shapes import Mapped, Roles, Side, roles_of, said
 from krag_eval.datasets.strict_json import parsed
 
-__all__ = ["table_dataset"]
+__all__ = ["mark_in_cell", "question_in_cell", "table_dataset"]
 
 
 def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
@@ -30,7 +30,7 @@ def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
     table.check_has([roles.actual.texts or roles.actual.ids or ""])
     asked: Sequence[str | int | None] = [None] * table.n_rows
     if roles.question is not None:
-        asked = [_question(value, row) for row, value in table.cells(roles.question)]
+        asked = [question_in_cell(value, row) for row, value in table.cells(roles.question)]
     marks = _marks(table)
     queries, questions = labels_and_questions(
         asked, marks, table.name, roles.question or "question", _counted(table)
@@ -71,7 +71,8 @@ def _defaults(roles: Roles, table: Columns) -> dict[str, Any]:
     return {"matcher": "id"}
 
 
-def _question(value: Any, row: Row) -> str | int | None:
+def question_in_cell(value: Any, row: Row) -> str | int | None:
+    """Return a question; ``None`` where there is none."""
     missing = named(value) == "nothing" or value == ""
     if missing:
         return None
@@ -90,10 +91,11 @@ def _question(value: Any, row: Row) -> str | int | None:
 def _marks(table: Columns) -> list[Mark]:
     if OWN not in table.columns:
         return [Mark()] * table.n_rows
-    return [_mark(value, row._replace(column="")) for row, value in table.cells(OWN)]
+    return [mark_in_cell(value, row._replace(column="")) for row, value in table.cells(OWN)]
 
 
-def _mark(value: Any, place: Row) -> Mark:
+def mark_in_cell(value: Any, place: Row) -> Mark:
+    """Return what krag_eval adds to a row, written as JSON."""
     if named(value) == "nothing" or value == "":
         return Mark()
     if isinstance(value, str):

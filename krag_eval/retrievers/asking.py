@@ -20,7 +20,7 @@ from krag_eval.retrievers.calling import Call
 
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
-    from krag_eval.retrievers.progress import Bar
+    from krag_eval.progress import Bar
 
 __all__ = ["Answers", "Asking", "Keeper"]
 

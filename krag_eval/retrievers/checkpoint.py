@@ -6,15 +6,14 @@ line, and that one run at a time may write to it. It must not know how answers c
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from krag_eval.files import lock
 from krag_eval.messages import clipped
 from krag_eval.retrievers.kept import as_json, from_json
 
@@ -63,7 +62,8 @@ class Checkpoint:
         self.answers: dict[int, tuple[list[DocumentLike], float]] = {}
         self._file = _opened(self._path)
         try:
-            _lock(self._file, self._path)
+            refusal = "is in use by another run; wait for it, or name another file."
+            lock(self._file, f"checkpoint: {self._path} {refusal}")
             self._read(purpose)
         except BaseException:
             self._file.close()
@@ -217,23 +217,3 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _LONGEST_SETTING
     return type(value) in (bool, int) or (type(value) is float and math.isfinite(value))
-
-
-def _lock(file: IO[bytes], path: str) -> None:
-    """Lock the file until it is closed; the operating system lets go of it after a kill."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(2**40)  # a byte that is never written
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
-            raise OSError(
-                f"checkpoint: {path} is in use by another run; wait for it, or name another file."
-            ) from error
-        # Some network file systems know no locks; a run there is as safe as without.

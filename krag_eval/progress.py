@@ -1,4 +1,7 @@
-"""Progress: a bar where somebody is looking, in a terminal or a notebook."""
+"""Progress: a bar where somebody is looking, in a terminal or a notebook.
+
+This room knows where a bar is wanted. It must not know what is making progress.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ __all__ = ["Bar", "bar_of", "check_progress"]
 class Bar(Protocol):
     """What is needed of tqdm's bar."""
 
-    def update(self) -> object:
-        """Count one more."""
+    def update(self, n: int = 1, /) -> object:
+        """Count one more, or ``n``."""
 
     def close(self) -> object:
         """Leave it as it stands."""
@@ -27,20 +30,23 @@ def check_progress(progress: object) -> None:
         )
 
 
-def bar_of(progress: bool | None, *, total: int, done: int, title: str) -> Bar | None:
+def bar_of(
+    progress: bool | None, *, total: int, done: int, title: str, unit: str = "query"
+) -> Bar | None:
     """Return a bar, or ``None`` where none is wanted.
 
     Args:
         progress: Whether to show one; ``None``: in a terminal and in a notebook.
         total: How many there are.
-        done: How many need not be asked for.
+        done: How many are done already.
         title: What stands before it.
+        unit: What they are; bytes (``"B"``) are shown in MB and the like.
     """
     if not (_somebody_looks() if progress is None else progress):
         return None
     from tqdm.auto import tqdm
 
-    bar: Any = tqdm(total=total, initial=done, desc=title, unit="query")
+    bar: Any = tqdm(total=total, initial=done, desc=title, unit=unit, unit_scale=unit == "B")
     return bar  # type: ignore[no-any-return]
 
 

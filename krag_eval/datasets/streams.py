@@ -1,0 +1,291 @@
+"""Files of any size, query by query: JSON lines and Parquet, one file or a directory of them.
+
+Every query goes through the checks of :func:`~krag_eval.datasets.read_jsonl`, and an error names
+the file and the line or row. This room knows how to find the files, read on from a place, and say
+whether they are still the same. It must not know what becomes of the queries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from krag_eval.datasets.base import DatasetError, Place
+from krag_eval.datasets.cells import documents_in_cell
+from krag_eval.datasets.columns import Row
+from krag_eval.datasets.jsonl import Fields, Record, missing_field, record_in
+from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.marks import OWN
+from krag_eval.datasets.tabular import mark_in_cell, question_in_cell
+
+__all__ = ["Chunk", "Cursor", "QueryFiles"]
+
+_PARQUET = b"PAR1"
+_JSONL_ENDINGS = (".jsonl", ".ndjson", ".json")
+# A chunk ends early when its texts pass this size, so that long documents fill no memory either.
+_MOST_TEXT = 64 * 2**20
+# How much of a file's beginning and end goes into its fingerprint.
+_LOOKED_AT = 2**16
+
+
+class Cursor(NamedTuple):
+    """A place to read on from: so many records into a file, both counted from 0."""
+
+    file: int = 0
+    records: int = 0
+
+
+class Chunk(NamedTuple):
+    """Some queries, and where the next ones begin."""
+
+    records: list[Record]
+    after: Cursor
+    #: How far the reading has come, in the unit of :attr:`QueryFiles.size`.
+    reached: int
+
+
+@dataclass(frozen=True)
+class QueryFiles:
+    """The files of a run, in the order they are read.
+
+    Attributes:
+        name: What was asked for, for messages.
+        paths: The files.
+        parquet: Whether they are Parquet files; if not, JSON lines, plain or compressed.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    parquet: bool
+
+    @classmethod
+    def found(cls, path: str | os.PathLike[str]) -> QueryFiles:
+        """Find the files to read: one, or those of a directory in the order of their names.
+
+        Files of a directory whose names begin with a dot or an underscore are passed over, as the
+        engines that write such directories mean it.
+
+        Raises:
+            DatasetError: If there is no such file, a directory holds nothing to read, a directory
+                within it or files of several kinds, or it is no regular file.
+        """
+        name = os.fsdecode(path)
+        if "\0" in name:
+            raise Place(name).error("the name of a file cannot contain a NUL character.")
+        try:
+            mode = os.stat(name).st_mode
+            if stat.S_ISDIR(mode):
+                return cls._of_directory(name)
+            if not stat.S_ISREG(mode):
+                raise Place(name).error(
+                    "is not a regular file, and can be read only once; expected a file or a "
+                    "directory of files; read it whole by read_jsonl(…)."
+                )
+            with open(name, "rb") as file:
+                return cls(name, (Path(name),), file.read(4) == _PARQUET)
+        except FileNotFoundError as error:
+            raise Place(name).error("no such file or directory; check the path.") from error
+        except OSError as error:
+            raise Place(name).error(f"cannot be read: {error.strerror or error}.") from error
+
+    @classmethod
+    def _of_directory(cls, name: str) -> QueryFiles:
+        names = sorted(one for one in os.listdir(name) if not one.startswith((".", "_")))
+        kinds = {one: _kind_of(name, one) for one in names}
+        if not kinds:
+            raise Place(name).error(
+                "holds nothing to read; expected files named *.jsonl, *.jsonl.gz or *.parquet."
+            )
+        first, *others = names
+        for other in others:
+            if kinds[other] != kinds[first]:
+                raise Place(name).error(
+                    f"holds files of two kinds ({first} and {other}); put each kind into a "
+                    "directory of its own."
+                )
+        return cls(name, tuple(Path(name, one) for one in names), kinds[first])
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: rows of Parquet files, bytes of others."""
+        if self.parquet:
+            return sum(_opened_parquet(path).metadata.num_rows for path in self.paths)
+        return sum(path.stat().st_size for path in self.paths)
+
+    @property
+    def unit(self) -> str:
+        """What :attr:`size` counts."""
+        return "query" if self.parquet else "B"
+
+    def fingerprint(self) -> list[list[Any]]:
+        """Return what changes when a file does: name, size, time, and its beginning and end."""
+        return [_fingerprint(path) for path in self.paths]
+
+    def first(self, fields: Fields) -> Record | None:
+        """Return the first query; ``None`` if there is none.
+
+        Raises:
+            DatasetError: If it cannot be used.
+        """
+        return next((record for record, *_ in self._records(fields, Cursor())), None)
+
+    def chunks(self, fields: Fields, chunk_size: int, start: Cursor) -> Iterator[Chunk]:
+        """Yield the queries in chunks, from a place on; the last chunk may be smaller.
+
+        A chunk is cut short where its texts pass 64 MiB, and goes on over the end of a file.
+
+        Raises:
+            DatasetError: If anything in a file cannot be used; as far as it was asked for.
+        """
+        records: list[Record] = []
+        n_bytes, after, reached = 0, start, 0
+        for record, size, after, reached in self._records(fields, start):
+            records.append(record)
+            n_bytes += size
+            if len(records) == chunk_size or n_bytes > _MOST_TEXT:
+                yield Chunk(records, after, reached)
+                records, n_bytes = [], 0
+        if records:
+            yield Chunk(records, after, reached)
+
+    def _records(self, fields: Fields, start: Cursor) -> Iterator[tuple[Record, int, Cursor, int]]:
+        """Yield each query, how large it is, where the next begins and how far that is."""
+        read = _parquet_records if self.parquet else _jsonl_records
+        before = 0
+        for number, path in enumerate(self.paths):
+            whole = _opened_parquet(path).metadata.num_rows if self.parquet else _size(path)
+            if number >= start.file:
+                skipped = start.records if number == start.file else 0
+                found = enumerate(read(path, fields, skipped), skipped + 1)
+                for n_records, (record, size, reached) in found:
+                    yield record, size, Cursor(number, n_records), before + reached
+            before += whole
+
+
+def _kind_of(folder: str, name: str) -> bool:
+    """Return whether a file of a directory is Parquet, by its name."""
+    if os.path.isdir(os.path.join(folder, name)):
+        raise Place(folder).error(
+            f"holds a directory ({name}); expected files alone; name one directory of files."
+        )
+    plain = name.removesuffix(".gz")
+    if not plain.endswith(_JSONL_ENDINGS) and not name.endswith(".parquet"):
+        raise Place(folder).error(
+            f"holds {name}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone; move "
+            "others away."
+        )
+    return name.endswith(".parquet")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _fingerprint(path: Path) -> list[Any]:
+    with open(path, "rb") as file:
+        seen = os.fstat(file.fileno())
+        digest = hashlib.sha256(file.read(_LOOKED_AT))
+        file.seek(max(0, seen.st_size - _LOOKED_AT))
+        digest.update(file.read(_LOOKED_AT))
+    return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
+
+
+def _jsonl_records(path: Path, fields: Fields, skipped: int) -> Iterator[tuple[Record, int, int]]:
+    """Yield the queries of a file of JSON lines, from one on; those before it are not parsed."""
+    name = str(path)
+    with (
+        open(path, "rb") as file,
+        closing(numbered_lines(file, name, MAX_BYTES, whole=False)) as lines,
+    ):
+        for number, text in islice(lines, skipped, None):
+            # What is in the buffer counts as read; a bar need not be that exact.
+            yield record_in(text, fields, Place(name, number)), len(text), file.raw.tell()
+
+
+def _parquet_records(path: Path, fields: Fields, skipped: int) -> Iterator[tuple[Record, int, int]]:
+    """Yield the queries of a Parquet file, from one on; whole row groups before it are not read."""
+    file, name = _opened_parquet(path), str(path)
+    columns = _checked_columns(file.schema_arrow.names, fields, name)
+    groups = list(range(file.num_row_groups))
+    number = 0
+    while groups and number + file.metadata.row_group(groups[0]).num_rows <= skipped:
+        number += file.metadata.row_group(groups.pop(0)).num_rows
+    # Rows with long documents are large; few of them are decoded at a time.
+    batches = file.iter_batches(batch_size=1024, row_groups=groups, columns=columns)
+    for batch in _readable(batches, name):
+        size = batch.nbytes // max(batch.num_rows, 1)
+        for content in batch.to_pylist():
+            if number >= skipped:
+                yield _record_of_row(content, fields, name, number), size, number + 1
+            number += 1
+
+
+def _record_of_row(content: dict[str, Any], fields: Fields, name: str, number: int) -> Record:
+    """Read one query from a row, by the rules of ``load_dataset``."""
+
+    def cell(column: str | None) -> Row:
+        return Row(name, number, column or "")
+
+    actual, predicted = (
+        documents_in_cell(_without_nulls(content[column or ""]), cell(column), ground_truth=truth)
+        for column, truth in ((fields.actual, True), (fields.predicted, False))
+    )
+    question = question_in_cell(content.get(fields.question), cell(fields.question))
+    mark = mark_in_cell(content.get(OWN), cell(None))
+    return Record(cell(None), question, actual, predicted, mark)
+
+
+def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[str]:
+    needed = {"actual_field": fields.actual, "predicted_field": fields.predicted}
+    for option, column in needed.items():
+        if column not in known:
+            raise Place(name).error(missing_field(known, option, str(column)))
+    return [one for one in known if one in (fields.question, OWN, *needed.values())]
+
+
+def _readable(batches: Iterator[Any], name: str) -> Iterator[Any]:
+    """Yield batches; data that cannot be decoded is the file's fault."""
+    import pyarrow
+
+    try:
+        yield from batches
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(name, error) from error
+
+
+def _without_nulls(value: Any) -> Any:
+    """Drop the fields of documents that are null: in a table every document has every field."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {key: _without_nulls(inner) for key, inner in one.items() if inner is not None}
+        if isinstance(one, dict)
+        else one
+        for one in value
+    ]
+
+
+def _opened_parquet(path: Path) -> Any:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            f"{path}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
+        ) from error
+    try:
+        # Unbuffered, a column of a row group is read whole, and a row group may be the whole file.
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(str(path), error) from error
+
+
+def _unreadable(name: str, error: Exception) -> DatasetError:
+    return Place(name).error(f"cannot be read as Parquet ({' '.join(str(error).split())[:200]}).")

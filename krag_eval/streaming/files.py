@@ -1,0 +1,254 @@
+"""A file of any size, evaluated chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krag_eval.datasets.base import Blamed, Place
+from krag_eval.datasets.jsonl import Fields
+from krag_eval.datasets.streams import Chunk, QueryFiles
+from krag_eval.matching.parallel import check_n_jobs, processes
+from krag_eval.messages import warn
+from krag_eval.metrics import Metric
+from krag_eval.partitions import Part, PartitionPlan
+from krag_eval.progress import bar_of, check_progress
+from krag_eval.results import EvaluationResult
+from krag_eval.row_files import POSITION, RowsInFile, checked_row_file
+from krag_eval.rows import Rows
+from krag_eval.streaming.state import Progress, RunState
+
+__all__ = ["evaluate_file"]
+
+_POSITION_IN_PART = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
+
+
+def evaluate_file(
+    path: str | os.PathLike[str],
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    *,
+    per_query: str | os.PathLike[str] | None = None,
+    metrics: Iterable[str | Metric] | None = None,
+    chunk_size: int = 5_000,
+    resume: bool = True,
+    progress: bool | None = None,
+    n_jobs: int | None = None,
+    question_field: str = "question",
+    actual_field: str = "actual",
+    predicted_field: str = "predicted",
+    **options: Any,
+) -> EvaluationResult:
+    """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
+
+    The averages are those of ``read_jsonl(path).evaluator(…).evaluate(k)``, to the last digit,
+    whatever the size of the chunks. What is kept in memory is their exact sums. With ``per_query``
+    the values of every query are written as they come; the result reads them when asked
+    (``per_query(k)``, ``misses()``, ``confidence_intervals()``, …). Documents are not kept, so that
+    ``explain`` and other thresholds need the queries in question in an evaluator.
+
+    With ``per_query``, a run that was interrupted, even killed, goes on where it was when it is
+    called again in the same way; its progress is in a directory beside the output, named after it
+    with ``.partial`` behind, until the output appears, whole.
+
+    Args:
+        path: JSON lines (plain or gzip), as :func:`~krag_eval.datasets.read_jsonl` reads them; a
+            Parquet file with such columns, a list of texts or of documents in each row; or a
+            directory of files of one kind, read in the order of their names.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        per_query: Where to write one row per query, ``*.parquet`` or ``*.csv``: the question
+            (``query``, as text), its ``position`` in the input from 0, and counts and metrics at
+            every cutoff, ``ndcg@10``. A file of that name is replaced at the end.
+        metrics: Metrics to compute; all built-in ones if not given.
+        chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
+        resume: Whether to go on from the progress of an earlier run; if not, it is deleted.
+        progress: Whether to show a bar; if not given, in a terminal and in a notebook.
+        n_jobs: Processes that tokenise and score; see
+            :class:`~krag_eval.OfflineRetrievalEvaluator`.
+        question_field: Name of the field with the question, text or a whole number.
+        actual_field: Name of the field with the ground truth.
+        predicted_field: Name of the field with the retrieved documents, best first.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
+            ``threshold``, ``conventions``, …
+
+    Raises:
+        DatasetError: If anything in a file cannot be used; the message names file and line or row.
+        ImportError: If a Parquet file is to be read or written and pyarrow is missing.
+        ValueError: If an option is not possible, or there is the progress of another run.
+        OSError: If a file cannot be written, or another run writes to the same output.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "queries.jsonl")
+    ...     line = '{"question": "When?", "actual": ["a", "b"], "predicted": ["a", "x"]}'
+    ...     _ = path.write_text(line)
+    ...     evaluate_file(path, k=2).averages()["macro_recall"]
+    0.5
+    """
+    check_progress(progress)
+    n_jobs = check_n_jobs(n_jobs)
+    size = _checked_chunk_size(chunk_size)
+    fields = Fields(question_field, actual_field, predicted_field)
+    output = None if per_query is None else checked_row_file(per_query)
+    files = QueryFiles.found(path)
+    first = files.first(fields)
+    if first is None:
+        raise Place(files.name).error("holds no queries; expected at least one.")
+    # What Dataset.save wrote says how to evaluate it, as in memory.
+    defaults = first.mark.defaults
+    plan = PartitionPlan.of(k, metrics=metrics, **{**defaults, **options})
+    run = {
+        "files": files.fingerprint(),
+        "fields": list(fields),
+        "settings": plan.nothing().settings,
+        "metrics": {name: metric.key for name, metric in plan.metrics.items()},
+    }
+    if output is not None:
+        _check_apart(output, files)
+    opened = nullcontext() if output is None else RunState(output, run, resume=resume)
+    with opened as state, processes(n_jobs, plan.plan.matcher.signature):
+        done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
+        if files.fingerprint() != run["files"]:
+            raise Place(files.name).error("changed while it was read; evaluate it again.")
+        rows: Rows | None = None
+        if state is not None and output is not None:
+            state.finish(done.n_parts)
+            rows = RowsInFile(output, done.partial.summary)
+    _warn_of_unnamed(done, files, fields)
+    return plan.result([done.partial], rows)
+
+
+class _Run:
+    """One run over files: chunk after chunk, each kept before the next is read."""
+
+    def __init__(
+        self,
+        plan: PartitionPlan,
+        defaults: Mapping[str, Any],
+        files: QueryFiles,
+        fields: Fields,
+        state: RunState | None,
+    ) -> None:
+        self._plan = plan
+        self._defaults = defaults
+        self._files = files
+        self._fields = fields
+        self._state = state
+        begun = None if state is None else state.progress
+        self._done = begun or Progress(plan.nothing())
+
+    def all_chunks(self, chunk_size: int, progress: bool | None) -> Progress:
+        """Evaluate what is left, and return what must be kept of the whole."""
+        for chunk in self._with_bar(chunk_size, progress):
+            _check_defaults(chunk, self._defaults)
+            part = _evaluated(self._plan, chunk)
+            first = self._done.n_queries
+            self._done = self._after(chunk, part)
+            if self._state is not None:
+                positions = np.arange(first, first + len(chunk.records), dtype=np.int64)
+                query, *others = part.rows.items()
+                rows = dict([query, (POSITION, positions), *others])
+                self._state.add(rows, self._done)
+        return self._done
+
+    def _with_bar(self, chunk_size: int, progress: bool | None) -> Iterator[Chunk]:
+        files, before = self._files, 0
+        bar = bar_of(progress, total=files.size, done=0, title="evaluating", unit=files.unit)
+        try:
+            for chunk in files.chunks(self._fields, chunk_size, self._done.cursor):
+                yield chunk
+                if bar is not None:
+                    bar.update(chunk.reached - before)
+                before = chunk.reached
+        finally:
+            if bar is not None:
+                bar.close()
+
+    def _after(self, chunk: Chunk, part: Part) -> Progress:
+        unnamed = [record.place for record in chunk.records if record.label is None]
+        done = self._done
+        if not done.n_parts and len(unnamed) == len(chunk.records):
+            _check_question_field(self._fields, unnamed[0])
+        return Progress(
+            done.partial + part.partial,
+            chunk.after,
+            done.n_parts + 1,
+            done.n_unnamed + len(unnamed),
+            done.first_unnamed or (_named(unnamed[0]) if unnamed else ""),
+        )
+
+
+def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
+    """Evaluate a chunk; an error that names a query names its place in the file."""
+    records = chunk.records
+    try:
+        return plan.evaluate(
+            [record.actual for record in records],
+            [record.predicted for record in records],
+            [record.label for record in records],
+        )
+    except ValueError as error:
+        found = _POSITION_IN_PART.match(str(error))
+        if found is None:
+            raise
+        side, position = found.groups()
+        problem = f"{side}{str(error)[found.end() :]}"
+        if position is None:
+            problem = f"{problem} (they are among the {len(records)} queries from here on)"
+        raise records[int(position or 0)].place.error(problem) from error
+
+
+def _check_defaults(chunk: Chunk, defaults: Mapping[str, Any]) -> None:
+    """Refuse queries that were saved to be evaluated in different ways."""
+    for record in chunk.records:
+        if record.mark.defaults != defaults:
+            raise record.place.error(
+                '"krag_eval": the evaluator differs from that of the first query; evaluate data '
+                "sets of different kinds one by one."
+            )
+
+
+def _named(place: Blamed) -> str:
+    """Return what a place is called in its own messages."""
+    return str(place.error("")).rstrip(": ")
+
+
+def _check_question_field(fields: Fields, place: Blamed) -> None:
+    if fields.question != "question":
+        raise place.error(
+            f'no field "{fields.question}" here or in any query of the first chunk; name the one '
+            'with the question by question_field="…", or leave that out.'
+        )
+
+
+def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
+    """Say that questions are no labels, where some queries have one and others have none."""
+    if 0 < done.n_unnamed < done.n_queries:
+        warn(
+            f"{done.n_unnamed} of {done.n_queries} queries in {files.name} have no "
+            f"{fields.question} (the first is {done.first_unnamed}), so all are labelled by "
+            "position."
+        )
+
+
+def _check_apart(output: Path, files: QueryFiles) -> None:
+    """Refuse an output that is part of the input, now or the next time it is read."""
+    read = {Path(os.path.realpath(path)) for path in files.paths}
+    if output in read or output.parent == Path(os.path.realpath(files.name)):
+        raise ValueError(
+            f"per_query: {output} is among the files to be evaluated; write it somewhere else."
+        )
+
+
+def _checked_chunk_size(chunk_size: object) -> int:
+    whole = isinstance(chunk_size, Integral) and not isinstance(chunk_size, bool)
+    if not whole or int(chunk_size) < 1:  # type: ignore[call-overload]
+        raise ValueError(f"chunk_size must be a whole number of at least 1, got {chunk_size!r}.")
+    return int(chunk_size)  # type: ignore[call-overload, no-any-return]

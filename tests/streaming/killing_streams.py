@@ -1,0 +1,127 @@
+"""Kill streaming runs at random moments, resume each, and compare with an uninterrupted one.
+
+    python tests/streaming/killing_streams.py 50
+
+Every process is killed with SIGKILL, again and again on the same output until one survives. Then
+every query must stand in the rows once, every value and the summary must equal those of a run
+nobody killed, and nothing but the output may be left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+from pandas.testing import assert_frame_equal
+from stream_samples import queries, write_jsonl
+
+from krag_eval import EvaluationResult, evaluate_file
+
+N_QUERIES = 300
+CHUNK = 10
+CUTOFFS = [1, 3]
+OPTIONS = {"matcher": "coverage", "grade_key": "grade"}
+
+RUN = """
+import sys
+sys.path[:0] = [{package!r}]
+from krag_eval import evaluate_file
+from krag_eval.streaming.state import RunState
+
+class Telling(RunState):
+    def __init__(self, *arguments, **options):
+        print("begun", flush=True)
+        super().__init__(*arguments, **options)
+
+sys.modules["krag_eval.streaming.files"].RunState = Telling
+evaluate_file({path!r}, {cutoffs}, per_query={output!r}, chunk_size={chunk}, **{options})\\
+    .to_json({saved!r})
+"""
+
+
+def run(path: Path, output: Path, saved: Path, after: float | None) -> tuple[bool, float]:
+    """Run in a process; kill it so long after it began. Return whether, and how long it ran."""
+    code = RUN.format(
+        package=str(Path(__file__).parents[2]),
+        path=str(path),
+        cutoffs=CUTOFFS,
+        output=str(output),
+        chunk=CHUNK,
+        options=OPTIONS,
+        saved=str(saved),
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        begun = time.monotonic()
+        if after is not None:
+            try:
+                process.wait(after)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.wait()
+    assert process.returncode in (0, -9), process.returncode
+    return process.returncode != 0, time.monotonic() - begun
+
+
+def chunks_kept(output: Path) -> int:
+    """Return how many chunks a killed run had kept."""
+    progress = output.with_name(f"{output.name}.partial") / "progress.json"
+    return json.loads(progress.read_text())["progress"]["n_parts"] if progress.exists() else 0
+
+
+def check(output: Path, saved: Path, expected: EvaluationResult, rows: pd.DataFrame) -> None:
+    """Compare what the last run left with what an uninterrupted one gives."""
+    read = pd.read_parquet if output.suffix == ".parquet" else pd.read_csv
+    found = read(output)
+    assert found["position"].tolist() == list(range(N_QUERIES)), "a query is missing or twice"
+    if output.suffix == ".parquet":
+        assert_frame_equal(found, rows)
+    result = EvaluationResult.from_json(saved)
+    assert result.summary == expected.summary
+    assert result.to_dict() == expected.to_dict()
+    for k in CUTOFFS:
+        assert_frame_equal(result.per_query(k), expected.per_query(k))
+    assert sorted(os.listdir(output.parent)) == sorted([output.name, saved.name])
+
+
+def main(times: int, seed: int | None = None) -> int:
+    """Kill runs until so many kills happened; return that number."""
+    random_ = random.Random(seed)
+    kills = survivors = 0
+    chunks: list[int] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = write_jsonl(folder / "queries.jsonl.gz", queries(N_QUERIES))
+        whole = folder / "whole.parquet"
+        expected = evaluate_file(path, CUTOFFS, per_query=whole, chunk_size=37, **OPTIONS)
+        rows = pd.read_parquet(whole)
+        (folder / "timed").mkdir()
+        _, seconds = run(path, folder / "timed" / "rows.parquet", folder / "timed.json", None)
+        while kills < times:
+            ending = random_.choice(["parquet", "csv"])
+            (folder / f"out{survivors}").mkdir()
+            output = folder / f"out{survivors}" / f"rows.{ending}"
+            saved = output.with_name("result.json")
+            # Often enough that most runs are killed several times, and some at the very end.
+            while kills < times and run(path, output, saved, random_.uniform(0, seconds / 2))[0]:
+                kills += 1
+                chunks.append(chunks_kept(output))
+            run(path, output, saved, None)
+            check(output, saved, expected, rows)
+            survivors += 1
+    kept = f"{statistics.median(chunks):g} of {N_QUERIES // CHUNK} chunks kept in the median"
+    print(f"{kills} kills ({kept}); {survivors} runs resumed to the end, each as if never killed.")
+    return kills
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

@@ -1,0 +1,14 @@
+"""A run that is killed, not stopped: nothing in it gets a chance to tidy up."""
+
+from __future__ import annotations
+
+import os
+
+import killing_streams
+import pytest
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX systems")
+def test_killed_runs_go_on_to_the_same_rows_and_summary():
+    """At random moments; `python tests/streaming/killing_streams.py 50` does it more often."""
+    assert killing_streams.main(4, seed=7) >= 4
