@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from numbers import Real
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -37,6 +38,8 @@ __all__ = [
 
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
+
+_PAGE_CONTENT = attrgetter("page_content")
 
 # ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
 _DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
@@ -147,17 +150,23 @@ def as_document(document: DocumentLike) -> Document:
     )
 
 
-def check_documents(documents: Iterable[object], where: str) -> None:
-    """Refuse what is no document, naming its place.
+def check_documents(documents: Sequence[object], where: str) -> None:
+    """Refuse what is no document, or has no text, naming its place.
 
     Raises:
-        TypeError: If one is neither a ``Document``, a string nor a dict.
+        TypeError: If one is neither a ``Document``, a string nor a dict, or its text is no string.
         ValueError: If a dict has no ``"page_content"``, or keys that no document has.
 
     >>> check_documents(["Opening hours", {"page_content": "At nine."}], "retrieved")
     """
+    kinds = set(map(type, documents))
+    if kinds <= {str}:
+        return
+    if kinds == {_document_class()} and set(map(type, map(_PAGE_CONTENT, documents))) == {str}:
+        return  # as good as always; a retriever's every answer comes through here
     for position, document in enumerate(documents):
         _check_document(document, f"{where}[{position}]")
+        text_of(document, f"{where}[{position}]")  # type: ignore[arg-type]  # checked just now
 
 
 def is_blank(text: str) -> bool:
