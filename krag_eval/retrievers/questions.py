@@ -24,9 +24,10 @@ __all__ = ["Questions", "Rows"]
 Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
 
 _SHAPES = (
-    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or a '
-    "data set from krag_eval.datasets"
+    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
+    "what load_dataset returns"
 )
+_LOAD = "load_dataset(…) knows the column names of other tools, and takes yours"
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,7 @@ def _of_frame(frame: pd.DataFrame) -> Questions:
     if absent:
         raise ValueError(
             f"dataset: the data frame has no column {absent[0]!r}, only "
-            f"{', '.join(map(repr, frame.columns))}; rename the one that is meant: "
-            f"frame.rename(columns={{…: {absent[0]!r}}})."
+            f"{', '.join(map(repr, frame.columns))}; {_LOAD}."
         )
     names = [name for name in ("question", "actual", "id") if name in frame.columns]
     return _of_rows(frame[names].to_dict("records"))
@@ -111,7 +111,7 @@ def _check_row(row: object, position: int) -> None:
     if absent:
         raise ValueError(
             f"dataset[{position}] has no {absent[0]!r}, only {', '.join(map(repr, row))}; a row "
-            'is {"question": …, "actual": [documents]}.'
+            f'is {{"question": …, "actual": [documents]}}; {_LOAD}.'
         )
     if not isinstance(row["question"], str):
         raise TypeError(
@@ -125,7 +125,7 @@ def _check_actual(actual: object, position: int) -> None:
         return
     hint = ""
     if isinstance(actual, str) and actual.lstrip().startswith("["):
-        hint = "; a cell that spells a list is read by krag_eval.datasets, not here"
+        hint = "; cells that spell lists are read by load_dataset(…)"
     raise TypeError(
         f"dataset[{position}]['actual'] must be a list of documents, even for one document, got "
         f"{_kind(actual)}{hint}."
@@ -158,7 +158,7 @@ def _kind(value: object) -> str:
 
 def _remedy(value: object) -> str:
     if isinstance(value, str):
-        return "; read a file with krag_eval.datasets first"
+        return "; pass load_dataset(…) of a file"
     if isinstance(value, Mapping):
         return "; put each question into a row of its own"
     return ""

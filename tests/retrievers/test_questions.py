@@ -82,7 +82,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
     ("dataset", "error", "message"),
     [
         (None, TypeError, "dataset must be a list of rows .* got None"),
-        ("qa.jsonl", TypeError, "got a str; read a file with krag_eval.datasets first"),
+        ("qa.jsonl", TypeError, r"got a str; pass load_dataset\(…\) of a file"),
         ({"When?": ["At nine."]}, TypeError, "got a dict; put each question into a row"),
         ([], ValueError, "dataset is empty"),
         (["When?"], TypeError, r"dataset\[0\] must be a row"),
@@ -94,7 +94,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
         ([{"actual": []}], ValueError, r"dataset\[0\] has no 'question'"),
         ([{"question": 3, "actual": []}], TypeError, r"\['question'\] must be a str, got 3"),
         ([{"question": "q", "actual": "a"}], TypeError, "even for one document, got a str"),
-        ([{"question": "q", "actual": "['a']"}], TypeError, "a cell that spells a list"),
+        ([{"question": "q", "actual": "['a']"}], TypeError, "cells that spell lists"),
         (pd.DataFrame({"query": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),
         (
             pd.DataFrame({"question": ["q", None], "actual": [["a"]] * 2}),
