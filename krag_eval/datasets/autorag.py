@@ -156,7 +156,8 @@ def _predicted(
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.columns:
         raise Place(questions.name).error(
-            "no column 'retrieved_ids'; say what was retrieved by retrieved=…."
+            "no column 'retrieved_ids'; say what was retrieved by retrieved=…, or read it by "
+            "load_dataset(…) for a retriever to be asked."
         )
     has_texts = "retrieved_contents" in table.columns
     lists_in_order = list(_retrieved(table, has_texts))

@@ -22,7 +22,7 @@ __all__ = ["read_beir"]
 def read_beir(
     folder: str | os.PathLike[str] | None = None,
     *,
-    run: Source | Mapping[str, Mapping[str, float]],
+    run: Source | Mapping[str, Mapping[str, float]] | None,
     split: str = "test",
     qrels: Source | Mapping[str, Mapping[str, int]] | None = None,
     corpus: Source | None = None,
@@ -50,7 +50,8 @@ def read_beir(
         folder: Where ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/`` are, all of them; not
             needed if ``qrels`` is given.
         run: What was retrieved: BEIR's results ``{query: {document: score}}``, as they are or in a
-            JSON file, or a run in TREC's format.
+            JSON file, or a run in TREC's format; ``None`` if nothing has been yet, and a retriever
+            is to be asked.
         split: Which of ``qrels/train.tsv``, ``dev.tsv``, ``test.tsv`` to read.
         qrels: Judgements from elsewhere, as in :func:`read_trec`.
         corpus: The corpus from elsewhere.
@@ -64,7 +65,8 @@ def read_beir(
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
-        ValueError: If neither ``folder`` nor ``qrels`` is given.
+        ValueError: If neither ``folder`` nor ``qrels`` is given, or documents are to be dropped
+            from no run.
 
     >>> dataset = read_beir(qrels={"q1": {"d1": 1}}, run={"q1": {"d1": 0.9, "d2": 0.4}})
     >>> dataset.evaluator().calculate_ndcg(k=10)
@@ -76,8 +78,10 @@ def read_beir(
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
         raise ValueError("folder, or qrels=, must say where the judgements are; got neither.")
-    retrieved = read_run(run, max_bytes)
+    retrieved = None if run is None else read_run(run, max_bytes)
     if ignore_identical_ids:
+        if retrieved is None:
+            raise ValueError("ignore_identical_ids needs a run to drop documents from, got None.")
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
         read_qrels(qrels, max_bytes),

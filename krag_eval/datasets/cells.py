@@ -26,6 +26,8 @@ _PRINTED = re.compile(
     re.DOTALL,
 )
 
+_DOCUMENT_FIELDS = ("page_content", "metadata", "id", "type")
+
 
 def documents_in_cell(value: Any, row: Row, *, ground_truth: bool) -> list[Any]:
     """Return the documents in a cell: items of the ground truth, or what was retrieved.
@@ -105,6 +107,10 @@ def _mapping(
     value: Mapping[str, Any], where: str, place: Row, ground_truth: bool
 ) -> DocumentLike | AnyOf:
     content = dict(value)
+    if content.get("any_of") is not None or content.get("page_content") is not None:
+        # In a table of structs every document has every field; those of the other kind are empty.
+        other = _DOCUMENT_FIELDS if content.get("any_of") is not None else ("any_of",)
+        content = {key: one for key, one in content.items() if one is not None or key not in other}
     alternatives = plain(content.get("any_of"))
     if ground_truth and set(content) == {"any_of"} and isinstance(alternatives, list | tuple):
         if not alternatives:

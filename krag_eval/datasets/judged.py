@@ -49,7 +49,7 @@ class Run:
 
 def judged_dataset(
     qrels: Qrels,
-    run: Run,
+    run: Run | None,
     *,
     missing: Missing = "zero",
     relevance_level: int = 1,
@@ -57,22 +57,23 @@ def judged_dataset(
 ) -> Dataset:
     """Return a data set of the judged topics, its documents in the order of their scores.
 
-    Ground truth is what has a grade of at least ``relevance_level``; documents are ids. The
-    options are those of :func:`~krag_eval.datasets.read_trec`.
+    Ground truth is what has a grade of at least ``relevance_level``; documents are ids. Without a
+    run nothing has been retrieved yet. The options are those of
+    :func:`~krag_eval.datasets.read_trec`.
 
     >>> qrels = Qrels("qrels", {"1": {"a": 1, "b": 0}})
     >>> judged_dataset(qrels, Run("run", {"1": {"b": 0.5, "a": 0.5, "c": 2.0}})).predicted
     [['c', 'b', 'a']]
     """
     _check_options(missing, relevance_level, scores)
-    topics = _topics(qrels, run, missing)
+    topics = [*qrels.grades] if run is None else _topics(qrels, run, missing)
     relevant = [_relevant(qrels.grades[topic], relevance_level) for topic in topics]
     graded = any(grade != 1 for grades in relevant for grade in grades.values())
     return Dataset(
         queries=list(topics),
         actual=[_ground_truth(grades, graded) for grades in relevant],
-        predicted=_ranked(run, topics, scores),
-        source=run.name,
+        predicted=None if run is None else _ranked(run, topics, scores),
+        source=qrels.name if run is None else run.name,
         defaults=_defaults(graded),
     )
 

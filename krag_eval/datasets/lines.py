@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from typing import IO, TypeAlias, cast
 
-from krag_eval.datasets.base import Place, Source
+from krag_eval.datasets.base import DatasetError, Place, Source
 
 __all__ = ["MAX_BYTES", "check_limit", "every_line", "numbered_lines"]
 
@@ -123,9 +123,14 @@ def every_line(
             opened = _opened(source, name, max_bytes, stack)
             stream = _decompressed(opened, name, stack)
             unseen = whole and (stream is not opened or not _shows_its_size(opened))
-            for line in _bounded(stream, name, max_bytes, unseen=unseen):
-                number += 1
-                yield number, _decoded(line, name, number, encoding)
+            codec = encoding or "utf-8"
+            for number, line in enumerate(_bounded(stream, name, max_bytes, unseen=unseen), 1):
+                read = line if number > 1 else _without_mark(line, name, encoding)
+                try:
+                    text = read.decode(codec)
+                except UnicodeDecodeError as error:
+                    raise _not_text(read, error, Place(name, number), encoding) from error
+                yield number, text
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             how = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
             raise Place(name, number + 1).error(
@@ -243,21 +248,25 @@ def _decompressed(stream: Peekable, name: str, stack: ExitStack) -> Peekable:
     return stream
 
 
-def _decoded(line: bytes, name: str, number: int, encoding: str | None) -> str:
-    if number == 1 and line.startswith(codecs.BOM_UTF8):
-        if encoding is not None and codecs.lookup(encoding).name != "utf-8":
-            raise Place(name, number).error(
-                f"begins with a mark that says UTF-8, got encoding={encoding!r}; leave that out."
-            )
-        line = line.removeprefix(codecs.BOM_UTF8)
-    try:
-        return line.decode(encoding or "utf-8")
-    except UnicodeDecodeError as error:
-        remedy = _OTHER_ENCODING if encoding is None else _NOT_THAT
-        raise Place(name, number).error(
-            f"byte 0x{line[error.start]:02x} at position {error.start} is not "
-            f"{(encoding or 'utf-8').upper()} text; {remedy}"
-        ) from error
+def _without_mark(line: bytes, name: str, encoding: str | None) -> bytes:
+    """Return a file's first line without the mark that says UTF-8."""
+    if not line.startswith(codecs.BOM_UTF8):
+        return line
+    if encoding is not None and codecs.lookup(encoding).name != "utf-8":
+        raise Place(name, 1).error(
+            f"begins with a mark that says UTF-8, got encoding={encoding!r}; leave that out."
+        )
+    return line.removeprefix(codecs.BOM_UTF8)
+
+
+def _not_text(
+    line: bytes, error: UnicodeDecodeError, place: Place, encoding: str | None
+) -> DatasetError:
+    remedy = _OTHER_ENCODING if encoding is None else _NOT_THAT
+    return place.error(
+        f"byte 0x{line[error.start]:02x} at position {error.start} is not "
+        f"{(encoding or 'utf-8').upper()} text; {remedy}"
+    )
 
 
 def _cannot_read(error: OSError) -> str:

@@ -149,6 +149,23 @@ class TestParts:
         assert dataset.questions == ["same", "same"]
 
 
+class TestNothingRetrievedYet:
+    """Questions and judgements alone, for a retriever to be asked."""
+
+    def test_without_a_run_nothing_was_retrieved(self) -> None:
+        """All judged queries are there, with their texts."""
+        dataset = read_beir(FOLDER, run=None)
+        assert dataset.predicted is None
+        assert dataset.questions == read_beir(FOLDER, run=RESULTS).questions
+        assert dataset.actual == read_beir(FOLDER, run=RESULTS).actual
+        assert dataset.defaults["matcher"] == "id"
+
+    def test_nothing_can_be_dropped_from_no_run(self) -> None:
+        """What a retriever returns later would not be dropped."""
+        with pytest.raises(ValueError, match="ignore_identical_ids needs a run"):
+            read_beir(FOLDER, run=None, ignore_identical_ids=True)
+
+
 class TestRefusals:
     """One bad line refuses the data set, by file and line."""
 

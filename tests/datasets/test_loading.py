@@ -377,6 +377,15 @@ class TestDocuments:
             document, {"page_content": "a"}, AnyOf(["b", document]), AnyOf(["c"])
         ]  # fmt: skip
 
+    def test_documents_of_a_table_of_structs(self, tmp_path: Path) -> None:
+        """Arrow gives every document every field; the empty ones are not there."""
+        rows = [{"actual": [{"page_content": "a", "id": "1"}, {"any_of": ["b", "c"]}]}]
+        parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "qa.parquet")
+        (row,) = parquet.read_table(tmp_path / "qa.parquet").to_pylist()
+        assert row["actual"][1] == {"page_content": None, "id": None, "any_of": ["b", "c"]}
+        dataset = load_dataset(tmp_path / "qa.parquet")
+        assert dataset.actual == [[{"page_content": "a", "id": "1"}, AnyOf(["b", "c"])]]
+
     def test_documents_written_as_text(self) -> None:
         """In JSON or Python, dicts included."""
         for text in ('[{"any_of": ["b", "c"]}]', "[{'any_of': ['b', 'c']}]"):
