@@ -85,6 +85,24 @@ def test_every_metric_of_the_registry_has_a_section(extension, page: str, langua
         assert f"images/metrics/{metric}{suffix}.svg)" in text
 
 
+def test_pictures_of_metrics_show_what_the_package_computes(monkeypatch, tmp_path: Path) -> None:
+    """Every label and number of the committed files is what drawing them anew gives."""
+    monkeypatch.setattr(sys, "path", [str(DOCS / "images"), *sys.path])
+    maker = importlib.import_module("make_metric_pictures")
+    pictures = maker.pictures()
+    assert set(pictures) == {path.name for path in (DOCS / "images/metrics").iterdir()}
+    for name, draw in pictures.items():
+        maker.save(draw(), tmp_path / name)
+        committed = (DOCS / "images/metrics" / name).read_text("utf-8")
+        assert words_of(committed) == words_of((tmp_path / name).read_text("utf-8")), name
+        assert len(words_of(committed)) > 5, name
+
+
+def words_of(svg: str) -> list[str]:
+    """Return what is written in a picture, in order."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
 def test_a_metric_without_a_section_stops_the_build(extension) -> None:
     """The message says which one it is."""
     text = (DOCS / "metrics.md").read_text("utf-8").replace("<!-- metric: ndcg -->", "")

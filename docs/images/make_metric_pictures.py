@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -46,13 +47,18 @@ KOREAN = {
 
 def main() -> None:
     """Draw every metric in both languages."""
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    matplotlib.rcParams["svg.hashsalt"] = "krag_eval"
-    warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's font has it
     HERE.mkdir(exist_ok=True)
-    for metric, draw in PICTURES.items():
-        for language, suffix in (("en", ""), ("ko", "_ko")):
-            save(draw(language), HERE / f"{metric}{suffix}.svg")
+    for name, draw in pictures().items():
+        save(draw(), HERE / name)
+
+
+def pictures() -> dict[str, Callable[[], Figure]]:
+    """Return what draws each file, by its name."""
+    return {
+        f"{metric}{suffix}.svg": partial(draw, language)
+        for metric, draw in PICTURES.items()
+        for language, suffix in (("en", ""), ("ko", "_ko"))
+    }
 
 
 def said(word: str, language: str) -> str:
@@ -62,7 +68,10 @@ def said(word: str, language: str) -> str:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure, without a date, and with fonts that every reader has."""
-    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    options = {"svg.fonttype": "none", "svg.hashsalt": "krag_eval"}
+    with matplotlib.rc_context(options), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's font has it
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
     text = path.read_text("utf-8").replace("'DejaVu Sans'", "system-ui, sans-serif")
     path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n", "utf-8")
 
@@ -215,15 +224,15 @@ def ndcg(language: str) -> Figure:
 
 
 def discounted(documents: Sequence[str]) -> list[float]:
-    """Return what each rank adds to the DCG: the list with that document alone, over the best."""
+    """Return what each rank earns: the nDCG of one item found there, as its best list earns 1."""
     gains = []
     for rank in CUTOFFS:
-        alone = [name if place == rank else f"x{place}" for place, name in enumerate(documents, 1)]
-        # With one item the best list earns 1, so its nDCG is what the document earns at its rank.
-        item = documents[rank - 1] if rank <= len(documents) else "missing"
-        wanted = item if item in ACTUAL[0] else "missing"
-        evaluator = OfflineRetrievalEvaluator([[wanted]], [alone])
-        gains.append(evaluator.calculate_ndcg()["ndcg"])
+        found = documents[rank - 1 : rank]
+        if not set(found) & set(ACTUAL[0]):
+            gains.append(0.0)
+            continue
+        alone = [f"other {place}" for place in range(1, rank)] + list(found)
+        gains.append(OfflineRetrievalEvaluator([found], [alone]).calculate_ndcg()["ndcg"])
     return gains
 
 
