@@ -99,7 +99,10 @@ def test_means_that_round_agree_with_scipy_nearly(column):
     result = random_result(2)
     table = confidence_intervals(result, n_resamples=5_000)
     expected = stats.bootstrap(
-        (result.tables[5][column],), np.mean, n_resamples=5_000, random_state=np.random.default_rng(0)
+        (result.tables[5][column],),
+        np.mean,
+        n_resamples=5_000,
+        random_state=np.random.default_rng(0),
     ).confidence_interval
     assert table.loc[f"{result.keys[column]}@5", ["low", "high"]].tolist() == pytest.approx(
         list(expected), abs=2e-3

@@ -1,0 +1,176 @@
+"""What must hold for any input: shared by the bounded runs in the suite and by ``fuzz/``.
+
+Every target takes input of one kind and returns quietly if it was understood, or refused by an
+error of ours. Anything else is a finding: another exception, an unreadable message, a spelling that
+does not read back, a file written that was not asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from krag_eval import Conventions, EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval.cli import main
+from krag_eval.cutoffs import check_cutoffs, parse_metric, spelled
+from krag_eval.gates import parse_floor
+from krag_eval.saved import _checksum
+
+SAMPLE = [
+    {"question": "First?", "actual": ["doc1", "doc2"], "predicted": ["doc1", "doc5"]},
+    {"question": "둘째?", "actual": ["doc3"], "predicted": ["doc6", "doc3", "doc5"]},
+]
+
+
+def conventions(text: str) -> None:
+    """Conventions read back from what they print as."""
+    try:
+        found = Conventions.parse(text)
+    except ValueError as error:
+        assert_readable(error, "conventions")
+        return
+    assert Conventions.parse(str(found)) == found
+
+
+def metric_name(text: str) -> None:
+    """A metric with its cutoff has one spelling."""
+    try:
+        key, k = parse_metric(text)
+    except ValueError as error:
+        assert_readable(error, "metric")
+        return
+    assert parse_metric(f"{key}@{spelled(k)}") == (key, k)
+
+
+def floor(text: str) -> None:
+    """A floor is read, and checked against a result, or refused."""
+    try:
+        name, number = parse_floor(text)
+    except ValueError as error:
+        assert_readable(error, "floor")
+        return
+    parse_metric(name)
+    try:
+        report = small_result().check({name: number})
+    except ValueError as error:
+        assert_readable(error, "floors")
+        return
+    assert len(report.gates) == 1
+    str(report)
+
+
+def cutoffs(value: Any) -> None:
+    """Cutoffs are whole numbers from 1, or None."""
+    try:
+        found = check_cutoffs(value)
+    except ValueError as error:
+        assert_readable(error, "k must")
+        return
+    assert all(k is None or (type(k) is int and k >= 1) for k in found)
+
+
+def saved_bytes(content: bytes, folder: Path) -> None:
+    """A file of any bytes is a saved result, or refused."""
+    path = folder / "saved.json"
+    path.write_bytes(content)
+    try:
+        result = EvaluationResult.from_json(path)
+    except ValueError as error:
+        assert_readable(error, str(path))
+        return
+    use(result)
+
+
+def saved_content(content: dict[str, Any], folder: Path) -> None:
+    """A file whose checksum fits, made by somebody else, is whole or refused.
+
+    The checksum is given anew, so that what is behind it gets looked at.
+    """
+    content = {name: value for name, value in content.items() if name != "checksum"}
+    content["checksum"] = _checksum(content)
+    saved_bytes(json.dumps(content).encode(), folder)
+
+
+def command_line(arguments: list[str], folder: Path) -> None:
+    """The command answers, refuses in one line, or says why a result is not good enough.
+
+    It writes nothing but what was named, and leaves what it reads as it is.
+    """
+    if not all(map(can_be_given, arguments)):
+        return
+    before = {path: path.read_bytes() for path in files_in(folder)}
+    result = CliRunner().invoke(main, arguments, input="")
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code in (0, 1, 2), (arguments, result.exit_code)
+    if result.exit_code == 2:
+        said = result.stderr.splitlines()
+        assert said[-1].startswith("krag-eval: error: "), (arguments, result.stderr)
+        assert len(said[-1]) < 10_000, (arguments, len(said[-1]))
+    after = files_in(folder)
+    assert {path: path.read_bytes() for path in before} == before
+    named = {str(Path(one.partition("=")[2] or one)) for one in arguments} | set(arguments)
+    strays = [path.name for path in after if path not in before and path.name not in
+              {Path(one).name for one in named}]  # fmt: skip
+    assert strays == [], (arguments, strays)
+
+
+def can_be_given(argument: str) -> bool:
+    """Tell whether a shell could pass that: no NUL, nothing the file system cannot spell."""
+    try:
+        return "\0" not in os.fsdecode(os.fsencode(argument))
+    except UnicodeEncodeError:
+        return False
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def small_result() -> EvaluationResult:
+    """Return a result with grades of its own, alternatives left out, and a query that fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        return OfflineRetrievalEvaluator(
+            [["the cat sat", "on a mat"], ["dogs bark"], []],
+            [["the cat sat down", "x"], ["birds"], ["a mat"]],
+            matcher="rouge1",
+            no_ground_truth="skip",
+            queries=["u", "왜?", 7],
+        ).evaluate([1, None])
+
+
+def saved_example(folder: Path) -> dict[str, Any]:
+    """Return the content of a saved result, texts included."""
+    path = folder / "example.json"
+    small_result().to_json(path, texts=True)
+    content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    path.unlink()
+    return content
+
+
+def use(result: EvaluationResult) -> None:
+    """Ask a result for what it can tell; whatever was read must not fail later."""
+    repr(result)
+    result.to_dict()
+    for k in result.k:
+        result.per_query(k)
+        result.statuses(k)
+        result.misses(k)
+    try:
+        result.first_ranks()
+        for position in range(min(3, result.n_queries)):
+            result.explain(position=position, k=result.k[0]).to_text()
+    except ValueError as error:
+        assert_readable(error, "this result holds no")
+
+
+def assert_readable(error: Exception, beginning: str) -> None:
+    """Assert that a refusal speaks of what was refused, and not at endless length."""
+    assert beginning in str(error), repr(error)[:500]
+    assert len(str(error)) < 2_000, len(str(error))

@@ -1,0 +1,250 @@
+"""A bounded run of what ``fuzz/`` runs for long: any input is understood or refused by us."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import fuzz_targets
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from krag_eval import Conventions
+from krag_eval.cli import main
+from krag_eval.metrics import METRICS
+
+bounded = settings(
+    max_examples=int(os.environ.get("KRAG_EVAL_FUZZ_EXAMPLES", "120")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+pytestmark = pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+
+# Pieces of what is valid, so that input gets past the first check, among anything at all.
+fields = Conventions.allowed()
+VALID = [
+    *fields, *(value for values in fields.values() for value in values), *METRICS,
+    *Conventions.presets(), "mrr", "micro_recall", "mean_rank", "rejection_rate",
+]  # fmt: skip
+ODD = [
+    "=", ",", "@", "@@", " ", "\n", "\0", "all", "5", "05", "+5", "5.0", "-1", "0", "9" * 30, "٣", "²",
+    "nan", "inf", "-inf", "1e400", "1_0", "0x1", "0.5", "\ud800", "None", "{}", "%s",
+]  # fmt: skip
+pieces = st.sampled_from(VALID) | st.sampled_from(ODD)
+texts = st.lists(st.one_of(pieces, st.text(max_size=5)), max_size=8).map("".join) | st.text()
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts
+    | st.sampled_from([-1, 0, 2**31, 2**62, 2**63, 2**64, 10**30, 1e308, "", "all", "nan"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@contextmanager
+def folder():
+    """A folder of its own for every example."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@bounded
+@given(texts)
+def test_conventions(text):
+    """Read back, or refused."""
+    fuzz_targets.conventions(text)
+
+
+@bounded
+@given(texts)
+def test_metric_names(text):
+    """One spelling, or refused."""
+    fuzz_targets.metric_name(text)
+
+
+@bounded
+@given(texts)
+def test_floors(text):
+    """Checked, or refused."""
+    fuzz_targets.floor(text)
+
+
+@bounded
+@given(st.one_of(json_values, st.lists(json_values), st.binary()))
+def test_cutoffs(value):
+    """Whole numbers from 1, or refused."""
+    fuzz_targets.cutoffs(value)
+
+
+def places_in(content, path=()):
+    """Return the way to every value in nested lists and dicts."""
+    found = [path] if path else []
+    inner = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in inner:
+        if isinstance(value, dict | list):
+            found += places_in(value, (*path, key))
+        else:
+            found.append((*path, key))
+    return found
+
+
+with folder() as made:
+    SAVED = fuzz_targets.saved_example(made)
+PLACES = places_in(SAVED)
+
+
+@st.composite
+def tampered(draw):
+    """A saved result in which values were replaced, removed, repeated or moved."""
+    content = copy.deepcopy(SAVED)
+    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+        holder = content
+        try:
+            for key in place[:-1]:
+                holder = holder[key]
+            value = holder[place[-1]]
+        except (KeyError, IndexError, TypeError):
+            continue  # gone with an earlier change
+        change = draw(st.sampled_from(["replace", "remove", "repeat", "borrow"]))
+        if change == "remove" and isinstance(holder, dict | list):
+            del holder[place[-1]]
+        elif change == "repeat" and isinstance(value, list):
+            holder[place[-1]] = value * 2
+        elif change == "borrow":
+            other = SAVED
+            for key in draw(st.sampled_from(PLACES)):
+                other = other[key]
+            holder[place[-1]] = copy.deepcopy(other)
+        else:
+            holder[place[-1]] = draw(json_values)
+    return content
+
+
+@bounded
+@given(tampered())
+def test_saved_results_that_somebody_changed(content):
+    """Even where the checksum was made to fit: whole, or refused."""
+    with folder() as made:
+        fuzz_targets.saved_content(content, made)
+
+
+@bounded
+@given(st.data())
+def test_saved_results_that_were_damaged(data):
+    """Bytes cut out, inserted or replaced anywhere."""
+    whole = json.dumps(SAVED, ensure_ascii=False).encode()
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, min(len(whole), start + 40)))
+    damaged = whole[:start] + data.draw(st.binary(max_size=20)) + whole[stop:]
+    with folder() as made:
+        fuzz_targets.saved_bytes(damaged, made)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("items", [2**62, 2**62, 0]),
+        ("items", [10**12, 0, 0]),
+        ("pairs", [10**15, 0, 0]),
+        ("pairs", [2**62, 2**62, 2**62]),
+        ("retrieved", [10**15, 1, 1]),
+    ],
+)
+def test_numbers_that_would_take_all_memory_are_refused(name, value, tmp_path):
+    """Nothing is made larger than the file justifies."""
+    content = copy.deepcopy(SAVED)
+    content["evidence"][name] = value
+    content["evidence"] |= {"grade": None, "alternatives": None, "similarity": None}
+    with pytest.raises(ValueError, match="the saved result is damaged"):
+        refused(content, tmp_path)
+
+
+def refused(content, made):
+    """Read a tampered file, as the target does, and let its refusal through."""
+    from krag_eval import EvaluationResult
+    from krag_eval.saved import _checksum
+
+    content = {name: value for name, value in content.items() if name != "checksum"}
+    content["checksum"] = _checksum(content)
+    path = made / "saved.json"
+    path.write_text(json.dumps(content), "utf-8")
+    EvaluationResult.from_json(path)
+
+
+COMMANDS = {
+    name: command for name, command in main.commands.items() if isinstance(command, click.Command)
+}
+# Drawing takes seconds, and has tests of its own.
+DRAWING = {"--plot", "--report"}
+FILES = [
+    "a.jsonl", "saved.json", "other.json", "qrels.txt", "one.run", "missing.jsonl", "", ".", "-",
+    "out.json", "out.csv", "out.txt", "out", "new/out.csv", "\udc80.csv", "x" * 300, "--", "-k", "~",
+    "CON", "out.json/", "a.jsonl/out.csv", "한글.csv", "🙂.json",
+]  # fmt: skip
+names_of_files = st.sampled_from(FILES)
+
+
+def values_of(parameter):
+    """Draw values for a parameter: now and then one it allows, else anything."""
+    allowed = getattr(parameter.type, "choices", None)
+    strategies = [texts, names_of_files]
+    if allowed:
+        strategies.append(st.sampled_from([str(one) for one in allowed]))
+    if parameter.type.name in ("float", "integer"):
+        strategies.append(st.floats().map(str) | st.integers().map(str))
+    return st.one_of(strategies)
+
+
+@st.composite
+def command_lines(draw):
+    """A command with arguments and options it knows, and values it may not."""
+    name = draw(st.sampled_from([*COMMANDS, "demo", "nothing"]))
+    command = COMMANDS.get(name)
+    line = [name]
+    parameters = command.params if command else []
+    options = [one for one in parameters if isinstance(one, click.Option)]
+    for parameter in draw(st.lists(st.sampled_from(options), max_size=4)) if options else []:
+        option = draw(st.sampled_from(parameter.opts))
+        if option in DRAWING:
+            continue
+        if parameter.is_flag:
+            line.append(option)
+        else:
+            value = draw(values_of(parameter))
+            line += [f"{option}={value}"] if option.startswith("--") else [option, value]
+    line += draw(st.lists(names_of_files, max_size=3))
+    return [one for one in line if "--plot" not in one and "--report=" not in one]
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    """Files that commands can read, by name."""
+    with folder() as made:
+        small = fuzz_targets.small_result()
+        small.to_json(made / "saved.json")
+        small.to_json(made / "other.json", texts=True)
+        lines = "".join(json.dumps(one) + "\n" for one in fuzz_targets.SAMPLE)
+        (made / "a.jsonl").write_text(lines, "utf-8")
+        (made / "qrels.txt").write_text("1 0 a 1\n1 0 b 2\n2 0 c 1\n", "utf-8")
+        (made / "one.run").write_text("1 Q0 a 1 0.9 x\n1 Q0 z 2 0.5 x\n2 Q0 c 1 0.1 x\n", "utf-8")
+        return {path.name: path.read_bytes() for path in made.iterdir()}
+
+
+@bounded
+@given(command_lines())
+def test_command_lines(inputs, line):
+    """Exit code 0, 1 or 2, never a traceback, nothing written but what was named."""
+    before = Path.cwd()
+    with folder() as made:
+        for name, content in inputs.items():
+            (made / name).write_bytes(content)
+        os.chdir(made)
+        try:
+            fuzz_targets.command_line(line, made)
+        finally:
+            os.chdir(before)
