@@ -16,6 +16,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -36,6 +37,8 @@ __all__ = ["FORMAT_VERSION", "read", "write"]
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
+# No list is that long, and a query with more could not be explained.
+_MOST_RETRIEVED = 10**7
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Content: TypeAlias = dict[str, Any]
@@ -243,24 +246,28 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     if kept is None:
         return None
     retrieved, items = _whole(kept["retrieved"], n_queries), _whole(kept["items"], n_queries)
-    n_items = int(items.sum())
-    pairs = _whole(kept["pairs"], n_items)
-    n_pairs = int(pairs.sum())
+    if retrieved.max(initial=0) > _MOST_RETRIEVED:
+        raise ValueError(f"a query retrieved more than {_MOST_RETRIEVED} documents")
+    # Lengths are checked before anything is made as large as a number in the file says.
+    pairs = _whole(kept["pairs"], sum(items.tolist()))
+    ranks = _whole(kept["rank"], sum(pairs.tolist()), least=1)
+    n_items, n_pairs = len(pairs), len(ranks)
     relevance = Relevance(
         n_retrieved=retrieved,
         item_query=np.repeat(np.arange(n_queries), items),
         grade=_or_all_1(kept["grade"], n_items),
         n_alternatives=_or_all_1(kept["alternatives"], n_items).astype(np.int64),
         pair_item=np.repeat(np.arange(n_items), pairs),
-        pair_rank=_whole(kept["rank"], n_pairs, least=1),
+        pair_rank=ranks,
         pair_similarity=_or_all_1(kept["similarity"], n_pairs),
         threshold=float(kept["threshold"]),
         n_repeats=int(kept["repeats"]),
         item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
     )
-    if (relevance.pair_rank > retrieved[relevance.item_query[relevance.pair_item]]).any():
+    if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
-    return Evidence(relevance, bool(kept["takes_threshold"]), _texts(content["texts"]))
+    texts = None if content["texts"] is None else _texts(content["texts"], relevance)
+    return Evidence(relevance, bool(kept["takes_threshold"]), texts)
 
 
 def _texts_content(texts: Texts, n_queries: int) -> Content:
@@ -274,10 +281,27 @@ def _texts_content(texts: Texts, n_queries: int) -> Content:
     return {"distinct": list(numbers), "actual": actual, "predicted": predicted}
 
 
-def _texts(kept: Content | None) -> StoredTexts | None:
-    if kept is None:
-        return None
-    return StoredTexts(kept["distinct"], kept["actual"], kept["predicted"])
+def _texts(kept: Content, found: Relevance) -> StoredTexts:
+    """Return the texts, if every document and every item has one."""
+    distinct, actual, predicted = kept["distinct"], kept["actual"], kept["predicted"]
+    items = list(chain.from_iterable(actual))
+    numbers = [*chain.from_iterable(items), *chain.from_iterable(predicted)]
+    known = {str} >= set(map(type, distinct)) and {int} >= set(map(type, numbers))
+    if not known or not all(map(range(len(distinct)).__contains__, numbers)):
+        raise ValueError("its texts are not those it numbers")
+    listed = np.array([len(of_query) for of_query in actual], np.int64)
+    n_retrieved = np.array([len(of_query) for of_query in predicted], np.int64)
+    number = found.item_number
+    if number is None:
+        number = np.arange(len(found.item_query)) + 1
+        number -= np.searchsorted(found.item_query, found.item_query)
+    if (
+        len(listed) != found.n_queries
+        or not np.array_equal(n_retrieved, found.n_retrieved)
+        or (number > listed[found.item_query]).any()
+    ):
+        raise ValueError("its texts are not those of its documents")
+    return StoredTexts(distinct, actual, predicted)
 
 
 def _listed(column: NDArray[Any]) -> list[Any]:
@@ -294,10 +318,12 @@ def _column(values: list[Any]) -> NDArray[Any]:
 
 
 def _whole(values: list[Any], length: int, least: int = 0) -> NDArray[np.int64]:
-    array = _column(values)
-    if array.shape != (length,) or (array < least).any():
+    if len(values) != length or not {int} >= set(map(type, values)):
         raise ValueError("its evidence does not fit together")
-    return array.astype(np.int64)
+    array = np.array(values, np.int64)
+    if (array < least).any():
+        raise ValueError("its evidence does not fit together")
+    return array
 
 
 def _unless_all_1(values: NDArray[Any]) -> list[Any] | None:
