@@ -144,7 +144,7 @@ PACKAGES: dict[str, set[str]] = {
         "datasets.trec", "documents", "evaluator", "files", "gates", "matching.base",
         "matching.combined", "matching.coverage", "matching.fuzzy", "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
-        "rows", "uncertainty",
+        "rows", "streaming", "uncertainty",
         *_WORDS,
     },
     # Other tools: thin, so they know what a user knows, and how one query came out.

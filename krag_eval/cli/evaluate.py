@@ -17,6 +17,7 @@ from krag_eval.cli.outputs import Outputs, ReportLanguage, checked_language
 from krag_eval.cli.printing import print_result
 from krag_eval.cli.reading import evaluated_file
 from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.streaming import Streaming, streaming_options
 from krag_eval.cli.verdicts import check_floors_early, pronounce
 
 __all__ = ["evaluate"]
@@ -31,6 +32,7 @@ __all__ = ["evaluate"]
 @floor_option
 @field_options
 @output_options
+@streaming_options
 def evaluate(
     file: str,
     intervals: bool,
@@ -40,22 +42,38 @@ def evaluate(
     plot_path: str | None,
     report_path: str | None,
     report_language: ReportLanguage | None,
+    per_query: str | None,
+    chunk_size: int | None,
+    resume: bool | None,
     **options: Any,
 ) -> int:
     """Evaluate the retrieved documents in FILE ('-' reads standard input).
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
-    (list of what should be retrieved) and "predicted" (list of what was, best first).
+    (list of what should be retrieved) and "predicted" (list of what was, best first). It may also
+    be a Parquet file with such columns, or a directory of files of one kind.
+
+    Parquet, directories and files of more than 256 MB go through in chunks, with memory for one
+    chunk at a time and the same numbers.
     """
-    outputs = Outputs.checked(json_path, csv_path, plot_path, report_path, sources=[file])
+    outputs = Outputs.checked(
+        json_path, csv_path, plot_path, report_path, per_query, sources=[file]
+    )
     language = checked_language(report_language, report_path)
     check_early(options)
     check_floors_early(floors, options)
+    streaming = Streaming(file, per_query, chunk_size, resume)
+    need_rows = {"--intervals": intervals, "--csv": bool(csv_path), "--report": bool(report_path)}
+    in_chunks = streaming.wanted(need_rows)
     with warnings_as("warning"):
-        dataset, result = evaluated_file(file, options)
+        if in_chunks:
+            source, result = file, streaming.evaluated(options)
+        else:
+            dataset, result = evaluated_file(file, options)
+            source = dataset.source
         # A floor that turns out to be impossible is refused before anything is printed.
         report = result.check(floors) if floors else None
         bounds = result.confidence_intervals() if intervals else None
-        print_result(result, dataset.source, bounds)
+        print_result(result, source, bounds)
         outputs.write(result, language)
     return 0 if report is None else pronounce(report)

@@ -13,6 +13,7 @@ from krag_eval.cutoffs import check_cutoffs, unspelled
 from krag_eval.matching.names import MATCHER_NAMES
 
 __all__ = [
+    "bundled",
     "check_early",
     "comparison_output_options",
     "evaluation_options",

@@ -32,6 +32,7 @@ class Outputs(NamedTuple):
     csv: Path | None
     plot: Path | None
     report: Path | None
+    per_query: Path | None
 
     @classmethod
     def checked(
@@ -40,6 +41,7 @@ class Outputs(NamedTuple):
         csv: str | None,
         plot: str | None = None,
         report: str | None = None,
+        per_query: str | None = None,
         *,
         sources: Sequence[str],
     ) -> Outputs:
@@ -50,17 +52,21 @@ class Outputs(NamedTuple):
             csv: What was given for ``--csv``.
             plot: What was given for ``--plot``.
             report: What was given for ``--report``.
+            per_query: What was given for ``--per-query``.
             sources: The files that are read, which must not be overwritten.
 
         Raises:
             ValueError: If one of them cannot be, naming the option.
         """
         named = {"--json": json, "--csv": csv, "--plot": plot, "--report": report}
+        named["--per-query"] = per_query
         paths = _checked_outputs(named, sources)
         return cls(*map(paths.get, named))
 
     def write(self, result: EvaluationResult, language: ReportLanguage = "en") -> None:
         """Write every file asked for; each appears complete or not at all."""
+        if self.per_query:  # written while the queries were evaluated
+            _say_written(self.per_query, "one row per query")
         self._write_json(result)
         if self.csv:
             _write_csv(_rows_of(result), self.csv)
@@ -180,7 +186,11 @@ def _checked_output(option: str, name: str, sources: Sequence[str]) -> Path:
 def _check_ending(option: str, name: str) -> None:
     from krag_eval.plotting import PLOT_FORMATS
 
-    endings = {"--plot": PLOT_FORMATS, "--report": (".html", ".htm")}.get(option)
+    endings = {
+        "--plot": PLOT_FORMATS,
+        "--report": (".html", ".htm"),
+        "--per-query": (".parquet", ".csv"),
+    }.get(option)
     if endings is not None and Path(name).suffix.lower() not in endings:
         raise ValueError(f"{option}: {name} must end in one of {', '.join(endings)}.")
 

@@ -20,11 +20,13 @@ _BEGINNINGS = {
     "max_drop must": "--max-drop must",
     "floors: ": "--fail-under: ",
     "a floor": "--fail-under: a floor",
+    "per_query: ": "--per-query: ",
 }
 # What a Python message says to do, and how it is done here.
 _REMEDIES = {
     "None (or 'all') for all": "'all' for all",
     "name it in evaluate(k=[…])": "name it by -k when evaluating",
+    "pass resume=False to start anew": "give --no-resume to start anew",
     "give floors, or a baseline and a metric": "give --fail-under, or --baseline and --metric",
 }
 
