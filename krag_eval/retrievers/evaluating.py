@@ -50,8 +50,8 @@ def evaluate_retriever(
             a plain function, sync or async. Documents may be LangChain ``Document`` objects,
             strings or dicts; best first.
         dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
-            columns, or what :func:`~krag_eval.load_dataset` returns. A question may occur twice: its
-            query is then labelled by ``"id"`` or position.
+            columns, or what :func:`~krag_eval.load_dataset` returns. A question may occur twice;
+            its query is then labelled by ``"id"`` or position.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
             the data set.
