@@ -6,6 +6,7 @@ This room knows where a bar is wanted. It must not know what is making progress.
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Protocol
 
 __all__ = ["Bar", "bar_of", "check_progress"]
@@ -44,7 +45,10 @@ def bar_of(
     """
     if not (_somebody_looks() if progress is None else progress):
         return None
-    from tqdm.auto import tqdm
+    with warnings.catch_warnings():
+        # Without ipywidgets it says so, and falls back to the bar of a terminal.
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
 
     bar: Any = tqdm(total=total, initial=done, desc=title, unit=unit, unit_scale=unit == "B")
     return bar  # type: ignore[no-any-return]

@@ -465,20 +465,24 @@ class EvaluationResult:
     def retry_failed(self, **changes: Any) -> EvaluationResult:
         """Ask the queries that failed again, no others, and return a new whole result.
 
+        If none failed, nothing is asked, and this result is returned.
+
         Args:
             **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
                 than the first time.
 
         Raises:
-            ValueError: If there is no retriever to ask: the result was read from a file, copied,
+            ValueError: If there is no retriever to ask: the result was read from a file, pickled,
                 or not made by ``evaluate_retriever``.
         """
-        result: EvaluationResult = self._retrieval().retry().now(**changes)
+        run = self._retrieval()
+        result: EvaluationResult = run.retry().now(**changes) if run.failures else self
         return result
 
     async def aretry_failed(self, **changes: Any) -> EvaluationResult:
         """Do as :meth:`retry_failed`, asking asynchronously."""
-        result: EvaluationResult = await self._retrieval().retry().soon(**changes)
+        run = self._retrieval()
+        result: EvaluationResult = await run.retry().soon(**changes) if run.failures else self
         return result
 
     def _retrieval(self) -> RetrievalRun:

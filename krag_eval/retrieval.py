@@ -74,7 +74,8 @@ class RetrievalRun:
         seconds: Per query, how long its answer took; NaN where it failed or was not measured.
         failures: The queries that failed, in the order of the queries. They count as nothing
             retrieved.
-        again: What asks them again; ``None`` for a result that was read from a file or copied.
+        again: What asks them again; ``None`` if none failed, and for a result that was read from a
+            file or pickled.
 
     >>> RetrievalRun(np.array([0.5, 1.5, math.nan])).latency.mean
     1.0
@@ -129,12 +130,13 @@ class RetrievalRun:
         if content is None:
             return None
         failures = [Failure(**one) for one in content["failures"]]
-        seconds = [math.nan if one is None else float(one) for one in content["seconds"]]
-        if len(seconds) != n_queries or any(one < 0 or math.isinf(one) for one in seconds):
+        seconds = content["seconds"]
+        if len(seconds) != n_queries or not all(one is None or _is_time(one) for one in seconds):
             raise ValueError("its seconds are not one length of time per query")
         if not all(_is_sound(failure, n_queries) for failure in failures):
             raise ValueError("its failures do not fit its queries")
-        return cls(np.array(seconds, np.float64), tuple(failures))
+        times = [math.nan if one is None else one for one in seconds]
+        return cls(np.array(times, np.float64), tuple(failures))
 
     def __getstate__(self) -> dict[str, Any]:
         # A retriever holds connections and locks; what was measured travels without it.
@@ -148,7 +150,7 @@ class RetrievalRun:
         """
         if self.again is None:
             raise ValueError(
-                "there is no retriever to ask again: the result was read from a file, copied, or "
+                "there is no retriever to ask again: the result was read from a file, pickled, or "
                 "recorded; evaluate_retriever(…, checkpoint=…) asks only what its file lacks."
             )
         return self.again
@@ -160,8 +162,12 @@ def _is_sound(failure: Failure, n_queries: int) -> bool:
         and 0 <= failure.position < n_queries
         and isinstance(failure.type, str)
         and isinstance(failure.message, str)
-        and isinstance(failure.seconds, int | float)
+        and _is_time(failure.seconds)
     )
+
+
+def _is_time(seconds: object) -> bool:
+    return type(seconds) in (int, float) and 0 <= seconds < math.inf  # type: ignore[operator]
 
 
 def _spoken(seconds: float) -> str:

@@ -166,17 +166,17 @@ def _prepared(
         for name, retriever in retrievers.items()
     }
     comparing = {"metric": metric, "level": level, "n_resamples": n_resamples, "seed": seed}
-    _rehearse(comparing, arguments)
+    _rehearse(comparing, {**questions.defaults, **arguments["options"]}, arguments)
     return runs, comparing
 
 
-def _rehearse(comparing: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+def _rehearse(
+    comparing: Mapping[str, Any], options: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> None:
     """Compare two results of nothing: what is refused there would be refused after all the work."""
-    options = {
-        name: value for name, value in arguments["options"].items() if name in _NAMING_OPTIONS
-    }
+    naming = {name: value for name, value in options.items() if name in _NAMING_OPTIONS}
     with muted():
-        nothing = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []], **options)
+        nothing = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []], **naming)
         result = nothing.evaluate(arguments["k"], metrics=arguments["metrics"])
         compare({"a": result, "b": result}, **comparing)
 

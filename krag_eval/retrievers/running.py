@@ -148,7 +148,7 @@ class Run(_Settings, _Asked):
         run = RetrievalRun(
             seconds=answers.seconds,
             failures=tuple(failure for _, failure in sorted(answers.failures.items())),
-            again=_Again(self, answers),
+            again=_Again(self, answers) if answers.failures else None,
         )
         return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
 

@@ -133,6 +133,12 @@ def test_an_async_function_within_a_running_loop_is_refused_with_the_remedy():
         asyncio.run(notebook())
 
 
+def test_a_bound_method_is_a_function():
+    """A vector store's own search, with its defaults."""
+    store = InMemoryVectorStore.from_texts([passage(i) for i in range(9)], WordCounts())
+    assert evaluate_retriever(store.similarity_search, rows(9), 4).to_dict()["hit_rate@4"] == 1
+
+
 def test_an_object_that_can_be_called_is_a_function():
     """Sync or async."""
 
@@ -278,13 +284,22 @@ def test_retrying_what_did_not_fail_asks_nothing():
     retriever = Numbered(asked=[])
     result = evaluate_retriever(retriever, rows(3), 1)
     retriever.asked.clear()
-    assert result.retry_failed() == result
+    assert result.retry_failed() is result
+    assert asyncio.run(result.aretry_failed()) is result
     assert retriever.asked == []
+
+
+def test_a_result_without_failures_keeps_nothing_to_retry():
+    """Neither the retriever nor a second hold on its documents."""
+    assert evaluate_retriever(Numbered(), rows(3), 1).retrieval.again is None
 
 
 def test_a_retry_takes_only_what_concerns_asking():
     """Another cutoff would be another evaluation."""
-    result = evaluate_retriever(Numbered(), rows(3), 1)
+    with pytest.warns(KragEvalWarning, match="failed"):
+        result = evaluate_retriever(
+            Numbered(fails_on=frozenset({0})), rows(3), 1, on_error="record"
+        )
     with pytest.raises(TypeError, match="an argument of retry_failed must be one of 'on_error', "):
         result.retry_failed(k=3)
 
@@ -473,9 +488,16 @@ def test_latency_and_failures_are_saved_with_the_result(tmp_path: Path):
 
 def test_a_result_can_be_pickled_whatever_the_retriever_holds():
     """A lambda cannot; what was measured travels without it."""
-    result = evaluate_retriever(lambda q: [passage(0)], rows(3), 1)
+
+    def failing(asked):
+        number = int(asked.split()[-1].rstrip("?"))
+        return [passage(number + 0 // number)]
+
+    with pytest.warns(KragEvalWarning, match="passage 0.*ZeroDivisionError"):
+        result = evaluate_retriever(failing, rows(3), 1, on_error="record")
     copied = pickle.loads(pickle.dumps(result))
     assert copied == result
     assert copied.latency == result.latency
+    assert copied.failures.equals(result.failures)
     with pytest.raises(ValueError, match="no retriever to ask again"):
         copied.retry_failed()
