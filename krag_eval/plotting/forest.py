@@ -188,7 +188,11 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     finite = [end for end in ends if math.isfinite(end)]
     reach = max([abs(end) for end in finite], default=0.0) or 0.1
     low, high = min([0.0, *finite]), max([0.0, *finite])
-    ax.set_xlim(min(low, -0.25 * reach) - 0.08 * reach, max(high, 0.25 * reach) + 0.08 * reach)
+    limits = [min(low, -0.25 * reach) - 0.08 * reach, max(high, 0.25 * reach) + 0.08 * reach]
+    # Axes that share theirs with this one may hold intervals that reach further.
+    for other in ax.get_shared_x_axes().get_siblings(ax):
+        limits += other.get_xlim() if other is not ax and other.has_data() else ()
+    ax.set_xlim(min(limits), max(limits))
     ax.locator_params(axis="x", nbins=7)
 
 

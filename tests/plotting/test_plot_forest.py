@@ -77,6 +77,15 @@ class TestComparisonForest:
             "map@10": (0.1, -0.1, 0.2, GREY, False),
         }
 
+    def test_shared_axes_cut_no_interval_off(self) -> None:
+        """The second picture makes the axis no shorter than the first one needs."""
+        first, second = pyplot.subplots(2, sharex=True)[1]
+        comparison_forest(comparison(difference(value=-0.3, interval=(-0.5, -0.1))), first)
+        comparison_forest(comparison(difference(value=0.6, interval=(0.4, 0.8))), second)
+        low, high = first.get_xlim()
+        assert low < -0.5
+        assert high > 0.8
+
     def test_numbers_stand_beside_the_rows(self) -> None:
         """Difference, interval and corrected p, with proper minus signs, never a p of 0."""
         ax = comparison_forest(
