@@ -30,7 +30,7 @@ from krag_eval.files import replacing
 from krag_eval.relevance import Relevance
 from krag_eval.retrieval import RetrievalRun
 from krag_eval.row_files import rows_named
-from krag_eval.rows import Rows, RowsInMemory
+from krag_eval.rows import COUNT_COLUMNS, Rows, RowsInMemory
 from krag_eval.summaries import Summary
 
 __all__ = ["FORMAT_VERSION", "read", "write"]
@@ -214,6 +214,9 @@ def _whole_parts(content: Content) -> dict[str, Any]:
         unspelled(k): {name: _column(values) for name, values in table.items()}
         for k, table in content["per_query"].items()
     }
+    needed = {*COUNT_COLUMNS, "precision_base", *content["keys"]}
+    if not tables or any(not needed <= set(table) for table in tables.values()):
+        raise ValueError("it lacks a column that its averages rest on")
     columns = [counted, *(column for table in tables.values() for column in table.values())]
     if any(column.shape != (len(labels),) for column in columns):
         raise ValueError("its columns differ in length")

@@ -92,7 +92,10 @@ def saved_content(content: dict[str, Any], folder: Path) -> None:
     The checksum is given anew, so that what is behind it gets looked at.
     """
     content = {name: value for name, value in content.items() if name != "checksum"}
-    content["checksum"] = _checksum(content)
+    try:
+        content["checksum"] = _checksum(content)
+    except ValueError:  # NaN or an infinity, which no checksum fits
+        content["checksum"] = ""
     saved_bytes(json.dumps(content).encode(), folder)
 
 
