@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from krag_eval.cli.shell import is_refusal
 from krag_eval.cutoffs import unspelled
 
@@ -18,17 +20,31 @@ if TYPE_CHECKING:
 __all__ = ["check_same_ground_truth", "evaluated_file"]
 
 _FIELDS = ("question_field", "actual_field", "predicted_field")
+# Read by the names of their columns; JSON lines have a reader of their own.
+_TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 _POSITION = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
 
 
 def evaluated_file(file: str, options: Mapping[str, Any]) -> tuple[Dataset, EvaluationResult]:
-    """Read a JSONL file, ``-`` for standard input, and evaluate it."""
-    from krag_eval.datasets import read_jsonl
-
-    source = sys.stdin if file == "-" else file
-    dataset = read_jsonl(source, **{name: options[name] for name in _FIELDS})
+    """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it."""
+    dataset = _read(file, {name: options[name] for name in _FIELDS})
     others = {name: value for name, value in options.items() if name not in _FIELDS}
-    return dataset, _evaluated(dataset, **others)
+    result = _evaluated(dataset, **others)
+    if dataset.notes and "krag_eval" not in dataset.notes[0]:
+        click.echo(f"{dataset.source}: {'; '.join(dataset.notes)}.", err=True)
+    return dataset, result
+
+
+def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
+    """Read JSON lines by their reader; a table by the names of its columns."""
+    from krag_eval.datasets import load_dataset, read_jsonl
+
+    if not file.lower().removesuffix(".gz").endswith(_TABLES):
+        return read_jsonl(sys.stdin if file == "-" else file, **fields)
+    # A name that is the option's own default may be another in a table.
+    roles = {name.removesuffix("_field"): field for name, field in fields.items()}
+    named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
+    return load_dataset(file, **named)
 
 
 def _evaluated(dataset: Dataset, *, cutoffs: Sequence[str], **options: Any) -> EvaluationResult:
@@ -42,8 +58,15 @@ def _evaluated(dataset: Dataset, *, cutoffs: Sequence[str], **options: Any) -> E
         from krag_eval.datasets import DatasetError
 
         side, query = position.groups()
-        line = f":{dataset.lines[int(query)]}: {side}" if query else f": {side}"
-        raise DatasetError(dataset.source + line + str(error)[position.end() :]) from error
+        place = _place(dataset, int(query)) if query else dataset.source
+        raise DatasetError(f"{place}: {side}{str(error)[position.end() :]}") from error
+
+
+def _place(dataset: Dataset, query: int) -> str:
+    """Return where a query stands: its line, or its place in a file whose queries have none."""
+    if dataset.lines:
+        return f"{dataset.source}:{dataset.lines[query]}"
+    return f"{dataset.source}: row {query} (from 0)"
 
 
 def check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
@@ -64,8 +87,8 @@ def check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
                 from krag_eval.datasets import DatasetError
 
                 raise DatasetError(
-                    f"{other.source}:{other.lines[query]}: the ground truth differs from "
-                    f"{first.source}:{first.lines[query]}; compare files about the same data."
+                    f"{_place(other, query)}: the ground truth differs from "
+                    f"{_place(first, query)}; compare files about the same data."
                 )
 
 

@@ -99,7 +99,7 @@ def same_defaults(marks: Sequence[Mark], place_of: Any) -> Mapping[str, Any]:
     """Return the defaults of a data set; all its queries carry the same.
 
     Raises:
-        DatasetError: If two do not.
+        DatasetError: If two do not, or no evaluator takes them.
     """
     for number, mark in enumerate(marks):
         if mark.defaults != marks[0].defaults:
@@ -107,7 +107,23 @@ def same_defaults(marks: Sequence[Mark], place_of: Any) -> Mapping[str, Any]:
                 '"krag_eval": the evaluator differs from that of the first query; evaluate data '
                 "sets of different kinds one by one."
             )
-    return marks[0].defaults if marks else {}
+    defaults = marks[0].defaults if marks else {}
+    if defaults:
+        _check_usable(defaults, place_of(0))
+    return defaults
+
+
+def _check_usable(defaults: Mapping[str, Any], place: Blamed) -> None:
+    """Refuse what no evaluator takes, in the file rather than when it is evaluated."""
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
+
+    # Some grade is there, so that its name is not warned about.
+    metadata = {str(defaults.get("grade_key")): 1}
+    actual = [[{"page_content": "a", "id": "a", "metadata": metadata}]]
+    try:
+        OfflineRetrievalEvaluator(actual, [["a"]], **defaults)
+    except (TypeError, ValueError) as error:
+        raise place.error(f'"krag_eval": the evaluator cannot be used: {error}') from error
 
 
 def labels_and_questions(

@@ -45,7 +45,7 @@ def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
         predicted,
         table.name,
         [*table.lines],
-        {**_defaults(roles, table), **same_defaults(marks, lambda one: table.row(one, OWN))},
+        {**_defaults(roles, table), **same_defaults(marks, lambda one: table.row(one, ""))},
         questions,
         said(roles),
     )

@@ -8,6 +8,7 @@ import json
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cli_runs import SAMPLE, printed, refusal, run, shell
 
@@ -65,6 +66,30 @@ class TestEvaluate:
         path.write_text('{"q": "Q", "gold": ["a"], "hits": ["a"]}')
         fields = ("--question-field", "q", "--actual-field", "gold", "--predicted-field", "hits")
         assert printed(run("evaluate", path, *fields, "-k", 1).output)["mrr"] == ["1.0000"]
+
+    @pytest.mark.parametrize("name", ["qa.csv", "qa.tsv.gz", "qa.json"])
+    def test_tables(self, sample: Path, name: str) -> None:
+        """The same numbers from every kind of file, and nothing to add about krag_eval's names."""
+        path = sample.with_name(name)
+        rows = [json.loads(line) for line in sample.read_text("utf-8").splitlines()]
+        separator = "\t" if "tsv" in name else ","
+        frame = pd.DataFrame(rows)
+        if name == "qa.json":
+            frame.to_json(path, orient="records")
+        else:
+            frame.to_csv(path, index=False, sep=separator)
+        output = run("evaluate", path, "-k", 2).output
+        assert output == run("evaluate", sample, "-k", 2).output.replace(str(sample), str(path))
+
+    def test_tables_with_other_names(self, tmp_path: Path) -> None:
+        """What was understood is said; a name may be given."""
+        path = tmp_path / "ragas.csv"
+        path.write_text("user_input,reference_contexts,retrieved_contexts,hits\nQ,['a'],['a'],[]\n")
+        output = run("evaluate", path, "-k", 1).output
+        assert output.startswith(f"{path}: ground truth read from reference_contexts, by RAGAS's ")
+        assert printed(output)["mrr"] == ["1.0000"]
+        output = run("evaluate", path, "-k", 1, "--predicted-field", "hits").output
+        assert printed(output)["mrr"] == ["0.0000"]
 
     def test_alternatives_and_metadata_are_read_from_the_file(self, tmp_path: Path) -> None:
         """Items [AnyOf(t1, t2), t3] with t1, x, t2, y retrieved: one item of two is covered.
@@ -151,6 +176,27 @@ class TestRefusals:
         """File, line number, what is wrong."""
         sample.write_text(SAMPLE + "oops\n", "utf-8")
         assert refusal("evaluate", sample).startswith(f"{sample}:3: not valid JSON")
+
+    def test_a_bad_cell_is_named(self, tmp_path: Path) -> None:
+        """By line, row and column; an error of the evaluator by its line or row."""
+        path = tmp_path / "qa.csv"
+        path.write_text("question,actual,predicted\nQ,['a'],a\n")
+        assert refusal("evaluate", path).startswith(f"{path}:2: row 2 (the header is row 1): pred")
+        path.write_text("question,actual,predicted\nQ,[],['a']\n")
+        assert refusal("evaluate", path).startswith(f"{path}: actual: no ground truth")
+        graded = [{"page_content": "a", "metadata": {"grade": -1}}]
+        for name, place in (("qa.json", ": row 0 (from 0): "), ("qa.jsonl", ":1: ")):
+            path = tmp_path / name
+            content = json.dumps({"actual": graded, "predicted": []})
+            path.write_text(f"[{content}]" if name == "qa.json" else content)
+            message = refusal("evaluate", path, "--grade-key", "grade")
+            assert message.startswith(f"{path}{place}actual[0]: a grade must be")
+
+    def test_nothing_retrieved_yet(self, tmp_path: Path) -> None:
+        """A test set alone is evaluated in Python, where its retriever is."""
+        path = tmp_path / "qa.csv"
+        path.write_text("question,actual\nQ,['a']\n")
+        assert "holds no retrieved documents; evaluate_retriever(" in refusal("evaluate", path)
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         """A file that is not there is bad input, not a crash."""

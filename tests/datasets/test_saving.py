@@ -73,7 +73,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         draw(lists(st.lists(items, max_size=3))),
         draw(st.none() | lists(st.lists(documents, max_size=3))),
         questions=questions,
-        defaults=draw(st.sampled_from([{}, {"matcher": "id", "threshold": 0.5}])),
+        defaults=draw(st.sampled_from([{}, {"matcher": "coverage", "threshold": 0.5}])),
     )
 
 
@@ -278,6 +278,10 @@ class TestMarks:
             ({"evaluator": {"queries": "x"}}, "the evaluator must be an object with some of"),
             ({"evaluator": {"matcher": None}}, "matcher must be text or a number"),
             ({"evaluator": {"conventions": "x=y"}}, "conventions: a field must be one of"),
+            ({"evaluator": {"matcher": "di"}}, "the evaluator cannot be used: matcher must be one"),
+            ({"evaluator": {"threshold": "x"}}, "the evaluator cannot be used: threshold must"),
+            ({"evaluator": {"matcher": "id", "threshold": 0.5}}, "the evaluator cannot be used: "),
+            ({"evaluator": {"grade_key": 3}}, "the evaluator cannot be used: grade_key must be"),
         ],
     )
     def test_refusals(self, tmp_path: Path, mark: Any, expected: str) -> None:
