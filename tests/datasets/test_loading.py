@@ -9,8 +9,10 @@ import csv
 import gzip
 import io
 import json
+import warnings
 from collections import UserList
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +76,14 @@ def refusal(source: Any, **options: Any) -> str:
         load_dataset(source, **options)
     assert str(caught.value).isprintable()
     return str(caught.value)
+
+
+@contextmanager
+def may_be_refused() -> Iterator[None]:
+    """Let a data set, a warning or our own error come out, and nothing else."""
+    with suppress(DatasetError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        yield
 
 
 def cell(value: Any, column: str = "actual") -> list[dict[str, Any]]:
@@ -645,7 +655,7 @@ class TestRefusedSources:
     def test_any_bytes_are_read_or_refused(self, content: bytes, kind: Any) -> None:
         """Nothing but our own error comes out, with a header or without."""
         for head in (b"", b"question,actual\n", b"question\tactual\n", b"[", b'{"actual": '):
-            with pytest.raises(DatasetError):
+            with may_be_refused():
                 load_dataset(io.BytesIO(head + content), format=kind)
 
     @given(content=st.binary(max_size=300), at=st.integers(0, 10_000))
@@ -658,7 +668,7 @@ class TestRefusedSources:
         damaged = bytearray(buffer.getvalue())
         at %= len(damaged)
         damaged[at : at + len(content)] = content
-        with suppress(DatasetError):
+        with may_be_refused():
             load_dataset(io.BytesIO(bytes(damaged)), format="parquet")
 
     @given(st.text("[]{}'\",\\ ab1\n:", max_size=40))
