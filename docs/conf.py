@@ -43,6 +43,7 @@ myst_all_links_external = False
 # A notebook is shown with the outputs it was saved with; CI runs it elsewhere.
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # the default loads scripts from another host
+nb_mime_priority_overrides = [("linkcheck", "text/html", 0), ("linkcheck", "image/png", 1)]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -157,6 +157,7 @@ def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path)
     """Scripts, styles, pictures and fonts; a link to follow is no fault."""
     page = (
         '<a href="https://example.org/">to follow</a><img src="here.png"><a href="gone.html">x</a>'
+        '<h2 id="here">y</h2><a href="#here">x</a><a href="index.html#nowhere">x</a>'
         '<script src="https://example.org/a.js"></script><img src="//example.org/b.png">'
     )
     (tmp_path / "index.html").write_text(page, "utf-8")
@@ -166,6 +167,7 @@ def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path)
         "index.html: loads https://example.org/a.js",
         "index.html: loads //example.org/b.png",
         "index.html: gone.html is not there",
+        "index.html: index.html#nowhere is not there",
         "a.css: loads from another host",
     ]
 

@@ -3,7 +3,8 @@
     python docs/_ext/offline.py docs/_build/html
 
 Links for the reader to follow may lead anywhere; pictures, scripts, styles and fonts may not. It
-checks as well that every link and picture within the site leads to a file that is there.
+checks as well that every link and picture within the site leads to a file and an anchor that are
+there.
 """
 
 from __future__ import annotations
@@ -30,38 +31,45 @@ FETCHED = {
 }
 
 
-class _Addresses(HTMLParser):
-    """The addresses of one page: those fetched, and those that a reader may follow."""
+class _Page(HTMLParser):
+    """What one page names: addresses fetched, addresses to follow, and its own anchors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fetched: list[str] = []
         self.followed: list[str] = []
+        self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Keep the address of a tag that has one."""
+        """Keep the address of a tag that has one, and its name."""
         of = dict(attributes)
         if address := of.get(FETCHED.get(tag, "")):
             self.fetched.append(address)
         if tag == "a" and (address := of.get("href")):
             self.followed.append(address)
+        self.anchors.add(of.get("id") or "")
 
 
 def faults(site: Path) -> Iterator[str]:
     """Tell what is wrong in a built site, a line each."""
-    for path in sorted(site.rglob("*.html")):
-        page = _Addresses()
-        page.feed(path.read_text("utf-8"))
-        name = path.relative_to(site)
+    pages = {path.resolve(): _read(path) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve()).as_posix()
         for address in page.fetched:
             if is_elsewhere(address):
                 yield f"{name}: loads {address}"
-        for address in [*page.fetched, *page.followed]:
-            if not is_elsewhere(address) and not _leads_somewhere(path, address):
+        for address in dict.fromkeys([*page.fetched, *page.followed]):
+            if not is_elsewhere(address) and not _leads_somewhere(path, address, pages):
                 yield f"{name}: {address} is not there"
     for path in sorted(site.rglob("*.css")):
         if "url(http" in path.read_text("utf-8") or "url(//" in path.read_text("utf-8"):
             yield f"{path.relative_to(site)}: loads from another host"
+
+
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(path.read_text("utf-8"))
+    return page
 
 
 def is_elsewhere(address: str) -> bool:
@@ -76,9 +84,13 @@ def is_elsewhere(address: str) -> bool:
     return parts.scheme not in ("", "data") or parts.netloc != ""
 
 
-def _leads_somewhere(page: Path, address: str) -> bool:
+def _leads_somewhere(path: Path, address: str, pages: dict[Path, _Page]) -> bool:
     parts = urlsplit(address)
-    return parts.scheme == "data" or (page.parent / unquote(parts.path)).exists()
+    if parts.scheme == "data":
+        return True
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    anchors = pages[target].anchors if target in pages else {""}
+    return target.exists() and unquote(parts.fragment) in {*anchors, ""}
 
 
 def main(site: str) -> int:
