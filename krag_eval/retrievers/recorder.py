@@ -11,16 +11,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.messages import warn
+from krag_eval.messages import unknown_name, warn
 from krag_eval.retrieval import Failure, RetrievalRun
 from krag_eval.retrievers.recordings import (
+    CALLS,
     Question,
     Seen,
     aligned,
@@ -99,6 +100,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         matcher: str | Matcher = "text",
         *,
         retriever: str | None = None,
+        calls: Literal["one", "all", "first", "last"] = "one",
         input_key: str | None = None,
         metrics: Iterable[str | Metric] | None = None,
         **options: Any,
@@ -114,6 +116,9 @@ class RetrievalRecorder(BaseCallbackHandler):
             matcher: What makes a retrieved document a match.
             retriever: Name of the retriever to evaluate, one of :attr:`names`; may be left out if
                 there is only one that no other retriever calls.
+            calls: What counts if it was called several times for a question, as an agent does:
+                ``"all"`` its documents, one call after the other (calls that failed add nothing),
+                those of the ``"first"`` or the ``"last"`` call; by default that is refused.
             input_key: The key of the question in the chain's input, if that holds several texts.
             metrics: Metrics to compute; all built-in ones if not given.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
@@ -129,6 +134,8 @@ class RetrievalRecorder(BaseCallbackHandler):
                 clear which retriever, which call or which question is meant; the message says
                 what settles it.
         """
+        if calls not in CALLS:
+            raise ValueError(unknown_name("calls", calls, CALLS))
         with self._lock:
             questions = list(self._questions.values())
             running = sum(bool(one.running) for one in questions)
@@ -140,13 +147,16 @@ class RetrievalRecorder(BaseCallbackHandler):
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
         labels, actual, ordered = aligned(ground_truth, questions, asked)
-        calls = [seen_of(one, name, str(label)) for one, label in zip(ordered, labels, strict=True)]
-        _warn_of_uncalled(calls, name)
-        predicted = [call.documents or [] if call is not None else [] for call in calls]
+        seen = [
+            seen_of(one, name, str(label), calls)
+            for one, label in zip(ordered, labels, strict=True)
+        ]
+        _warn_of_uncalled(seen, name)
+        predicted = [call.documents or [] if call is not None else [] for call in seen]
         evaluator = OfflineRetrievalEvaluator(
             actual, predicted, matcher, **{"queries": labels, **options}
         )
-        return replace(evaluator.evaluate(k, metrics=metrics), retrieval=_run_of(calls))
+        return replace(evaluator.evaluate(k, metrics=metrics), retrieval=_run_of(seen))
 
     def wrap(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -18,8 +18,11 @@ from krag_eval.messages import clipped, warn
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
 
-__all__ = ["Question", "Seen", "aligned", "chosen_name", "question_of", "seen_of"]
+__all__ = ["CALLS", "Question", "Seen", "aligned", "chosen_name", "question_of", "seen_of"]
 
+#: Which calls count if a retriever was called several times for one question: there must be one;
+#: all of them, one after the other; the first; the last.
+CALLS = ("one", "all", "first", "last")
 _NAMED = 5
 
 
@@ -89,24 +92,42 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str:
     return outermost.pop()
 
 
-def seen_of(question: Question, name: str, asked: str) -> Seen | None:
-    """Return the call of that retriever for a question; ``None`` if it was not called.
+def seen_of(question: Question, name: str, asked: str, calls: str) -> Seen | None:
+    """Return what that retriever did for a question; ``None`` if it was not called.
+
+    Args:
+        question: What was recorded.
+        name: The retriever.
+        asked: The question, for the message.
+        calls: What to do if it was called more than once; see :data:`CALLS`.
 
     Raises:
-        ValueError: If it was called more than once.
+        ValueError: If it was called more than once, and only one call is expected.
     """
-    calls = [seen for seen in question.seen if seen.name == name]
-    if len(calls) > 1:
-        outer = [seen for seen in calls if seen.outermost]
-        if len(outer) == 1:
-            return outer[0]
+    found = [seen for seen in question.seen if seen.name == name]
+    outer = [seen for seen in found if seen.outermost]
+    if len(outer) == 1:
+        return outer[0]  # what it called by the same name is part of its own doing
+    if len(found) > 1 and calls == "one":
         raise ValueError(
-            f"the retriever {name!r} was called {len(calls)} times for the question "
-            f"{clipped(asked)}, so it is not clear which call to evaluate. If these are several "
-            'retrievers, tell them apart: retriever.with_config(run_name="dense"); if one calls '
-            "the other, name the outer one by retriever=…"
+            f"the retriever {name!r} was called {len(found)} times for the question "
+            f"{clipped(asked)}. If these are several retrievers, tell them apart: "
+            'retriever.with_config(run_name="dense"); if another one calls it, name that by '
+            'retriever=…; if an agent asked several times, say which calls count: calls="all", '
+            '"first" or "last".'
         )
-    return calls[0] if calls else None
+    if len(found) > 1 and calls == "all":
+        return _joined(found)
+    return found[-1 if calls == "last" else 0] if found else None
+
+
+def _joined(calls: Sequence[Seen]) -> Seen:
+    """Join calls into one: their documents in the order of the calls, their times added up."""
+    returned = [call for call in calls if call.documents is not None]
+    if not returned:
+        return calls[0]
+    documents = [document for call in returned for document in call.documents or []]
+    return replace(returned[0], documents=documents, seconds=sum(call.seconds for call in returned))
 
 
 def question_of(question: Question, input_key: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,17 @@ __all__ = ["Run"]
 _ON_ERROR = ("raise", "record")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Settings:
-    """How to ask and how to evaluate; the arguments of :func:`evaluate_retriever`."""
+@dataclass(frozen=True)
+class Run:
+    """One way to ask the questions and to evaluate the answers, checked.
 
+    Its fields are the arguments of :func:`~krag_eval.evaluate_retriever`. It can be run again, for
+    the queries that failed.
+    """
+
+    call: Call
+    questions: Questions
+    _: KW_ONLY
     k: Any
     matcher: str | Matcher | None
     metrics: Iterable[str | Metric] | None
@@ -46,20 +53,6 @@ class _Settings:
     checkpoint: str | os.PathLike[str] | None
     options: Mapping[str, Any]
     title: str = "retrieving"
-
-
-@dataclass(frozen=True)
-class _Asked:
-    call: Call
-    questions: Questions
-
-
-@dataclass(frozen=True)
-class Run(_Settings, _Asked):
-    """One way to ask the questions and to evaluate the answers, checked.
-
-    It can be run again, for the queries that failed.
-    """
 
     def __post_init__(self) -> None:
         if self.on_error not in _ON_ERROR:

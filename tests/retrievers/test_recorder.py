@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
@@ -188,6 +189,32 @@ def test_the_outer_of_nested_retrievers_is_meant():
     assert recorder.evaluate([[passage(0)]], 3).to_dict()["mrr@3"] == 0.5
     with pytest.raises(ValueError, match="'Numbered' was called 2 times for the question"):
         recorder.evaluate([[passage(0)]], retriever="Numbered")
+
+
+def test_several_calls_for_a_question_are_settled_by_name():
+    """As an agent makes them. By hand: passage 3, 4; then 0, 1; then it fails; 0 is right."""
+    recorder, retriever = RetrievalRecorder(), Numbered(fails_on=frozenset({9}))
+
+    def agent(asked):
+        found = [retriever.invoke(question(3)), retriever.invoke(asked)]
+        with contextlib.suppress(ConnectionError):
+            retriever.invoke(question(9))
+        return found
+
+    RunnableLambda(agent).invoke(QUESTIONS[0], config={"callbacks": [recorder]})
+    truth = {QUESTIONS[0]: [passage(0)]}
+    with pytest.raises(ValueError, match=r"called 3 times .* calls=\"all\", \"first\" or \"last\""):
+        recorder.evaluate(truth)
+    joined = recorder.evaluate(truth, 4, calls="all")
+    assert joined.to_dict()["mrr@4"] == pytest.approx(1 / 3)
+    assert joined.failures.empty
+    with pytest.warns(KragEvalWarning, match="matched nothing"):
+        assert recorder.evaluate(truth, 4, calls="first").to_dict()["mrr@4"] == 0
+    with pytest.warns(KragEvalWarning, match="failed for 1 of 1"):
+        last = recorder.evaluate(truth, 4, calls="last")
+    assert last.failures["message"].tolist() == ["no answer for 9"]
+    with pytest.raises(ValueError, match="calls must be one of 'one', 'all', 'first', 'last'"):
+        recorder.evaluate(truth, calls="each")
 
 
 def test_a_rewritten_question_is_known_by_what_the_user_asked():
