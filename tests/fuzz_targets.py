@@ -15,7 +15,13 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from krag_eval import Conventions, EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval import (
+    Conventions,
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+)
 from krag_eval.cli import main
 from krag_eval.cutoffs import check_cutoffs, parse_metric, spelled
 from krag_eval.gates import parse_floor
@@ -157,10 +163,26 @@ def saved_example(folder: Path) -> dict[str, Any]:
     return content
 
 
+def saved_example_in_parts(folder: Path) -> dict[str, Any]:
+    """Return the content of a saved result of a file evaluated in parts."""
+    lines = "".join(json.dumps(one) + "\n" for one in SAMPLE)
+    (folder / "parts.jsonl").write_text(lines, "utf-8")
+    result = evaluate_file(
+        folder / "parts.jsonl", [1, None], per_query=folder / "rows.csv", chunk_size=1,
+        progress=False,
+    )  # fmt: skip
+    result.to_json(folder / "parts.json")
+    content: dict[str, Any] = json.loads((folder / "parts.json").read_text("utf-8"))
+    return content
+
+
 def use(result: EvaluationResult) -> None:
     """Ask a result for what it can tell; whatever was read must not fail later."""
     repr(result)
     result.to_dict()
+    if result.totals is not None:
+        use_rows(result)
+        return
     for k in result.k:
         result.per_query(k)
         result.statuses(k)
@@ -171,6 +193,16 @@ def use(result: EvaluationResult) -> None:
             result.explain(position=position, k=result.k[0]).to_text()
     except ValueError as error:
         assert_readable(error, "this result holds no")
+
+
+def use_rows(result: EvaluationResult) -> None:
+    """Ask for rows that are in a file of their own; they may not be there, or not fit."""
+    for k in result.k:
+        try:
+            result.per_query(k)
+            result.statuses(k)
+        except ValueError as error:
+            assert_readable(error, "rows")
 
 
 def assert_readable(error: Exception, beginning: str) -> None:

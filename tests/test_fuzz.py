@@ -95,14 +95,14 @@ def places_in(content, path=()):
 
 with folder() as made:
     SAVED = fuzz_targets.saved_example(made)
-PLACES = places_in(SAVED)
+    IN_PARTS = fuzz_targets.saved_example_in_parts(made)
 
 
 @st.composite
-def tampered(draw):
+def tampered(draw, example):
     """A saved result in which values were replaced, removed, repeated or moved."""
-    content = copy.deepcopy(SAVED)
-    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+    content, places = copy.deepcopy(example), places_in(example)
+    for place in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
         holder = content
         try:
             for key in place[:-1]:
@@ -116,8 +116,8 @@ def tampered(draw):
         elif change == "repeat" and isinstance(value, list):
             holder[place[-1]] = value * 2
         elif change == "borrow":
-            other = SAVED
-            for key in draw(st.sampled_from(PLACES)):
+            other = example
+            for key in draw(st.sampled_from(places)):
                 other = other[key]
             holder[place[-1]] = copy.deepcopy(other)
         else:
@@ -126,9 +126,17 @@ def tampered(draw):
 
 
 @bounded
-@given(tampered())
+@given(tampered(SAVED))
 def test_saved_results_that_somebody_changed(content):
     """Even where the checksum was made to fit: whole, or refused."""
+    with folder() as made:
+        fuzz_targets.saved_content(content, made)
+
+
+@bounded
+@given(tampered(IN_PARTS))
+def test_saved_results_in_parts_that_somebody_changed(content):
+    """The same for results whose rows are in a file beside them, here without that file."""
     with folder() as made:
         fuzz_targets.saved_content(content, made)
 
