@@ -208,9 +208,14 @@ class Lists(Sequence[list[Any]]):
         self.odd_types: set[type] = set()
         # List by list, as its elements are copied and looked at while they are in the cache.
         for elements in lists:
-            self._flat += elements
             if not _all_non_empty_texts(elements):
                 self.odd_types.update(map(type, elements))
+            self._flat += elements
+
+    @property
+    def elements(self) -> list[Any]:
+        """What is in the lists, one after the other: the list itself, not to be changed."""
+        return self._flat
 
     @property
     def lengths(self) -> NDArray[np.int64]:

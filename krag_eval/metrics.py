@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,10 +263,10 @@ def _count(relevance: Relevance, query: IntArray) -> IntArray:
     return np.asarray(np.bincount(query, minlength=relevance.n_queries), np.int64)
 
 
-def _ratio(numerator: NDArray[np.generic], denominator: NDArray[np.generic]) -> FloatArray:
+def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> FloatArray:
     """Divide; nothing over nothing is 0."""
-    top, bottom = numerator.astype(np.float64), denominator.astype(np.float64)
-    return np.divide(top, bottom, out=np.zeros(len(bottom)), where=bottom > 0)
+    # Divided by infinity, what has no denominator is 0 as well.
+    return np.asarray(numerator / np.where(denominator > 0, denominator, np.inf), np.float64)
 
 
 #: Counts per query within the cutoff: what micro averages and intervals are made of.

@@ -284,8 +284,8 @@ class KeyMatcher(Matcher):
         """Return the keys of several documents; override it to read them in bulk."""
         return [self.key(document, f"{where}[{i}]") for i, document in enumerate(documents)]
 
-    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
-        """Tell whether these lists, of nothing but non-blank texts, are their own keys, unread."""
+    def own_keys(self, texts: Sequence[str]) -> bool:
+        """Tell whether all of these texts, none of them blank, are their own keys, unread."""
         return False
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
@@ -297,7 +297,7 @@ class KeyMatcher(Matcher):
         """Join the keys of each query by hash; the evaluator calls it once."""
         blanks = warn_of_blank_texts(queries) if self.reads_text else (0, 0)
         own_actual, own_predicted = (
-            texts and not blank and self.own_keys(lists)
+            texts and not blank and self.own_keys(lists.elements)
             for texts, blank, lists in zip(
                 queries.texts_only, blanks, (queries.actual, queries.predicted), strict=True
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Sequence
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,10 +72,10 @@ class ExactTextMatcher(KeyMatcher):
             return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
 
-    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
+    def own_keys(self, texts: Sequence[str]) -> bool:
         """Tell whether nothing is to be folded and no text needs normalising."""
         plain = self.case_sensitive and not self.fold_whitespace
-        return plain and all(map(str.isascii, chain.from_iterable(lists)))
+        return plain and all(map(str.isascii, texts))
 
 
 class ContainsMatcher(TextMatcher):
@@ -165,7 +164,7 @@ class IdMatcher(KeyMatcher):
             )
         return identity
 
-    def own_keys(self, lists: Sequence[Sequence[Any]]) -> bool:
+    def own_keys(self, texts: Sequence[str]) -> bool:
         """Tell that texts stand for their own ids."""
         return True
 

@@ -205,9 +205,7 @@ class Units:
         """Number the distinct texts; NFC and NFD spellings are one text if ``normalize``."""
         alternatives, sizes = _flat_alternatives(queries)
         actual = _texts(alternatives, "actual_docs", normalize)
-        predicted = _texts(
-            list(chain.from_iterable(queries.predicted)), "predicted_docs", normalize
-        )
+        predicted = _texts(queries.predicted.elements, "predicted_docs", normalize)
         numbers: dict[str, int] = {}
         positions = [_numbered(texts, numbers) for texts in (actual, predicted)]
         # Two spellings of one text are one item, even where the tokenizer gets to see both.
@@ -229,7 +227,7 @@ class Units:
     def of_documents(cls, queries: QuerySet) -> Units:
         """Number the documents themselves, as LangChain documents."""
         alternatives, sizes = _flat_alternatives(queries)
-        predicted = list(chain.from_iterable(queries.predicted))
+        predicted = queries.predicted.elements
         numbers: dict[Hashable, int] = {}
         identity = [numbers.setdefault(content_key(d), len(numbers)) for d in alternatives]
         values = [as_document(document) for document in chain(alternatives, predicted)]
@@ -378,8 +376,8 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
         The numbers among the ground truth and among the predicted documents.
     """
     blanks = (
-        _count_blank([_flat_alternatives(queries)[0]], queries.texts_only[0], "actual_docs"),
-        _count_blank(queries.predicted, queries.texts_only[1], "predicted_docs"),
+        _count_blank(_flat_alternatives(queries)[0], queries.texts_only[0], "actual_docs"),
+        _count_blank(queries.predicted.elements, queries.texts_only[1], "predicted_docs"),
     )
     warn_of(
         "{} ground-truth and {} predicted documents have empty or blank text; a text matcher never "
@@ -389,18 +387,18 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
     return blanks
 
 
-def _count_blank(lists: Iterable[Sequence[Any]], strings: bool, name: str) -> int:
-    # Stripping leaves nothing of a blank text; for strings that is one pass in C.
-    if strings and all(map(str.strip, chain.from_iterable(lists))):
+def _count_blank(documents: Sequence[Any], texts: bool, name: str) -> int:
+    # Of texts that are not empty, one pass in C tells: a text of words is no white space at once.
+    if texts and not any(map(str.isspace, documents)):
         return 0
     where = f"a document of {name}"
-    return sum(is_blank(text_of(document, where)) for document in chain.from_iterable(lists))
+    return sum(is_blank(text_of(document, where)) for document in documents)
 
 
 def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:
     """Return the alternatives of all items in one list, and how many each item has."""
     if not queries.has_alternatives:
-        flat = list(chain.from_iterable(queries.actual))
+        flat = queries.actual.elements
         return flat, np.ones(len(flat), np.int64)
     items = list(chain.from_iterable(queries.alternatives()))
     sizes = np.fromiter(map(len, items), np.int64, len(items))
