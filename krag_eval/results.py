@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, spelled
 from krag_eval.messages import clipped
-from krag_eval.rows import COUNT_COLUMNS, Rows, TableOf
+from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.summaries import Summary
 
 if TYPE_CHECKING:
@@ -548,12 +548,18 @@ class EvaluationResult:
         return read(path, cls)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether settings, labels and all numbers are equal; evidence is not compared."""
+        """Tell whether settings, labels and all numbers are equal; evidence is not compared.
+
+        Of a result that holds averages alone, these are all there is.
+        """
         if not isinstance(other, EvaluationResult):
             return NotImplemented
+        if dict(self.settings) != dict(other.settings):
+            return False
+        if isinstance(self.rows, NoRows) or isinstance(other.rows, NoRows):
+            return type(self.rows) is type(other.rows) and self.summary == other.summary
         return (
-            dict(self.settings) == dict(other.settings)
-            and self.labels == other.labels
+            self.labels == other.labels
             and self.k == other.k
             and all(
                 self.tables[k].keys() == other.tables[k].keys()

@@ -283,6 +283,19 @@ def test_what_needs_evidence_is_refused_with_the_remedy():
         merged().metrics_at_thresholds()
 
 
+def test_results_without_rows_are_equal_by_their_sums():
+    """And no result with rows equals one without."""
+    other = PartitionPlan.of([1, 2])
+    changed = other.result(
+        part.partial
+        for part in (other.evaluate([["a", "b"]], [["a", "b"]]), other.evaluate([["c"]], [["c"]]))
+    )
+    assert merged() == merged()
+    assert merged() != changed
+    assert merged() != whole()
+    assert whole() != merged()
+
+
 def test_it_can_be_saved(tmp_path):
     """The sums read back exactly; texts there are none."""
     result = merged()

@@ -13,7 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from stream_samples import queries, write_jsonl, write_parquet
 
-from krag_eval import EvaluationResult, KragEvalWarning, evaluate_file
+from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets import streams as streams_module
 from krag_eval.streaming import files as files_module
@@ -53,6 +53,7 @@ def test_everything_is_as_of_the_whole_file(tmp_path, output, chunk_size):
         result.confidence_intervals(n_resamples=200), expected.confidence_intervals(n_resamples=200)
     )
     assert os.listdir(tmp_path / "out") == [output]
+    assert result == expected
 
 
 def test_parquet_is_read_as_json_lines_are(tmp_path):
@@ -128,6 +129,24 @@ def test_queries_saved_to_be_evaluated_differently_are_refused(tmp_path):
         line["krag_eval"] = {"evaluator": {"matcher": "id" if number == 3 else "text"}}
     path = write_jsonl(tmp_path / "queries.jsonl", lines)
     refused(r"queries\.jsonl:4: .*differs from that of the first query", path, chunk_size=2)
+
+
+def test_results_with_rows_in_files_can_be_compared(tmp_path):
+    """Pair by pair, with the numbers of a comparison in memory."""
+    lines = queries(40)
+    paths = [write_jsonl(tmp_path / "a.jsonl", lines)]
+    for line in lines[:20]:
+        line["predicted"].reverse()
+    paths.append(write_jsonl(tmp_path / "b.jsonl", lines))
+    os.mkdir(tmp_path / "out")
+    streamed = {
+        path.stem: evaluate_file(path, 3, per_query=tmp_path / "out" / f"{path.stem}.csv")
+        for path in paths
+    }
+    in_memory = {path.stem: read_jsonl(path).evaluator().evaluate(3) for path in paths}
+    sampling = {"metric": ["ndcg@3", "mrr@3"], "n_resamples": 200}
+    ours, theirs = (compare(results, **sampling) for results in (streamed, in_memory))
+    assert_frame_equal(ours.table, theirs.table)
 
 
 # --- labels ----------------------------------------------------------------------------------
