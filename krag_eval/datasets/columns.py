@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from krag_eval.datasets.base import DatasetError, Place
 
-__all__ = ["Columns", "Row", "is_frame", "named", "plain"]
+__all__ = ["Columns", "Row", "check_collected", "is_frame", "named", "plain"]
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
@@ -43,7 +43,7 @@ class Columns(NamedTuple):
         >>> Columns.of_frame(pd.DataFrame({"a": [1, 2]}), "frame").columns
         {'a': [1, 2]}
         """
-        _check_local(frame, name)
+        check_collected(frame, name)
         names = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
         table = cls(name, {}, [*map(str, names)])
         table.check_names()
@@ -179,15 +179,23 @@ def _listed(column: Any) -> list[Any]:
     return list(column)
 
 
-def _check_local(frame: Any, name: str) -> None:
-    """Refuse what stands for tables elsewhere: of a cluster, or several in one."""
+def check_collected(frame: Any, name: str) -> None:
+    """Refuse what stands for a table that is not here: of a cluster, or not computed yet.
+
+    Several tables in one are refused as well.
+
+    Raises:
+        TypeError: In these cases.
+    """
+    ways = {"toPandas": "toPandas()", "compute": "compute()", "collect": "collect()"}
+    for way, call in ways.items():
+        if hasattr(frame, way):
+            raise TypeError(
+                f"{name} is a {type(frame).__name__}, which has yet to be collected; pass what "
+                f"its {call} returns."
+            )
     if isinstance(getattr(frame, "column_names", None), Mapping):
         raise TypeError(
             f"{name} holds several tables, {', '.join(map(repr, frame.column_names))}; pass one of "
             "them."
-        )
-    if hasattr(frame, "toPandas") or hasattr(frame, "compute"):
-        raise TypeError(
-            f"{name} is a {type(frame).__name__} of a cluster; collect it first (toPandas() in "
-            "Spark, compute() in Dask)."
         )

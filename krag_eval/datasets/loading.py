@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.base import Dataset, Place, name_of
-from krag_eval.datasets.columns import Columns, is_frame
+from krag_eval.datasets.columns import Columns, check_collected, is_frame
 from krag_eval.datasets.delimited import check_encoding, delimited_columns
 from krag_eval.datasets.examples import example_as_row, langsmith_dataset
 from krag_eval.datasets.lines import MAX_BYTES, check_limit, numbered_lines
@@ -137,6 +137,7 @@ def _table(source: Any, options: _Options) -> Columns:
         raise ValueError(f"{refused[0]} is for files, got a {type(source).__name__}.")
     if isinstance(source, Mapping):
         return _columns(source, options.wanted)
+    check_collected(source, "source")
     if is_frame(source):
         return Columns.of_frame(source, "frame", options.wanted)
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):

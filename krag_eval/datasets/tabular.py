@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval.datasets.base import Dataset, Place
@@ -76,6 +76,11 @@ def question_in_cell(value: Any, row: Row) -> str | int | None:
     missing = named(value) == "nothing" or value == ""
     if missing:
         return None
+    if isinstance(value, Mapping):
+        raise row.error(
+            "must be text, got an object; a file that pandas writes by column is written by row "
+            'with frame.to_json(path, orient="records").'
+        )
     if isinstance(value, list | tuple):
         raise row.error(
             "must be text, got a list; conversations of several turns are not read: keep the "

@@ -468,6 +468,7 @@ class TestQuestions:
             (True, "question must be text or a whole number"),
             ([{"content": "Hi", "type": "human"}], "question must be text, .* several turns"),
             ("\ud83d", "question +holds half of a surrogate pair"),
+            ({"0": "When?"}, "question must be text, got an object; .*orient="),
         ],
     )
     def test_refusals(self, value: Any, expected: str) -> None:
@@ -550,14 +551,16 @@ class TestRefusedSources:
         with pytest.raises(TypeError, match="several tables, 'train', 'test'; pass one of them"):
             load_dataset(Splits())
 
-    def test_tables_of_a_cluster(self) -> None:
-        """They are collected by their user, if at all."""
+    def test_tables_elsewhere(self) -> None:
+        """Of a cluster, or lazy: they are collected by their user, if at all."""
 
         class Frame(pd.DataFrame):
             def compute(self) -> None:
                 """As Dask's frames have it."""
 
-        with pytest.raises(TypeError, match=r"is a Frame of a cluster; collect it first"):
+        with pytest.raises(
+            TypeError, match=r"is a Frame, which has yet to be collected; .*compute"
+        ):
             load_dataset(Frame(ROWS))
 
     @pytest.mark.parametrize("source", [[], pd.DataFrame(columns=["question", "actual"])])
