@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from krag_eval.messages import unknown_name
+from krag_eval.messages import clipped, unknown_name
 
 __all__ = ["AveragingMethod", "Conventions", "MatchingCriteria", "resolve_choice"]
 
@@ -50,7 +50,7 @@ def resolve_choice(enum: type[Choice], value: object, argument: str) -> Choice:
         raise ValueError(unknown_name(argument, str(value), tuple(member.value for member in enum)))
     allowed = ", ".join(repr(member.value) for member in enum)
     raise ValueError(
-        f"{argument} must be one of {allowed} or a member of {enum.__name__}, got {value!r}."
+        f"{argument} must be one of {allowed} or a member of {enum.__name__}, got {clipped(value)}."
     )
 
 
@@ -158,7 +158,7 @@ class Conventions:
         'linear'
         """
         if not isinstance(text, str):
-            raise TypeError(f"conventions must be text to be parsed, got {text!r}.")
+            raise TypeError(f"conventions must be text to be parsed, got {clipped(text)}.")
         preset = cls.presets().get(text)
         if preset is not None:
             return preset
@@ -173,7 +173,9 @@ class Conventions:
             if name not in cls.allowed():
                 raise ValueError(unknown_name("conventions: a field", name, tuple(cls.allowed())))
             if name in values:
-                raise ValueError(f"conventions: the field {name!r} is given twice in {text!r}.")
+                raise ValueError(
+                    f"conventions: the field {name!r} is given twice in {clipped(text)}."
+                )
             values[name] = value
         return cls(**values)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+from krag_eval.messages import clipped
+
 __all__ = ["check_cutoff", "check_cutoffs", "parse_metric", "spelled", "unspelled"]
 
 
@@ -47,7 +49,7 @@ def check_cutoffs(k: Any) -> tuple[int | None, ...]:
     if not cutoffs:
         raise ValueError("k must name at least one cutoff, got an empty list.")
     if len(set(cutoffs)) < len(cutoffs):
-        raise ValueError(f"k must not name a cutoff twice, got {given!r}.")
+        raise ValueError(f"k must not name a cutoff twice, got {clipped(given)}.")
     return cutoffs
 
 
@@ -70,7 +72,9 @@ def unspelled(text: str) -> int | None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
         hint = " Name several cutoffs one by one." if "," in text else ""
-        raise ValueError(f"k must be a whole number of at least 1, or 'all', got {text!r}.{hint}")
+        raise ValueError(
+            f"k must be a whole number of at least 1, or 'all', got {clipped(text)}.{hint}"
+        )
     return check_cutoff(int(text))
 
 
@@ -91,9 +95,9 @@ def parse_metric(text: object, argument: str = "metric") -> tuple[str, int | Non
     if not (at and key):
         raise ValueError(
             f"{argument} must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
-            f"got {text!r}."
+            f"got {clipped(text)}."
         )
     try:
         return key, unspelled(cutoff)
     except ValueError as error:
-        raise ValueError(f"{argument}: {text!r}: {error}") from None
+        raise ValueError(f"{argument}: {clipped(text)}: {error}") from None

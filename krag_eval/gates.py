@@ -13,7 +13,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.cutoffs import parse_metric, spelled
-from krag_eval.messages import unknown_name
+from krag_eval.messages import clipped, unknown_name
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference
@@ -98,13 +98,14 @@ def parse_floor(text: str) -> tuple[str, float]:
     metric, equals, number = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals:
         raise ValueError(
-            f"a floor must be written as metric@k=number, such as 'ndcg@10=0.6', got {text!r}."
+            "a floor must be written as metric@k=number, such as 'ndcg@10=0.6', got "
+            f"{clipped(text)}."
         )
     key, k = parse_metric(metric, "a floor")
     try:
         return f"{key}@{spelled(k)}", float(number)
     except ValueError:
-        raise ValueError(f"a floor needs a number after the =, got {text!r}.") from None
+        raise ValueError(f"a floor needs a number after the =, got {clipped(text)}.") from None
 
 
 def check(
@@ -160,8 +161,8 @@ def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | N
     key, k = parse_metric(metric, "floors: a metric")
     if k not in result.k:
         raise ValueError(
-            f"floors: {metric!r} needs the cutoff {spelled(k)}, and the result was evaluated at "
-            f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
+            f"floors: {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
+            f"evaluated at {', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
         )
     known = [
         name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
@@ -175,12 +176,12 @@ def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> Non
     """Refuse a floor that every result or none would pass, such as 80 for 0.8."""
     is_number = isinstance(floor, Real) and not isinstance(floor, bool)
     if not is_number or not math.isfinite(float(floor)):  # type: ignore[arg-type]
-        raise ValueError(f"floors: {name} needs a finite number, got {floor!r}.")
+        raise ValueError(f"floors: {name} needs a finite number, got {clipped(floor)}.")
     number = float(floor)  # type: ignore[arg-type]
     if key == _LOWER_IS_BETTER and number < 1:
-        raise ValueError(f"floors: {name} is a rank, which is at least 1, got {floor!r}.")
+        raise ValueError(f"floors: {name} is a rank, which is at least 1, got {clipped(floor)}.")
     if key in _SHARES and not (number >= 0 and (number <= 1 or may_pass_1)):
-        raise ValueError(f"floors: {name} is a share from 0 to 1, got {floor!r}.")
+        raise ValueError(f"floors: {name} is a share from 0 to 1, got {clipped(floor)}.")
 
 
 # A metric of one's own may have any range.
@@ -199,7 +200,7 @@ def _checked_drop(max_drop: object) -> float:
         return 0.0
     is_number = isinstance(max_drop, Real) and not isinstance(max_drop, bool)
     if not is_number or not 0 <= float(max_drop) < math.inf:  # type: ignore[arg-type]
-        raise ValueError(f"max_drop must be a number of at least 0, got {max_drop!r}.")
+        raise ValueError(f"max_drop must be a number of at least 0, got {clipped(max_drop)}.")
     return float(max_drop)  # type: ignore[arg-type]
 
 

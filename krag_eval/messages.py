@@ -21,6 +21,8 @@ __all__ = [
     "warn_of",
 ]
 
+# Characters shown of a value of unknown length.
+_WIDTH = 60
 _MUTED: ContextVar[bool] = ContextVar("krag_eval_muted", default=False)
 #: What was counted: a sentence with ``{}`` for each count -> the counts.
 Tallies: TypeAlias = dict[str, tuple[int, ...]]
@@ -38,9 +40,9 @@ def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
     "matcher must be one of 'rouge1', 'rougeL', got 'rougel'; did you mean 'rougeL'?"
     """
     folded = {other.lower(): other for other in allowed}
-    near = difflib.get_close_matches(str(name).lower(), folded, n=1)
+    near = difflib.get_close_matches(str(name)[:_WIDTH].lower(), folded, n=1)
     meant = f"; did you mean {folded[near[0]]!r}?" if near else "."
-    return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {name!r}{meant}"
+    return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {clipped(name)}{meant}"
 
 
 def clipped(value: object) -> str:
@@ -50,7 +52,7 @@ def clipped(value: object) -> str:
     ("'short'", 61)
     """
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
 
 
 def warn(message: str) -> None:

@@ -74,6 +74,16 @@ def test_floors(text):
     fuzz_targets.floor(text)
 
 
+@pytest.mark.parametrize(
+    "target", [fuzz_targets.conventions, fuzz_targets.metric_name, fuzz_targets.floor]
+)
+@pytest.mark.parametrize("text", ["x" * 10**6, "@" * 10**5, "mrr@" + "9" * 10**5, "a=" * 10**5])
+def test_refusals_of_long_texts_are_short(target, text):
+    """A message shows the beginning of what came."""
+    target(text)
+    target(f"{text}@5=0.5")
+
+
 @bounded
 @given(st.one_of(json_values, st.lists(json_values), st.binary()))
 def test_cutoffs(value):
