@@ -149,8 +149,9 @@ def test_everything_in_the_reference_says_what_it_is(extension) -> None:
         assert inspect.getdoc(module), name
         for public in api.names_of(module):
             value = getattr(module, public)
-            if not isinstance(value, ModuleType) and api.kind(value) != "data":
-                assert api.first_sentence(value), f"{name}.{public}"
+            if not isinstance(value, ModuleType):
+                told = api.first_sentence(value) or api.said_of(f"{name}.{public}")
+                assert told, f"{name}.{public}"
 
 
 def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path) -> None:

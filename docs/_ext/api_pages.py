@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from sphinx.pycode import ModuleAnalyzer
 
 import krag_eval
 
@@ -23,6 +24,8 @@ __all__ = ["homes", "pages", "public_modules", "setup"]
 
 #: The public submodules; those that are packages of adapters show their modules, too.
 SUBMODULES = ("datasets", "plotting", "report", "compat", "integrations", "distributed")
+#: Modules of theirs that are not for users.
+INNER = ("krag_eval.integrations.payloads",)
 #: Room of a name of ``krag_eval`` -> heading. What is in no room here stands under "More".
 ROOMS = {
     "evaluator": "Evaluating",
@@ -67,7 +70,8 @@ def _with_modules(name: str) -> Iterator[tuple[str, ModuleType]]:
 
 def _modules_in(module: ModuleType) -> list[str]:
     path = getattr(module, "__path__", [])
-    return [info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_")]
+    names = [info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_")]
+    return [name for name in names if f"{module.__name__}.{name}" not in INNER]
 
 
 def names_of(module: ModuleType) -> list[str]:
@@ -173,10 +177,38 @@ def _page(title: str, module: str, names: list[str], introduction: str = "") -> 
     blocks = [f"# {title}\n", introduction]
     for name in names:
         value = getattr(import_module(module), name)
-        directive = DIRECTIVES.get(kind(value), "autodata")
-        options = "\n   :no-value:" if directive == "autodata" else ""
-        blocks.append(f"```{{eval-rst}}\n.. {directive}:: {module}.{name}{options}\n```\n")
+        directive = DIRECTIVES.get(kind(value))
+        block = (
+            f".. {directive}:: {module}.{name}" if directive else _data(f"{module}.{name}", value)
+        )
+        blocks.append(f"```{{eval-rst}}\n{block}\n```\n")
     return "\n".join(blocks)
+
+
+def _data(name: str, value: object) -> str:
+    """Return the entry of a constant: the comment it stands under, and what it holds."""
+    held = ", ".join(f"``{key!r}``" for key in value) if isinstance(value, Collection) else ""
+    told = [*said_of(name), "", *([f"It holds {held}."] if held else [])]
+    return "\n".join([f".. py:data:: {name}", "", *(f"   {line}".rstrip() for line in told)])
+
+
+def said_of(name: str) -> list[str]:
+    """Return the ``#:`` comment of a constant, wherever in its package it is defined.
+
+    >>> said_of("krag_eval.METRICS")[0]
+    'Every built-in metric, by its column in the per-query table.'
+    """
+    package, _, constant = name.rpartition(".")
+    if constant in krag_eval._HOMES:
+        places = [f"krag_eval.{krag_eval._HOMES[constant]}"]
+    else:
+        module = import_module(package)
+        places = [package, *(f"{package}.{inner}" for inner in _modules_in(module))]
+    for place in places:
+        comments = ModuleAnalyzer.for_module(place).find_attr_docs()
+        if ("", constant) in comments:
+            return comments["", constant]
+    return []
 
 
 def homes() -> dict[str, str]:

@@ -10,8 +10,10 @@ from krag_eval.presentation import one_line
 
 __all__ = ["LANGUAGES", "Language", "checked_language", "cutoff_words", "metric_name", "word"]
 
+#: A language that pictures and pages can be written in, ``"en"`` or ``"ko"``.
 Language: TypeAlias = Literal["en", "ko"]
 
+#: Every :data:`Language`.
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
 
 # Columns of a name that somebody chose.
