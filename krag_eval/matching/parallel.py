@@ -7,14 +7,17 @@ when more than one process is asked for.
 
 from __future__ import annotations
 
+import os
 import pickle
+import threading
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, takewhile
 from numbers import Integral
 from typing import Any, Generic, TypeVar
 
@@ -66,18 +69,40 @@ _ALONE = _Team(1, "")
 _team: ContextVar[_Team] = ContextVar("krag_eval_processes", default=_ALONE)
 
 
+class _Turns:
+    """Threads take turns: joblib ends a thread's team at work when another one wants its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            # In the child nobody would release what another thread held during a fork.
+            os.register_at_fork(after_in_child=self._renew)
+
+    def one(self) -> AbstractContextManager[Any]:
+        """Return what to hold during one's turn."""
+        return self._lock
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+
+_turns = _Turns()
+
+
 @contextmanager
 def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
     """Let the work in a ``with`` block be divided among so many processes.
 
     Those of a team that has just worked are asked again, with what they have loaded: name it after
-    the work.
+    the work. Other threads that want processes wait, since a process has one team.
     """
-    token = _team.set(_Team(_effective(n_jobs), team))
-    try:
-        yield
-    finally:
-        _team.reset(token)
+    size = _effective(n_jobs)
+    with _turns.one() if size > 1 else nullcontext():
+        token = _team.set(_Team(size, team))
+        try:
+            yield
+        finally:
+            _team.reset(token)
 
 
 def n_processes() -> int:
@@ -112,11 +137,14 @@ def in_processes(
     from joblib import Parallel, delayed
 
     sent = _sent(shared, name)
-    jobs = (delayed(_answer)(work, sent, part) for part in parts)
+    stopped = threading.Event()
+    wanted = takewhile(lambda _: not stopped.is_set(), parts)
+    jobs = (delayed(_answer)(work, sent, part) for part in wanted)
     team = _team.get()
     answers = Parallel(
         n_jobs=team.size,
         return_as="generator",
+        pre_dispatch=team.size + 1,
         # By name: neither a fork, which other threads may have left in any state, nor threads,
         # which share one interpreter, will do.
         backend="loky",
@@ -127,9 +155,15 @@ def in_processes(
     )(jobs)
     try:
         yield from _results(answers, name)
+    except Exception:
+        # What has begun is waited for: joblib would end the processes instead, and the next one
+        # who asks for them may find them ending.
+        stopped.set()
+        deque(answers, maxlen=0)
+        raise
     finally:
         with warnings.catch_warnings():
-            # After an error nobody wants what else was worked out meanwhile; joblib says so.
+            # After an interrupt nobody wants what else was worked out meanwhile; joblib says so.
             warnings.simplefilter("ignore")
             answers.close()
 

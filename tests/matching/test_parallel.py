@@ -222,6 +222,25 @@ def test_an_error_keeps_its_type_and_message():
     assert "in similarity" in "".join(caught.value.__notes__)
 
 
+def test_after_an_error_no_further_work_is_begun(tmp_path):
+    """What has begun is finished; of 8 parts, the last are never asked for."""
+
+    def similarity(actual, predicted):
+        (tmp_path / actual.page_content).touch()
+        if actual.page_content == "0":
+            raise ValueError("no")
+        time.sleep(1)
+        return 1.0
+
+    queries = QuerySet.from_lists([[str(n)] for n in range(8)], [["x"]] * 8)
+    with processes(2), pytest.raises(ValueError, match="no"):
+        Matcher.from_function(similarity).match(queries)
+    begun = len(list(tmp_path.iterdir()))
+    assert begun < 8
+    time.sleep(0.1)
+    assert len(list(tmp_path.iterdir())) == begun
+
+
 def test_an_error_that_cannot_be_sent_is_described():
     """By its type and message."""
     matcher = Fails(lambda text: OddError("one", "two"), "a")
@@ -335,6 +354,25 @@ def test_the_number_of_processes_is_nobody_else_s():
         thread.join()
         assert n_processes() == 2
     assert (seen, n_processes()) == ([1], 1)
+
+
+def test_threads_that_want_processes_take_turns():
+    """Each with a team of its own; without turns they end each other's, and wait for ever."""
+    results = {}
+
+    def evaluate(matcher):
+        evaluator = OfflineRetrievalEvaluator(
+            [["a b c"]] * 8, [["a b", "b c"]] * 8, matcher=matcher, threshold=0.5, n_jobs=2
+        )
+        results[matcher] = evaluator.calculate_precision()["macro_precision"]
+
+    threads = [threading.Thread(target=evaluate, args=(name,)) for name in ("rouge1", "fuzzy")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    # ROUGE-1 is 0.8 on both; of 8 characters "a b" and "b c" share 3, twice, with "a b c": 0.75.
+    assert results == {"rouge1": 1.0, "fuzzy": 1.0}
 
 
 def test_an_evaluator_with_n_jobs_can_be_pickled():
