@@ -13,7 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from killing import kill_often
 from langchain_core.documents import Document
@@ -326,6 +326,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(max_size=3) | st.just("~"), VALUES, max_size=3))
 def test_any_metadata_of_plain_values_comes_back_the_same(metadata):
     """Whatever their nesting."""
