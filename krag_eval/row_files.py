@@ -188,7 +188,7 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         from pyarrow import parquet
     except ImportError as error:
         raise missing_pyarrow(f"{path}: reading") from error
-    frame: pd.DataFrame = parquet.read_table(path, columns=list(columns)).to_pandas()
+    frame: pd.DataFrame = parquet.ParquetFile(path).read(columns=list(columns)).to_pandas()
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise ValueError(f"no column {missing[0]!r}")
@@ -301,4 +301,5 @@ def _join_parquet(parts: Sequence[Path], path: Path) -> None:
 
     with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
         for part in parts:
-            writer.write_table(parquet.read_table(part))
+            # Not read_table, which would take "run=1" in the path for one more column.
+            writer.write_table(parquet.ParquetFile(part).read())

@@ -116,7 +116,9 @@ def evaluate_file(
     with opened as state, processes(n_jobs, plan.plan.matcher.signature):
         done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
         if files.fingerprint() != run["files"]:
-            raise Place(files.name).error("changed while it was read; evaluate it again.")
+            raise Place(files.name).error(
+                "changed while it was read; evaluate it anew (resume=False)."
+            )
         rows: Rows | None = None
         if state is not None and output is not None:
             state.finish(done.n_parts)

@@ -121,6 +121,12 @@ class RunState:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not (self.folder / _PROGRESS).exists():
+            self._delete()  # nothing to go on from
+        elif error is not None:
+            error.add_note(
+                f"What is done is kept in {self.folder}; the same call goes on from there."
+            )
         self._stack.close()
 
     def add(self, rows: Mapping[str, NDArray[Any]], progress: Progress) -> None:
@@ -201,6 +207,8 @@ class RunState:
                 (self.folder / name).unlink()
 
     def _delete(self) -> None:
+        if not self.folder.is_dir():
+            return
         self._delete_parts()
         if sys.platform == "win32":  # an open file cannot be deleted there
             self._stack.close()

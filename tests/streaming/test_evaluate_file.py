@@ -544,6 +544,32 @@ def test_a_damaged_progress_is_refused(tmp_path, monkeypatch):
     assert evaluate_file(path, per_query=rows, resume=False, **OPTIONS).n_queries == 9
 
 
+def test_what_is_kept_is_said_and_nothing_is_left_of_nothing(tmp_path):
+    """A bad line in the first chunk leaves no state; in a later one, a note says where it is."""
+    lines = queries(9)
+    lines[7]["actual"] = "one"
+    path = write_jsonl(tmp_path / "queries.jsonl", lines)
+    options = {"per_query": tmp_path / "rows.csv", **OPTIONS}
+    refused(r"queries\.jsonl:8", path, **options)
+    assert os.listdir(tmp_path) == ["queries.jsonl"]
+    with pytest.raises(DatasetError, match=r"queries\.jsonl:8") as info:
+        evaluate_file(path, chunk_size=3, **options)
+    assert info.value.__notes__ == [
+        f"What is done is kept in {tmp_path / 'rows.csv.partial'}; the same call goes on from "
+        "there."
+    ]
+
+
+def test_equals_signs_in_a_path_are_no_columns(tmp_path):
+    """As engines name the directories of their partitions."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(9))
+    (tmp_path / "run=1").mkdir()
+    rows = tmp_path / "run=1" / "rows.parquet"
+    result = evaluate_file(path, 3, per_query=rows, chunk_size=4, **OPTIONS)
+    assert "run" not in pd.read_parquet(str(rows), partitioning=None)
+    assert len(result.per_query()) == 9
+
+
 def test_a_directory_of_that_name_that_is_not_ours_is_left_alone(tmp_path):
     """Nothing in it is touched."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
