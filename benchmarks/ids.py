@@ -22,6 +22,7 @@ from benchmarks.metrics import (
     KragEval,
     PytrecEval,
     Ranx,
+    RanxBare,
     freshened,
     make_lists,
     measure,
@@ -31,7 +32,7 @@ from krag_eval.documents import QuerySet
 
 DEPTH = 100
 #: Tool -> how many times as fast one is meant to be: from lists, and with its input prebuilt.
-GOALS = {"pytrec_eval": (6, 4), "ranx": (25, 9), "ir_measures": (None, None)}
+GOALS = {"pytrec_eval": (6, 4), "ranx": (25, 9), "ranx, bare": (25, 9), "ir_measures": (None, None)}
 
 
 def rows(quick: bool) -> list[Row]:
@@ -48,7 +49,7 @@ def beside_tools(n_queries: int, rounds: int) -> list[Row]:
     """Compare with each tool, its own input built from the lists within its time, and without."""
     lists = make_lists(n_queries, DEPTH, "few")
     found = []
-    for kind in (PytrecEval, Ranx, IrMeasures):
+    for kind in (PytrecEval, Ranx, RanxBare, IrMeasures):
         goals = [value and Goal("at least", value) for value in GOALS[kind.name]]
         names = [
             f"{n_queries:,} × {DEPTH} ids, {how}, {kind.name}" for how in ("lists", "prebuilt")

@@ -1,8 +1,7 @@
 """Time "lists of ids in, every metric out" against pytrec_eval, ranx and ir_measures, side by side.
 
-    python benchmarks/metrics.py [--queries 20000] [--depth 100] [--rounds 5]
-    python benchmarks/metrics.py growth        # krag_eval and pytrec_eval at 10k, 20k, 40k, 80k
-    python benchmarks/metrics.py memory        # krag_eval, beyond its inputs, at 100,000 queries
+    python benchmarks/metrics.py [--queries 20000] [--depth 100] [--rounds 5] [--truth few ten]
+                                 [--ids fresh shared]
 
 The job is the same for all: hit rate, precision, recall, reciprocal rank, average precision and
 nDCG, per query and averaged over the queries, each at k = 1, 3, 5, 10 as far as the tool has it
@@ -16,8 +15,10 @@ a file reader leaves them; made anew before every measurement) or "shared" (all 
 objects, as a retriever in memory returns them). Ground truth is "few" (1 to 5 ids, half of them
 retrieved, rounded up) or "ten" (10 ids, 5 retrieved).
 
-Times are CPU times of all threads, ranx on one thread and compiled before; tools take turns, and
-the medians of all rounds are shown. ratio = theirs / krag_eval's.
+ranx is timed as documented, where it keeps its scores per query in the Run, and bare, where it
+returns them as arrays. Times are CPU times of all threads, ranx on one and compiled before; tools
+take turns, and the medians of all rounds are shown. x = theirs / krag_eval's. Growth, memory and
+the floor are measured by ``benchmarks/ids.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ import gc
 import random
 import statistics
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -156,17 +156,26 @@ class Ranx:
         return self._averages(qrels, run, ["ndcg@10"])
 
     def _averages(self, qrels: Any, run: Any, metrics: list[str]) -> Averages:
-        # Arrays per query are its quickest answer (else it fills dicts); of one metric, a mean.
-        one = len(metrics) == 1
+        return self._named(metrics, self.ranx.evaluate(qrels, run, metrics, threads=1))
+
+    def _named(self, metrics: list[str], values: Any) -> Averages:
+        named = values if isinstance(values, dict) else {metrics[0]: values}
+        split = {metric: metric.split("@") for metric in named}
+        return {
+            f"{RANX[name]}@{k}": float(np.mean(named[metric]))
+            for metric, (name, k) in split.items()
+        }
+
+
+class RanxBare(Ranx):
+    name = "ranx, bare"
+
+    def _averages(self, qrels: Any, run: Any, metrics: list[str]) -> Averages:
+        mean = len(metrics) == 1  # it returns no array of one metric alone
         values = self.ranx.evaluate(
-            qrels, run, metrics, return_mean=one, save_results_in_run=False, threads=1
+            qrels, run, metrics, return_mean=mean, save_results_in_run=False, threads=1
         )
-        values = {metrics[0]: values} if one else values
-        means = {}
-        for metric, per_query in values.items():
-            name, k = metric.split("@")
-            means[f"{RANX[name]}@{k}"] = float(np.mean(per_query))
-        return means
+        return self._named(metrics, values)
 
 
 class IrMeasures:
@@ -208,7 +217,7 @@ def check_agreement(lists: tuple[Ids, Ids], tools: list[Any]) -> None:
             assert abs(theirs[name] - ours[name]) < 1e-9, (tool.name, name, theirs, ours)
         single = tool.one_metric(*tool.build(*lists))["ndcg@10"]
         assert abs(single - ours["ndcg@10"]) < 1e-9, (tool.name, single)
-        print(f"{tool.name} agrees on {len(shared)} averages: {', '.join(sorted(shared))}")
+        print(f"{tool.name} agrees on {len(shared)} averages of {len(lists[0])} queries")
 
 
 def cpu_time(job: Callable[[], Any]) -> float:
@@ -238,14 +247,14 @@ def _measure_once(lists: tuple[Ids, Ids], tool: Any, fresh: bool) -> tuple[float
 
 
 def compare(options: argparse.Namespace) -> None:
-    tools = [KragEval(), PytrecEval(), Ranx(), IrMeasures()]
+    tools = [KragEval(), PytrecEval(), Ranx(), RanxBare(), IrMeasures()]
     print(f"{options.queries} queries x {options.depth} ids; CPU seconds, {options.rounds} rounds")
     print_versions(tools)
-    for truth in ("few", "ten"):
+    for truth in options.truth:
         lists = make_lists(options.queries, options.depth, truth)
         check_agreement(make_lists(200, options.depth, truth), tools)  # compiles ranx as well
         check_agreement(lists, tools[:2])
-        for ids in ("fresh", "shared"):
+        for ids in options.ids:
             print(f"\nground truth: {truth}, ids: {ids}")
             print(
                 f"{'':14}{'from lists':>22}{'prebuilt':>22}{'one metric, from':>22}{'prebuilt':>22}"
@@ -259,55 +268,22 @@ def compare(options: argparse.Namespace) -> None:
                 print(f"{tool.name:14}" + "".join(texts), flush=True)
 
 
-def growth(options: argparse.Namespace) -> None:
-    """Print how CPU time grows when the number of queries doubles."""
-    tools = [KragEval(), PytrecEval()]
-    print_versions(tools)
-    print("all metrics from lists, fresh ids, few truths; CPU seconds and growth per doubling")
-    before: list[float] = []
-    for n_queries in (10_000, 20_000, 40_000, 80_000):
-        lists = make_lists(n_queries, options.depth, "few")
-        rows = measure(lists, tools, fresh=True, rounds=options.rounds)
-        totals = [building + everything for building, everything, _ in rows]
-        factors = [now / then for now, then in zip(totals, before, strict=False)]
-        print(f"{n_queries:7} queries", *(
-            f"  {tool.name} {total:.3f} s" + (f" (x {factors[i]:.2f})" if factors else "")
-            for i, (tool, total) in enumerate(zip(tools, totals, strict=True))
-        ))  # fmt: skip
-        before = totals
-
-
-def memory(options: argparse.Namespace) -> None:
-    """Print what krag_eval allocates beyond its inputs, at its peak and kept by the result."""
-    n_queries = 5 * options.queries
-    lists = make_lists(n_queries, options.depth, "few")
-    KragEval().all_metrics(*(ids[:100] for ids in lists))  # loads what is loaded on first use
-    tracemalloc.start()
-    evaluator = OfflineRetrievalEvaluator(*lists, matcher="id", conventions=Conventions.trec())
-    result = evaluator.evaluate(CUTOFFS)
-    result.averages(10)
-    kept, peak = tracemalloc.get_traced_memory()
-    print(
-        f"{n_queries} queries x {options.depth} ids, beyond the inputs: "
-        f"peak {peak / 2**20:.0f} MB, kept {kept / 2**20:.0f} MB"
-    )
-
-
 def print_versions(tools: list[Any]) -> None:
-    named = [*(tool.package for tool in tools), "numpy"]
+    named = dict.fromkeys([*(tool.package for tool in tools), "numpy"])
     print(", ".join(f"{package} {version(package)}" for package in named))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--truth", nargs="+", default=["few", "ten"], choices=["few", "ten"])
     parser.add_argument(
-        "what", nargs="?", default="compare", choices=["compare", "growth", "memory"]
+        "--ids", nargs="+", default=["fresh", "shared"], choices=["fresh", "shared"]
     )
     parser.add_argument("--queries", type=int, default=20_000)
     parser.add_argument("--depth", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    {"compare": compare, "growth": growth, "memory": memory}[options.what](options)
+    compare(options)
 
 
 if __name__ == "__main__":
