@@ -1,0 +1,110 @@
+"""What users may rely on, written down in ``api.txt``: a change of it is a decision.
+
+After a change that is meant, run ``python tests/test_api.py --update`` and read the difference:
+what was added belongs into the changelog, what is gone or asks for more breaks somebody's code.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # before the import below, so that this tree is described
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import krag_eval
+
+LISTED = Path(__file__).with_name("api.txt")
+#: The public modules: what they name in ``__all__`` is for users.
+PUBLIC = (
+    "krag_eval",
+    "krag_eval.compat",
+    "krag_eval.datasets",
+    "krag_eval.distributed",
+    "krag_eval.integrations.langsmith",
+    "krag_eval.plotting",
+)
+
+
+def described() -> str:
+    """Return every public name with its parameters, one line each."""
+    return "".join(f"{line}\n" for module in PUBLIC if exists(module) for line in lines_of(module))
+
+
+def exists(module: str) -> bool:
+    """Tell whether there is such a module; the list above may name those to come."""
+    return importlib.util.find_spec(module) is not None
+
+
+def lines_of(module: str) -> Iterator[str]:
+    """Yield the public names of a module."""
+    found = importlib.import_module(module)
+    for name in sorted(found.__all__):
+        yield from lines_about(f"{module}.{name}", getattr(found, name))
+
+
+def lines_about(name: str, value: Any) -> Iterator[str]:
+    """Yield a name, and what a class offers under it."""
+    if isinstance(value, enum.EnumMeta):
+        yield f"{name}: {', '.join(member.name for member in value)}"
+    elif isinstance(value, type):
+        yield f"{name}{parameters(value)}"
+        for member in sorted(members_of(value)):
+            yield f"    {member}{parameters(inspect.getattr_static(value, member))}"
+    else:
+        yield f"{name}{parameters(value)}"
+
+
+def members_of(value: type) -> set[str]:
+    """Return what the class and its ancestors among ours define for users."""
+    ours = [one for one in value.__mro__ if one.__module__.partition(".")[0] == "krag_eval"]
+    return {name for one in ours for name in vars(one) if not name.startswith("_")}
+
+
+def parameters(value: Any) -> str:
+    """Return names, kinds and defaults of parameters; types are for type checkers to compare."""
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    if not callable(function):
+        return ""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return "(…)"
+    plain = [
+        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def test_the_public_names_are_those_written_down():
+    """Names, parameters and defaults of everything public."""
+    listed, found = LISTED.read_text("utf-8"), described()
+    difference = difflib.unified_diff(
+        listed.splitlines(), found.splitlines(), "written down", "found", lineterm="", n=0
+    )
+    assert listed == found, "\n".join([*difference, "", __doc__ or ""])
+
+
+def test_every_public_module_is_listed():
+    """A package that users import from by name says so above, or in the module it is part of."""
+    packages = {
+        path.parent.name
+        for path in Path(krag_eval.__file__).parent.glob("*/__init__.py")
+        if "__all__" in path.read_text("utf-8")
+    }
+    inner = {"cli", "report", "matching", "retrievers", "streaming"}  # reached through other names
+    assert {f"krag_eval.{name}" for name in packages - inner} <= set(PUBLIC)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--update"]:
+        sys.exit("usage: python tests/test_api.py --update")
+    LISTED.write_text(described(), "utf-8")
+    print(f"wrote {LISTED}")
