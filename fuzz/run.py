@@ -126,5 +126,5 @@ if __name__ == "__main__":
         sys.exit(f"usage: python fuzz/run.py {'|'.join(TARGETS)} [libFuzzer options]")
     # The shell's target changes the folder it works in.
     given = [one if one.startswith("-") else str(Path(one).resolve()) for one in sys.argv[2:]]
-    atheris.Setup([sys.argv[0], *given], TARGETS[sys.argv[1]])
+    atheris.Setup([sys.argv[0], f"-artifact_prefix={Path.cwd()}/", *given], TARGETS[sys.argv[1]])
     atheris.Fuzz()
