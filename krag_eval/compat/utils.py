@@ -7,7 +7,6 @@ anything is computed.
 
 from __future__ import annotations
 
-import ast
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,8 @@ from krag_eval.compat.evaluators import (
 )
 from krag_eval.conventions import resolve_choice
 from krag_eval.cutoffs import check_cutoff
+from krag_eval.datasets.base import DatasetError, Place
+from krag_eval.datasets.literals import literal_in
 from krag_eval.matching.base import check_threshold
 from krag_eval.messages import unknown_name
 
@@ -211,16 +212,16 @@ def _check_columns(frame: pd.DataFrame, argument: str, wanted: Sequence[str]) ->
 def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
     """Return the list a cell holds, or is the text of."""
     cell = frame[column].iloc[position]
-    value = cell
+    value, reason = cell, ""
     if isinstance(cell, str):
         try:
-            value = ast.literal_eval(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            value = None
+            value = literal_in(cell, Place("its text"))
+        except DatasetError as error:
+            reason = f" ({error})"
     if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
         raise ValueError(
             f"df_test: column {column!r} of row {position} must hold a list, or the text of one "
-            f"such as \"['first', 'second']\", got {cell!r:.80}."
+            f"such as \"['first', 'second']\", got {cell!r:.80}{reason}."
         )
     return list(value)
 

@@ -97,6 +97,12 @@ def test_cells_without_a_list_are_refused(cell: Any) -> None:
         context_to_document(_one(context=cell), 0)
 
 
+def test_texts_that_numpy_printed_are_not_joined() -> None:
+    """In krag, as in Python, "['a' 'b']" is a list of the one text 'ab'."""
+    with pytest.raises(ValueError, match="must hold a list.*numpy"):
+        context_to_document(_one(context="['a' 'b']"), 0)
+
+
 def test_lists_of_different_length_are_refused() -> None:
     """In krag the rest is dropped: one document of three."""
     with pytest.raises(ValueError, match="got 3 contexts, 1 sources and 1 ids"):
