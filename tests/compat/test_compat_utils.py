@@ -99,7 +99,7 @@ def test_cells_without_a_list_are_refused(cell: Any) -> None:
 
 def test_texts_that_numpy_printed_are_not_joined() -> None:
     """In krag, as in Python, "['a' 'b']" is a list of the one text 'ab'."""
-    with pytest.raises(ValueError, match="must hold a list.*numpy"):
+    with pytest.raises(ValueError, match=r"must hold a list.*numpy"):
         context_to_document(_one(context="['a' 'b']"), 0)
 
 
