@@ -31,8 +31,11 @@ def main() -> None:
     rows: list[Row] = []
     for name in arguments.only or names_of_modules():
         start = time.perf_counter()
-        rows += in_own_process(name, arguments.quick, arguments.file)
-        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        found = in_own_process(name, arguments.quick, arguments.file)
+        rows += found
+        # What is known already, for a whole that may take half an hour.
+        seconds = time.perf_counter() - start
+        print(f"{name}, {seconds:.0f} s\n{table(found)}\n", file=sys.stderr, flush=True)
     print(table(rows))
     goals = [row for row in rows if row.goal is not None]
     missed = [row for row in goals if row.met is False]
