@@ -19,6 +19,7 @@ __all__ = [
     "evaluation_options",
     "field_options",
     "floor_option",
+    "given",
     "output_options",
     "report_options",
 ]
@@ -142,6 +143,22 @@ output_options = bundled(
     ),
     report_options,
 )
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were typed: a file may bring its own settings for the others.
+
+    The defaults shown are the evaluator's own, so leaving them out changes nothing else.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return dict(options)
+    default = click.core.ParameterSource.DEFAULT
+    return {
+        name: value
+        for name, value in options.items()
+        if context.get_parameter_source(name) is not default
+    }
 
 
 def check_early(options: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval.cli.options import given
 from krag_eval.cli.shell import is_refusal
 from krag_eval.cutoffs import unspelled
 
@@ -28,8 +29,8 @@ _POSITION = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
 def evaluated_file(file: str, options: Mapping[str, Any]) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it."""
     dataset = _read(file, {name: options[name] for name in _FIELDS})
-    others = {name: value for name, value in options.items() if name not in _FIELDS}
-    result = _evaluated(dataset, **others)
+    others = {name: value for name, value in given(options).items() if name not in _FIELDS}
+    result = _evaluated(dataset, **{**others, "cutoffs": options["cutoffs"]})
     if dataset.notes and "krag_eval" not in dataset.notes[0]:
         click.echo(f"{dataset.source}: {'; '.join(dataset.notes)}.", err=True)
     return dataset, result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval.cli.options import bundled
+from krag_eval.cli.options import bundled, given
 from krag_eval.cutoffs import unspelled
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Streaming(NamedTuple):
         """Evaluate the input in chunks."""
         from krag_eval.streaming import evaluate_file
 
-        others = {name: value for name, value in options.items() if name != "cutoffs"}
+        others = {name: value for name, value in given(options).items() if name != "cutoffs"}
         if self.chunk_size is not None:
             others["chunk_size"] = self.chunk_size
         return evaluate_file(

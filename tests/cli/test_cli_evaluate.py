@@ -13,7 +13,7 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, shell
 
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval.datasets import read_jsonl
+from krag_eval.datasets import Dataset, read_jsonl
 
 
 class TestEvaluate:
@@ -282,3 +282,16 @@ def test_grades_are_read_by_their_key(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "0.7098" in result.output
     assert "grades=grade" in result.output
+
+
+def test_a_saved_data_set_brings_its_own_settings(tmp_path: Path) -> None:
+    """AutoRAG's ids are compared as ids unless another matcher is typed; in chunks too."""
+    dataset = Dataset(["?"], [[{"page_content": "a", "id": "1"}]],
+                      [[{"page_content": "b", "id": "1"}]], defaults={"matcher": "id"})  # fmt: skip
+    dataset.save(tmp_path / "saved.jsonl")
+    for more in ([], ["--chunk-size", "1"]):
+        shown = run("evaluate", tmp_path / "saved.jsonl", "-k", "1", *more).output
+        assert "matcher=id" in " ".join(shown.split())
+        assert printed(shown)["hit_rate"] == ["1.0000"]
+    typed = run("evaluate", tmp_path / "saved.jsonl", "-k", "1", "--matcher", "text").output
+    assert "matcher=text" in " ".join(typed.split())
