@@ -6,7 +6,7 @@ This room knows how partials become a result. It must not know any engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -22,9 +22,11 @@ Table = TypeVar("Table")
 _WHERE = "they are in .per_query of the run, a table of the engine's that you can query and write"
 
 
-@dataclass(frozen=True, eq=False)
 class DistributedRun(Generic[Table]):
     """An evaluation on a cluster; nothing is computed before it is asked for.
+
+    Made by ``evaluate_spark``, ``evaluate_ray`` and ``evaluate_dask``; not meant to be built by
+    hand.
 
     Attributes:
         per_query: The engine's own lazy table, one row per query: ``query``, ``counted``,
@@ -32,10 +34,17 @@ class DistributedRun(Generic[Table]):
             and the metrics, such as ``ndcg@10``. Rows may come in any order.
     """
 
-    per_query: Table
-    _plan: PartitionPlan = field(repr=False)
-    _partials: Callable[[], Iterable[str]] = field(repr=False)
-    _persisted: Callable[[], DistributedRun[Table]] = field(repr=False)
+    def __init__(
+        self,
+        per_query: Table,
+        plan: PartitionPlan,
+        partials: Callable[[], Iterable[str]],
+        persisted: Callable[[], DistributedRun[Table]],
+    ) -> None:
+        self.per_query = per_query
+        self._plan = plan
+        self._partials = partials
+        self._persisted = persisted
 
     @cached_property
     def result(self) -> EvaluationResult:
@@ -58,3 +67,7 @@ class DistributedRun(Generic[Table]):
         at once, the others when first asked.
         """
         return self._persisted()
+
+    def __repr__(self) -> str:
+        computed = "computed" if "result" in vars(self) else "not computed yet"
+        return f"{type(self).__name__}(result {computed}, per_query={type(self.per_query)!r})"
