@@ -92,6 +92,14 @@ evaluation_options = bundled(
         show_default=True,
         help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
     ),
+    click.option(
+        "--jobs",
+        "n_jobs",
+        metavar="N",
+        type=int,
+        help="Processes that tokenise and score at once, -1 for one per core; the numbers are the "
+        "same with any.",
+    ),
 )
 
 field_options = bundled(

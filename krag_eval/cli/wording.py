@@ -19,6 +19,7 @@ _BEGINNINGS = {
     "metric must": "--metric must",
     "max_drop must": "--max-drop must",
     "floors: ": "--fail-under: ",
+    "n_jobs must": "--jobs must",
     "a floor": "--fail-under: a floor",
     "per_query: ": "--per-query: ",
 }

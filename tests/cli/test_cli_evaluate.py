@@ -295,3 +295,12 @@ def test_a_saved_data_set_brings_its_own_settings(tmp_path: Path) -> None:
         assert printed(shown)["hit_rate"] == ["1.0000"]
     typed = run("evaluate", tmp_path / "saved.jsonl", "-k", "1", "--matcher", "text").output
     assert "matcher=text" in " ".join(typed.split())
+
+
+def test_jobs_change_nothing_but_the_time(sample: Path) -> None:
+    """In one piece and in chunks, the printed page is the same; 0 processes are refused."""
+    alone = run("evaluate", sample, "--matcher", "rouge1").output
+    assert run("evaluate", sample, "--matcher", "rouge1", "--jobs", 2).output == alone
+    chunked = run("evaluate", sample, "--matcher", "rouge1", "--jobs", 2, "--chunk-size", 1)
+    assert chunked.output == alone
+    assert "--jobs must be" in refusal("evaluate", sample, "--jobs", 0)
