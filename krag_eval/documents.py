@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -204,7 +205,7 @@ class Lists(Sequence[list[Any]]):
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
         self._flat: list[Any] = []
-        self._bounds = [0, *accumulate(map(len, lists))]
+        self._bounds = array("q", accumulate(map(len, lists), initial=0))
         self.odd_types: set[type] = set()
         # List by list, as its elements are copied and looked at while they are in the cache.
         for elements in lists:
@@ -233,7 +234,7 @@ class Lists(Sequence[list[Any]]):
 
     def __iter__(self) -> Iterator[list[Any]]:
         flat = self._flat
-        return (flat[start:end] for start, end in pairwise(self._bounds))
+        return (flat[start:end] for start, end in pairwise(self._bounds.tolist()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (Lists, list)) and list(self) == list(other)
@@ -320,7 +321,7 @@ class QuerySet:
     def n_alternatives(self) -> NDArray[np.int64]:
         """Interchangeable documents of each item, 1 for a plain one; shape (items,)."""
         if not self.has_alternatives:
-            return np.ones(len(self.item_query), np.int64)
+            return np.broadcast_to(np.int64(1), len(self.item_query))
         items = list(chain.from_iterable(self.alternatives()))
         return np.fromiter(map(len, items), np.int64, len(items))
 

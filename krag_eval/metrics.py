@@ -66,7 +66,7 @@ def precision(relevance: Relevance, k: int | None, conventions: Conventions) -> 
 def precision_base(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
     """Return what precision divides by: min(k, m), or k under ``precision_at="k"``."""
     if conventions.precision_at == "k" and k is not None:
-        return np.full(relevance.n_queries, k)
+        return np.broadcast_to(k, relevance.n_queries)
     return relevance.retrieved_within(k)
 
 
@@ -182,30 +182,48 @@ def _ideal_dcg(
     relevance: Relevance, k: int | None, conventions: Conventions, gained: _Gained
 ) -> FloatArray:
     """Return the DCG of the best list that could have been retrieved."""
-    depth = None if k is None else np.full(relevance.n_queries, k)
+    depth = None if k is None else np.broadcast_to(k, relevance.n_queries)
     if conventions.ideal == "retrieved":
         return _best_dcg(relevance, gained.query, gained.gain, depth)
     by_grade = conventions.graded_by == "grade"
-    item_gain = _gain(relevance.grade if by_grade else np.ones(len(relevance.grade)), conventions)
-    copies = np.ones(len(item_gain), np.int64)
+    item_gain = _gain(
+        relevance.grade if by_grade else np.broadcast_to(1.0, len(relevance.grade)), conventions
+    )
     if conventions.ideal == "alternatives":
         depth = relevance.retrieved_within(k)
-        copies = relevance.n_alternatives.copy()
     query, gain = np.empty(0, np.int64), np.empty(0)
     if conventions.credit == "once":
-        # A covered item already stands in the entry of the document it was credited to.
-        copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
         query, gain = gained.query, gained.gain
     if _alike(item_gain, gain):
-        n_copies = np.bincount(relevance.item_query, copies, minlength=relevance.n_queries)
-        n_entries = n_copies.astype(np.int64) + _count(relevance, query)
+        n_entries = _copies_per_query(relevance, k, conventions) + _count(relevance, query)
         return _dcg_of_alike(item_gain[:1], n_entries, depth)
+    copies = _copies(relevance, k, conventions)
     return _best_dcg(
         relevance,
         np.concatenate([query, np.repeat(relevance.item_query, copies)]),
         np.concatenate([gain, np.repeat(item_gain, copies)]),
         depth,
     )
+
+
+def _copies(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
+    """Return how often each item stands in the ideal list, beside the documents credited."""
+    by_alternative = conventions.ideal == "alternatives"
+    copies = relevance.n_alternatives if by_alternative else np.ones_like(relevance.n_alternatives)
+    if conventions.credit == "once":
+        # A covered item already stands in the entry of the document it was credited to.
+        copies = copies.copy()
+        copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
+    return copies
+
+
+def _copies_per_query(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
+    """Return the sum of :func:`_copies` over each query's items, without making them."""
+    n_copies = relevance.n_items
+    if conventions.ideal == "alternatives":
+        copies = relevance.n_alternatives.astype(np.float64)
+        n_copies = _total(relevance, relevance.item_query, copies).astype(np.int64)
+    return n_copies - relevance.covered_within(k) if conventions.credit == "once" else n_copies
 
 
 def _best_dcg(

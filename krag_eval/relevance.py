@@ -123,13 +123,14 @@ class Relevance:
             ValueError: If items that say the same have different grades.
         """
         n_items = len(item_query)
-        grade = np.ones(n_items) if grade is None else grade
+        if grade is None:
+            grade = np.broadcast_to(1.0, n_items)
+        elif (grade != grade[matches.same_as]).any():
+            _refuse_two_grades(item_query, grade, matches.same_as)
         if n_alternatives is None:
-            n_alternatives = np.ones(n_items, np.int64)
+            n_alternatives = np.broadcast_to(np.int64(1), n_items)
         item, rank, similarity = matches.item, matches.rank, matches.similarity
         repeats = matches.same_as != np.arange(n_items)
-        if (grade != grade[matches.same_as]).any():
-            _refuse_two_grades(item_query, grade, matches.same_as)
         n_repeats = int(repeats.sum())
         kept = ~repeats & (grade > 0)
         item_number = None
@@ -161,10 +162,26 @@ class Relevance:
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
-        return _shared(self.n_retrieved[:]) if k is None else np.minimum(self.n_retrieved, k)
+        if k is None:
+            return _shared(self.n_retrieved[:])
+        counts = self._counts.get(("retrieved", k))
+        if counts is None:
+            enough = k <= self._fewest_retrieved
+            # One number for all queries takes the room of one.
+            counts = _shared(
+                np.broadcast_to(k, self.n_queries) if enough else np.minimum(self.n_retrieved, k)
+            )
+            self._counts["retrieved", k] = counts
+        return counts
+
+    @cached_property
+    def _fewest_retrieved(self) -> int:
+        return int(self.n_retrieved.min()) if self.n_queries else 0
 
     def relevant_within(self, k: int | None) -> IntArray:
         """Return the relevant documents within the cutoff; shape (queries,)."""
+        if self._one_to_one:
+            return self.covered_within(k)
         return self._count("relevant", k, self.relevant.query, self.relevant.rank)
 
     def covered_within(self, k: int | None) -> IntArray:
@@ -190,19 +207,27 @@ class Relevance:
         return self.pair_similarity >= self.threshold
 
     @cached_property
+    def _all_matched(self) -> bool:
+        return bool(self._matched.all())
+
+    @cached_property
     def hit_item(self) -> IntArray:
         """Item of each matching pair, sorted; shape (hits,)."""
-        return self.pair_item[self._matched]
+        return self._matching(self.pair_item)
 
     @cached_property
     def hit_rank(self) -> IntArray:
         """Rank of each matching pair, ascending within its item; shape (hits,)."""
-        return self.pair_rank[self._matched]
+        return self._matching(self.pair_rank)
 
     @cached_property
     def hit_similarity(self) -> FloatArray:
         """Similarity of each matching pair; shape (hits,)."""
-        return self.pair_similarity[self._matched]
+        return self._matching(self.pair_similarity)
+
+    def _matching(self, of_pairs: NDArray[Number]) -> NDArray[Number]:
+        """Keep the pairs that match; all of them do where matching is yes or no."""
+        return of_pairs if self._all_matched else of_pairs[self._matched]
 
     @cached_property
     def hit_number(self) -> IntArray:
@@ -226,8 +251,23 @@ class Relevance:
 
     def _first(self, of_hits: NDArray[Number]) -> NDArray[Number]:
         """Keep each item's first hit: the one credit is given for."""
+        if self._one_hit_each:
+            return of_hits
         first: NDArray[Number] = of_hits[self.hit_number == 1]
         return first
+
+    @cached_property
+    def _one_hit_each(self) -> bool:
+        """Whether no item is matched by more than one document."""
+        return bool((self.hit_item[1:] != self.hit_item[:-1]).all())
+
+    @cached_property
+    def _one_to_one(self) -> bool:
+        """Whether, beyond that, no document matches more than one item.
+
+        Then relevant documents and covered items are two names of the same pairs.
+        """
+        return self._one_hit_each and len(self.relevant.start) == len(self.relevant.order)
 
     @cached_property
     def covered_query(self) -> IntArray:
@@ -242,6 +282,8 @@ class Relevance:
     @cached_property
     def credited(self) -> Documents:
         """The documents at the first rank of some item, over the covered items."""
+        if self._one_hit_each:
+            return self.relevant
         return Documents.of_pairs(self.covered_query, self.first_rank)
 
     @cached_property

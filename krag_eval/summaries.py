@@ -78,13 +78,14 @@ class Summary:
         """
         names = list(dict.fromkeys(column for name in keys for column in needed_columns(name)))
         left_out = ~counted
+        everything = bool(counted.all())
         return cls(
             keys=dict(keys),
             averaging_method=averaging_method,
             conventions=conventions,
             n_queries=len(counted),
             sums={
-                k: Sums.of({name: column[counted] for name, column in table.items()}, names)
+                k: Sums.of(table if everything else _kept(table, counted), names)
                 for k, table in tables.items()
             },
             n_rejected={
@@ -183,6 +184,10 @@ class Summary:
             sums={k: _sums(one["sums"], n_counted) for k, one in at.items()},
             n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
         )
+
+
+def _kept(table: Columns, counted: NDArray[np.bool_]) -> Columns:
+    return {name: column[counted] for name, column in table.items()}
 
 
 def _sums(content: Mapping[str, Any], n_queries: int) -> Sums:
