@@ -237,11 +237,18 @@ class TestResult:
         written = page(result(), language="ko")
         assert written.elements[0] == ("html", {"lang": "ko"})
         assert written.of("h1") == ["검색 평가 보고서"]
-        for said in ("찾아야 할 정답의 50 %를 찾았습니다", "놓침: 검색된 문서와 겹치는 내용이 없음",
+        for said in ("찾아야 할 정답의 50%를 찾았습니다", "놓침: 검색된 문서와 겹치는 내용이 없음",
                      "이 보고서를 읽는 법", "재현율"):  # fmt: skip
             assert said in written
         assert "How to read" not in written.source
         assert "queries" not in " ".join(written.of("text"))
+
+    def test_numbers_of_items_take_no_particle_in_korean(self, page):
+        """Which particle is right hangs on how a number is read: 1과, but 2와."""
+        made = evaluated([["a", "b"]], [["b", "a", "x"]], k=[1, 3])
+        written = page(made, k=1, language="ko")
+        assert "처음 찾음: 항목 2" in written
+        assert "컷오프 밖에서 일치: 항목 1" in written
 
     def test_title_and_date(self, page):
         """As given, and escaped."""

@@ -111,7 +111,7 @@ def first_rank_bars(
     places = [*range(len(groups)), len(groups) + 0.4]
     bars = ax.bar(places, [*counts, missed], width=0.8,
                   color=[BLUE] * len(groups) + [VERMILLION])  # fmt: skip
-    labels = [f"{n}\n{_share(n, len(found))}" if n else "0" for n in [*counts, missed]]
+    labels = [f"{n}\n{_share(n, len(found), language)}" if n else "0" for n in [*counts, missed]]
     ax.bar_label(bars, labels=labels, padding=2, fontsize="small")
     names = [f"{low}" if low == high else f"{low}–{high}" for low, high in groups]
     ax.set_xticks(places, [*names, word("never", language)])
@@ -197,16 +197,18 @@ def _rank_groups(deepest: int) -> list[tuple[int, int]]:
     return [*groups, (start, deepest)] if start <= deepest else groups
 
 
-def _share(number: int, of: int) -> str:
+def _share(number: int, of: int, language: Language) -> str:
     """Return a share in percent, never 0 or 100 for what is not.
 
-    >>> _share(1, 1000), _share(2, 3), _share(999, 1000)
-    ('<1 %', '67 %', '>99 %')
+    >>> _share(1, 1000, "en"), _share(2, 3, "en"), _share(999, 1000, "ko")
+    ('<1 %', '67 %', '>99%')
     """
     rounded = round(100 * number / of)
     if rounded == 0 and number:
-        return "<1 %"
-    return ">99 %" if rounded == 100 and number < of else f"{rounded} %"
+        said = "<1"
+    else:
+        said = ">99" if rounded == 100 and number < of else str(rounded)
+    return word("percent", language).format(said)
 
 
 def _scale_counts(ax: Axes, counts: Sequence[int], lines: int = 1) -> None:

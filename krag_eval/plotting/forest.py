@@ -139,7 +139,7 @@ def _draw_rows(
     ax.set_ylim(len(lines) - 0.25, -0.75)
     _scale(ax, rows)
     axis = word("forest axis rank" if is_rank else "forest axis", language)
-    ax.set_xlabel(axis.format(percent(comparison.level)), fontsize="small")
+    ax.set_xlabel(axis.format(percent(comparison.level, language)), fontsize="small")
     finish(ax, "x")
     _name_sides(ax, comparison, language, is_rank=is_rank)
 

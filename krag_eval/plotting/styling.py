@@ -76,13 +76,13 @@ def shown_name(name: str, width: int = 32) -> str:
     return one_line(name, width)
 
 
-def percent(level: float) -> str:
+def percent(level: float, language: Language = "en") -> str:
     """Return a level as it is spoken of.
 
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
+    >>> percent(0.95), percent(0.999), percent(0.95, "ko")
+    ('95 %', '99.9 %', '95%')
     """
-    return f"{100 * level:.10g} %"
+    return word("percent", language).format(f"{100 * level:.10g}")
 
 
 def draw_score_axis(ax: Axes, values: Sequence[float], axis: str = "x") -> None:

@@ -88,6 +88,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "first": "first-named",
         "second": "second-named",
         "is better": "{} better",
+        "percent": "{} %",
     },
     "ko": {
         "micro": "Micro 평균(전체 합산)",
@@ -120,12 +121,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "never": "못 찾음",
         "differences": "시스템 간 차이 ({queries})",
         "difference of": "{pair} ({queries})",
-        "forest axis": "차이와 {} 신뢰 구간",
-        "forest axis rank": "평균 순위의 차이와 {} 신뢰 구간(낮을수록 좋음)",
+        "forest axis": "차이와 {} 신뢰구간",
+        "forest axis rank": "평균 순위의 차이와 {} 신뢰구간(낮을수록 좋음)",
         "markers": "채운 점: 차이가 확인됨, 빈 점: 차이가 확인되지 않음",
         "first": "앞에 적힌 쪽",
         "second": "뒤에 적힌 쪽",
         "is better": "{} 우세",
+        "percent": "{}%",
     },
 }
 

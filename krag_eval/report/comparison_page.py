@@ -46,7 +46,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
             "forest",
             size=plotting.forest_size(comparison),
         ),
-        "interval_name": w["interval"].format(percent(level)),
+        "interval_name": w["interval"].format(percent(level, w)),
         "rows": [_cells(row) for row in rows],
         "shown_rows": [row.is_shown(level) for row in rows],
         "changed": list(_changed(comparison, n_queries, w)),
@@ -65,7 +65,7 @@ def _verdict(row: Difference, level: float, w: Mapping[str, str]) -> str:
     a, b = one_line(row.a, 40), one_line(row.b, 40)
     if math.isnan(row.difference):
         return w["undefined"].format(a=a, b=b, metric=row.metric)
-    known = {"metric": row.metric, "level": percent(level), "p": _p_words(row.p_holm)}
+    known = {"metric": row.metric, "level": percent(level, w), "p": _p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):
         return w["no difference"].format(

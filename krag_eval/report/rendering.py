@@ -73,13 +73,13 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def percent(level: float) -> str:
+def percent(level: float, w: Mapping[str, str]) -> str:
     """Return a level as it is spoken of.
 
-    >>> percent(0.95)
-    '95 %'
+    >>> percent(0.95, words("en")), percent(0.95, words("ko"))
+    ('95 %', '95%')
     """
-    return f"{100 * level:.10g} %"
+    return w["percent"].format(f"{100 * level:.10g}")
 
 
 def checked_number(name: str, value: object) -> int:

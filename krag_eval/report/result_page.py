@@ -48,7 +48,7 @@ def result_page(
     cutoffs = sorted(result.k, key=lambda one: math.inf if one is None else one)
     cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
-    level = percent(_LEVEL) if intervals is True else ""
+    level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
     return {
         "subtitle": _subtitle(result, w),
@@ -109,8 +109,8 @@ def _summary(
         interval = w["its interval"].format(level, _interval(bounds, average))
     perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
     return w["summary"].format(
-        cutoff=_words_of(cutoff, w), recall=f"{100 * recall:.0f} %", value=number(recall),
-        interval=interval, perfect=perfect, queries=result.n_counted,
+        cutoff=_words_of(cutoff, w), recall=w["percent"].format(f"{100 * recall:.0f}"),
+        value=number(recall), interval=interval, perfect=perfect, queries=result.n_counted,
     )  # fmt: skip
 
 

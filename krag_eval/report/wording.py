@@ -83,6 +83,7 @@ _ENGLISH = {
     "found only": "found",
     "lost only": "lost",
     "made by": "Made by krag_eval {}",
+    "percent": "{} %",
 }
 
 _KOREAN = {
@@ -93,14 +94,14 @@ _KOREAN = {
     "cutoff": "k = {}",
     "all": "전체",
     "at all": "검색된 문서 전체",
-    "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(매크로 재현율 "
+    "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "
     "{value}{interval}). 질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
-    "few": "질의 {}개로 얻은 수치입니다. 질의가 {}개보다 적으면 신뢰 구간이 실제보다 좁게 "
-    "나옵니다. 불확실성이 적어도 이만큼은 된다는 뜻으로 읽고, 질의를 더 모으세요.",
+    "few": "질의 {}개로 얻은 수치입니다. 질의가 {}개보다 적으면 신뢰구간이 실제보다 좁게 "
+    "나옵니다. 불확실성이 적어도 이만큼은 된다고 보고, 질의를 더 모으세요.",
     "metrics": "지표",
     "metric": "지표",
-    "its interval": ", {} 신뢰 구간 {}",
-    "interval note": "값 아래는 {} 신뢰 구간입니다.",
+    "its interval": ", {} 신뢰구간 {}",
+    "interval note": "값 아래에 {} 신뢰구간을 적었습니다.",
     "statuses": "질의별 결과",
     "status": "결과",
     "perfect": "모두 찾음",
@@ -111,11 +112,10 @@ _KOREAN = {
     "plots": "그림으로 보기",
     "hardest": "가장 어려웠던 질의",
     "hardest note": "{cutoff} 기준으로 많이 놓친 질의부터 보여 줍니다. 서로 짝이 되는 글에서 "
-    "겹치는 부분은 색으로 표시했습니다. 눈으로 보기 쉽게 하려는 것일 뿐, "
-    "일치 판정과는 관계가 없습니다.",
+    "겹치는 부분은 색으로 표시했습니다. 눈으로 보기 쉽게 했을 뿐, 일치 판정과는 관계가 없습니다.",
     "none missed": "{cutoff} 기준으로 모든 질의가 정답을 빠짐없이 찾았습니다.",
     "not shown": "정답을 놓친 질의 {total}개 가운데 {shown}개를 보여 줍니다.",
-    "signature": "수치를 결정한 설정",
+    "signature": "수치를 좌우하는 설정",
     "setting": "설정",
     "value": "값",
     "how": "이 보고서를 읽는 법",
@@ -128,11 +128,11 @@ _KOREAN = {
     "similarity": "유사도 {}",
     "grade": "등급 {}",
     "any of": "{}개 중 하나면 됨",
-    "first": "{} 처음 찾음",
-    "repeat": "{} 중복",
+    "first": "처음 찾음: {}",
+    "repeat": "중복: {}",
     "not relevant": "관련 없음",
     "closest": "가장 비슷한 정답: {}",
-    "beyond cutoff": "{}와 일치하지만 컷오프 밖",
+    "beyond cutoff": "컷오프 밖에서 일치: {}",
     "item": "항목 {}",
     "items": "항목 {}",
     "found": "{}위에서 찾음",
@@ -145,12 +145,12 @@ _KOREAN = {
     "comparison.html title": "검색기 비교 보고서",
     "verdicts": "확인된 것",
     "shown": "{metric}에서는 {better} 쪽이 {worse}보다 {by}만큼 낫습니다({value_better} 대 "
-    "{value_worse}, {level} 신뢰 구간 {low}~{high}, Holm 보정 p {p}).",
+    "{value_worse}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "no difference": "{metric}에서는 두 시스템({a}, {b})의 차이가 확인되지 않았습니다({b} − {a} = "
-    "{by}, {level} 신뢰 구간 {low}~{high}, Holm 보정 p {p}).",
+    "{by}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "undefined": "{metric}에서는 한쪽 값이 정의되지 않아 두 시스템({a}, {b})을 비교할 수 없습니다.",
     "table": "전체 비교표",
-    "interval": "{} 신뢰 구간",
+    "interval": "{} 신뢰구간",
     "effect": "효과 크기 d",
     "wins": "b의 승 / 무 / 패",
     "changed": "가장 많이 달라진 질의",
@@ -160,6 +160,7 @@ _KOREAN = {
     "found only": "새로 찾음",
     "lost only": "놓침",
     "made by": "krag_eval {} 작성",
+    "percent": "{}%",
 }
 
 _WORDS: dict[str, Mapping[str, str]] = {"en": _ENGLISH, "ko": _KOREAN}

@@ -191,7 +191,7 @@ class TestComparisonForest:
         with no_complaint_about_fonts():
             ax = comparison_forest(comparison(difference()), language="ko")
         assert "dense 우세 →" in told(ax)
-        assert ax.get_xlabel().startswith("차이와 95 % 신뢰 구간")
+        assert ax.get_xlabel().startswith("차이와 95% 신뢰구간")
 
     def test_a_comparison_draws_itself(self) -> None:
         """On the Axes given."""
