@@ -35,7 +35,7 @@ KOREAN = {
     "rank of the first relevant document": "첫 관련 문서의 순위",
     "reciprocal rank": "역순위",
     "mean rank": "평균 순위",
-    "found rate": "찾은 질의의 비율",
+    "found rate": "찾은 질의 비율",
     "precision at the rank": "그 순위의 정밀도",
     "an item is first found: counts": "항목을 처음 찾음: 더함",
     "no new item": "새로 찾은 항목 없음",
