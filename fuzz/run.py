@@ -1,4 +1,4 @@
-"""Fuzz one target with atheris: ``python fuzz/run.py names|saved|shell [libFuzzer options]``."""
+"""Fuzz one target with atheris: ``python fuzz/run.py TARGET [libFuzzer options]``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ with atheris.instrument_imports(include=["krag_eval"]):
 
     import krag_eval.cli
     import krag_eval.comparison
+    import krag_eval.datasets
     import krag_eval.explanation
 
 warnings.simplefilter("ignore")
 WORK = Path(tempfile.mkdtemp())
 SAVED = fuzz_targets.saved_example(WORK)
+
+
+def readers(data: bytes) -> None:
+    """Files of every kind; the first byte says which."""
+    kinds = list(fuzz_targets.READERS)
+    if data:
+        fuzz_targets.reader(kinds[data[0] % len(kinds)], data[1:])
 
 
 def names(data: bytes) -> None:
@@ -119,7 +127,7 @@ def inputs() -> dict[str, bytes]:
 
 
 INPUTS = inputs()
-TARGETS = {"names": names, "saved": saved, "shell": shell}
+TARGETS = {"names": names, "readers": readers, "saved": saved, "shell": shell}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:

@@ -7,6 +7,7 @@ does not read back, a file written that was not asked for.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import warnings
@@ -24,6 +25,7 @@ from krag_eval import (
 )
 from krag_eval.cli import main
 from krag_eval.cutoffs import check_cutoffs, parse_metric, spelled
+from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_jsonl, read_trec
 from krag_eval.gates import parse_floor
 from krag_eval.saved import _checksum
 
@@ -31,6 +33,42 @@ SAMPLE = [
     {"question": "First?", "actual": ["doc1", "doc2"], "predicted": ["doc1", "doc5"]},
     {"question": "둘째?", "actual": ["doc3"], "predicted": ["doc6", "doc3", "doc5"]},
 ]
+
+
+def reader(kind: str, data: bytes) -> None:
+    """A file is read, and can be evaluated, or refused on one line."""
+    refusal = ""
+    try:
+        dataset = READERS[kind](io.BytesIO(data))
+        if dataset.predicted is not None:
+            dataset.evaluator(no_ground_truth="zero")
+    except DatasetError as error:
+        refusal = str(error)
+    assert refusal.isprintable(), "refused on several lines"
+
+
+def _cell(stream: io.BytesIO) -> Dataset:
+    text = stream.read().decode("utf-8", "replace")
+    return load_dataset([{"question": "?", "actual": text, "predicted": []}])
+
+
+def _rows(stream: io.BytesIO) -> Dataset:
+    head = b"question,actual,predicted,krag_eval\n"
+    return load_dataset(io.BytesIO(head + stream.read()), format="csv")
+
+
+#: What a file is taken for -> what reads it.
+READERS = {
+    "jsonl": read_jsonl,
+    "table of jsonl": lambda stream: load_dataset(stream, format="jsonl"),
+    "csv": lambda stream: load_dataset(stream, format="csv"),
+    "rows of csv": _rows,
+    "cell": _cell,
+    "run": lambda stream: read_trec({"1": {"d": 1}}, stream),
+    "qrels": lambda stream: read_trec(stream, {"1": {"d": 1.0}}),
+    "gzip": lambda stream: read_jsonl(io.BytesIO(b"\x1f\x8b\x08" + stream.read())),
+    "parquet": lambda stream: load_dataset(stream, format="parquet"),
+}
 
 
 def conventions(text: str) -> None:

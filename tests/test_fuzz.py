@@ -53,6 +53,20 @@ def folder():
         yield Path(name)
 
 
+records = st.lists(st.sampled_from([
+    b'{"question": "?", "actual": ["a"], "predicted": ["b", "a"]}', b"question,actual,predicted",
+    b"?,['a'],\"['b']\"", b"1 Q0 d 1 0.5 x", b"1 0 d 1", b"\x1f\x8b\x08", b"PAR1", b"\n", b"\r\n",
+    b"\0", b"\xff", b"[", b"{", b'"', b"'", b"\xef\xbb\xbf", b"nan", b"1e999", b"9" * 5000,
+]) | st.binary(max_size=20), max_size=8).map(b"".join)  # fmt: skip
+
+
+@bounded
+@given(st.sampled_from(sorted(fuzz_targets.READERS)), records)
+def test_readers(kind, data):
+    """A file of any kind, read or refused on one line."""
+    fuzz_targets.reader(kind, data)
+
+
 @bounded
 @given(texts)
 def test_conventions(text):
