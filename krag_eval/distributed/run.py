@@ -51,7 +51,7 @@ class DistributedRun(Generic[Table]):
         """The result: averages, equal to those of a local run to the last digit.
 
         It is computed when first asked for and kept. Of each partition only sums are collected.
-        Per-query tables, intervals and explanations need rows; see :attr:`per_query`.
+        Per-query tables, intervals and explanations need rows; see ``per_query``.
 
         Raises:
             ValueError: If there is no query, or none counts in the averages.
@@ -63,7 +63,7 @@ class DistributedRun(Generic[Table]):
     def persist(self) -> DistributedRun[Table]:
         """Return a run whose per-query rows the engine keeps once they are computed.
 
-        Without it, :attr:`result` and every use of :attr:`per_query` evaluate anew. Ray computes
+        Without it, :attr:`result` and every use of ``per_query`` evaluate anew. Ray computes
         at once, the others when first asked.
         """
         return self._persisted()
