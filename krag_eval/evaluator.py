@@ -24,6 +24,7 @@ from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.metrics import Metric, metrics_for
+from krag_eval.options import named_options
 from krag_eval.plans import Plan, checked_conventions, checked_threshold
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
@@ -89,6 +90,7 @@ class OfflineRetrievalEvaluator:
     {'micro_recall': 0.8, 'macro_recall': 0.75}
     """
 
+    @named_options
     def __init__(
         self,
         actual_docs: Any,

@@ -19,6 +19,7 @@ from krag_eval.documents import QuerySet
 from krag_eval.findings import Findings, Likeness
 from krag_eval.messages import tallied
 from krag_eval.metrics import Metric, metrics_for
+from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.plans import NOTHING_TO_MEASURE, Plan
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
@@ -144,6 +145,7 @@ class PartitionPlan:
         Raises:
             TypeError, ValueError: As the evaluator does.
         """
+        check_options(cls.of, options, PLAN_OPTIONS)
         plan = Plan.checked(**options)
         return cls(
             plan, check_cutoffs(k), chosen_metrics(metrics, metrics_for(plan.matching_criteria))

@@ -19,7 +19,7 @@ import krag_eval
 PACKAGE = Path(krag_eval.__file__).parent
 
 # Shared by any room: wording and warnings.
-_WORDS = {"messages"}
+_WORDS = {"messages", "options"}
 # What every matcher is made of.
 _MATCHER = {"documents", "matching.base", "matching.joins", *_WORDS}
 _TOKENIZING_MATCHER = {*_MATCHER, "matching.numbering", "matching.tokenizers"}
@@ -30,6 +30,7 @@ _RESULT = {"results", "cutoffs", "conventions", *_WORDS}
 MAY_IMPORT: dict[str, set[str]] = {
     # the words and the points everybody may know
     "messages": set(),
+    "options": {"messages"},
     "cutoffs": _WORDS,
     "digits": set(),
     "conventions": _WORDS,

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from krag_eval.documents import AnyOf, DocumentLike
 from krag_eval.messages import warn
+from krag_eval.options import EVALUATOR_OPTIONS, check_options
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -85,6 +86,7 @@ class Dataset:
         """
         from krag_eval.evaluator import OfflineRetrievalEvaluator
 
+        check_options(Dataset.evaluator, options, EVALUATOR_OPTIONS)
         if self.predicted is None:
             raise Place(self.source or "dataset").error(
                 "holds no retrieved documents; evaluate_retriever(retriever, dataset) asks a "

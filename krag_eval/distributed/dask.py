@@ -13,6 +13,7 @@ import numpy as np
 from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.worker import PARTIAL, Fields, Task
 from krag_eval.metrics import Metric
+from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import PartitionPlan
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def evaluate_dask(
     >>> run.per_query.compute()["reciprocal_rank@5"].tolist()
     [0.5, 1.0]
     """
+    check_options(evaluate_dask, options, PLAN_OPTIONS)
     try:
         import cloudpickle
         import dask.dataframe as dd

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.worker import PARTIAL, Fields, Task
 from krag_eval.metrics import Metric
+from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import PartitionPlan
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def evaluate_ray(
         TypeError: If ``dataset`` is no Ray Dataset, or the matcher cannot be pickled.
         ValueError: If there is no such column, or an option is not among those allowed.
     """
+    check_options(evaluate_ray, options, PLAN_OPTIONS)
     try:
         import ray.data  # noqa: F401 - without it, Ray has no Datasets
         from ray import cloudpickle

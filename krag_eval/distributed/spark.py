@@ -12,6 +12,7 @@ from krag_eval import __version__
 from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.worker import PARTIAL, Fields, Task
 from krag_eval.metrics import Metric
+from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import PartitionPlan
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def evaluate_spark(
         RuntimeError: If the workers' Python cannot import this version of krag_eval. Asking them
             is a Spark job of one row.
     """
+    check_options(evaluate_spark, options, PLAN_OPTIONS)
     try:
         from pyspark import cloudpickle
         from pyspark.sql import functions

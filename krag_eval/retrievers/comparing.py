@@ -14,6 +14,7 @@ from krag_eval.comparison import Comparison, compare
 from krag_eval.cutoffs import check_cutoffs, spelled
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.messages import muted
+from krag_eval.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrievers.calling import Call, RetrieverLike
 from krag_eval.retrievers.questions import Questions, Rows
 from krag_eval.retrievers.running import Run
@@ -99,6 +100,7 @@ def evaluate_retrievers(
     >>> comparison.results["half"].to_dict()["hit_rate@5"]
     0.5
     """
+    check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
     (runs, comparing), results = _prepared(**locals()), {}
     for name, run in runs.items():
         results[name] = run.now()
@@ -126,6 +128,7 @@ async def aevaluate_retrievers(
     **options: Any,
 ) -> Comparison:
     """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
+    check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
     (runs, comparing), results = _prepared(**locals()), {}
     for name, run in runs.items():
         results[name] = await run.soon()

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from krag_eval.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrievers.calling import Call, RetrieverLike
 from krag_eval.retrievers.questions import Questions, Rows
 from krag_eval.retrievers.running import Run
@@ -97,6 +98,7 @@ def evaluate_retriever(
     >>> result.to_dict()["hit_rate@1"], result.failures.empty
     (0.5, True)
     """
+    check_options(evaluate_retriever, options, EVALUATOR_OPTIONS)
     return _run(**locals()).now()
 
 
@@ -128,6 +130,7 @@ async def aevaluate_retriever(
     >>> asyncio.run(aevaluate_retriever(retriever, dataset, k=1)).to_dict()["mrr@1"]
     1.0
     """
+    check_options(aevaluate_retriever, options, EVALUATOR_OPTIONS)
     return await _run(**locals()).soon()
 
 

@@ -19,6 +19,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.messages import unknown_name, warn
+from krag_eval.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrieval import Failure, RetrievalRun
 from krag_eval.retrievers.recordings import (
     CALLS,
@@ -134,6 +135,7 @@ class RetrievalRecorder(BaseCallbackHandler):
                 clear which retriever, which call or which question is meant; the message says
                 what settles it.
         """
+        check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
         if calls not in CALLS:
             raise ValueError(unknown_name("calls", calls, CALLS))
         with self._lock:

@@ -18,6 +18,7 @@ from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.messages import warn
 from krag_eval.metrics import Metric
+from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import Part, PartitionPlan
 from krag_eval.progress import bar_of, check_progress
 from krag_eval.results import EvaluationResult
@@ -92,6 +93,7 @@ def evaluate_file(
     ...     evaluate_file(path, k=2).averages()["macro_recall"]
     0.5
     """
+    check_options(evaluate_file, options, PLAN_OPTIONS)
     check_progress(progress)
     n_jobs = check_n_jobs(n_jobs)
     size = _checked_chunk_size(chunk_size)
