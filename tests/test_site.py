@@ -21,7 +21,17 @@ from krag_eval import METRICS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in [*DOCS.glob("*.md"), *DOCS.glob("ko/*.md")])
-KOREAN = ("index", "quickstart", "matching", "metrics", "conventions", "migrating-from-krag")
+KOREAN = (
+    "index",
+    "quickstart",
+    "matching",
+    "metrics",
+    "undefined",
+    "conventions",
+    "worked-examples",
+    "migrating-from-krag",
+    "glossary",
+)
 
 
 @pytest.fixture
@@ -71,6 +81,21 @@ def test_page_is_there_in_both_languages(name: str) -> None:
     english, korean = DOCS / f"{name}.md", DOCS / "ko" / f"{name}.md"
     assert f"[한국어](ko/{name}.md)" in english.read_text("utf-8")[:200]
     assert f"[English](../{name}.md)" in korean.read_text("utf-8")[:200]
+
+
+def test_korean_pages_are_those_listed_here() -> None:
+    """So that a new one is held to lead to the English one."""
+    assert {page.stem for page in DOCS.glob("ko/*.md")} == set(KOREAN)
+
+
+def test_both_readmes_link_the_same_pages() -> None:
+    """Whichever of a page's languages they take; each leads to the other one, too."""
+    english, korean = (
+        {re.sub(r"(^|/)ko/|\.ko(?=\.)", r"\1", link.partition("#")[0]) for link in links(readme)}
+        for readme in (ROOT / "README.md", ROOT / "README.ko.md")
+    )
+    assert "docs/metrics.md" in english
+    assert english == korean
 
 
 @pytest.mark.parametrize(("page", "language"), [("metrics", "en"), ("ko/metrics", "ko")])
@@ -130,6 +155,18 @@ def test_every_public_name_is_in_the_reference(extension) -> None:
         names = importlib.import_module(f"krag_eval.{module}").__all__
         shown = pages[f"krag_eval.{module}.md"]
         assert [n for n in names if f".{n}\n" not in shown and f"`{n}`" not in shown] == []
+
+
+def test_index_of_the_reference_tells_of_every_name(extension) -> None:
+    """A constant too, and files are evaluated under the same heading as lists."""
+    index = extension("api_pages").pages()["index.md"]
+    told = dict(re.findall(r"^- \[`(\w+)`\]\(krag_eval\.\w+\.md\)(.*)$", index, re.MULTILINE))
+    public = {name for name in krag_eval.__all__ if not name.startswith("__")}
+    assert public <= told.keys()
+    assert [name for name in sorted(public) if len(told[name]) < 10] == []
+    evaluating = index.partition("## Evaluating\n")[2].partition("\n## ")[0]
+    assert "[`evaluate_file`]" in evaluating
+    assert "[`OfflineRetrievalEvaluator`]" in evaluating
 
 
 def test_a_new_public_name_appears_by_itself(extension, monkeypatch) -> None:

@@ -29,12 +29,14 @@ INNER = ("krag_eval.integrations.payloads",)
 #: Room of a name of ``krag_eval`` -> heading. What is in no room here stands under "More".
 ROOMS = {
     "evaluator": "Evaluating",
+    "streaming": "Evaluating",
     "retrievers": "Retrievers",
     "results": "Results",
     "explanation": "Results",
     "gates": "Results",
     "uncertainty": "Comparing",
     "comparison": "Comparing",
+    "pairing": "Comparing",
     "documents": "Ground truth",
     "datasets": "Ground truth",
     "conventions": "Conventions and metrics",
@@ -142,10 +144,17 @@ def _summary(module: ModuleType) -> str:
 
 def _list(prefix: str, module: ModuleType, names: list[str]) -> str:
     lines = [
-        f"- [`{name}`]({prefix}.{name}.md)" + _told(first_sentence(getattr(module, name)))
+        f"- [`{name}`]({prefix}.{name}.md)" + _told(_sentence(prefix, module, name))
         for name in names
     ]
     return "\n".join([*lines, ""])
+
+
+def _sentence(prefix: str, module: ModuleType, name: str) -> str:
+    """Return the first line of what a name says of itself, or of the comment of a constant."""
+    value = getattr(module, name)
+    said = said_of(f"{prefix}.{name}") if kind(value) == "data" else []
+    return said[0] if said else first_sentence(value)
 
 
 def _told(sentence: str) -> str:
