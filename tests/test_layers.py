@@ -142,8 +142,9 @@ PACKAGES: dict[str, set[str]] = {
     # The command line knows everything a user of the package knows, and no formula.
     "cli": {
         "calibration", "comparison", "conventions", "cutoffs", "datasets", "datasets.judged",
-        "datasets.trec", "documents", "evaluator", "files", "gates", "matching.base",
-        "matching.combined", "matching.coverage", "matching.fuzzy", "matching.names",
+        "datasets.streams", "datasets.trec", "documents", "evaluator", "files", "gates",
+        "matching.base", "matching.combined", "matching.coverage", "matching.fuzzy",
+        "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
         "rows", "streaming", "uncertainty",
         *_WORDS,

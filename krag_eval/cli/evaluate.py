@@ -51,10 +51,11 @@ def evaluate(
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
     (list of what should be retrieved) and "predicted" (list of what was, best first). It may also
-    be a Parquet file with such columns, or a directory of files of one kind.
+    be CSV, TSV or a JSON array (.csv, .tsv, .json), whose columns are known by their usual names
+    too, a Parquet file with such columns, or a directory of JSONL or Parquet files.
 
-    Parquet, directories and files of more than 256 MB go through in chunks, with memory for one
-    chunk at a time and the same numbers.
+    Parquet, directories and JSONL of more than 256 MB go through in chunks, with memory for one
+    chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
     """
     outputs = Outputs.checked(
         json_path, csv_path, plot_path, report_path, per_query, sources=[file]

@@ -65,15 +65,25 @@ class Streaming(NamedTuple):
             need_rows: Option -> whether it was given, of those that need every query's row.
 
         Raises:
-            ValueError: If there must be rows, and they are not to be written.
+            ValueError: If there must be rows, and they are not to be written, or the input is of a
+                kind that is read whole.
         """
+        from krag_eval.datasets.streams import only_whole
+
         given = [option for option, is_given in need_rows.items() if is_given]
         if not self.is_asked_for:
-            return not given and _size(self.file) > _LARGE
+            large = _size(self.file) > _LARGE
+            return large and not given and only_whole(self.file) is None
         if self.file == "-":
             raise ValueError(
                 "FILE: standard input can be read only once, so it is evaluated in memory; leave "
                 "out --per-query, --chunk-size and --resume, or name a file."
+            )
+        if kind := only_whole(self.file):
+            raise ValueError(
+                f"{self.file}: {kind} is read whole, not in chunks; leave out --per-query, "
+                "--chunk-size and --resume, or make JSON lines of it in Python: "
+                f"load_dataset({self.file!r}).save('run.jsonl')."
             )
         if self.resume is not None and self.per_query is None:
             raise ValueError("--resume is about the progress of a run with --per-query; add it.")

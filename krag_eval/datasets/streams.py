@@ -7,6 +7,7 @@ whether they are still the same. It must not know what becomes of the queries.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import stat
@@ -25,14 +26,36 @@ from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.marks import OWN
 from krag_eval.datasets.tabular import mark_in_cell, question_in_cell
 
-__all__ = ["Chunk", "Cursor", "QueryFiles"]
+__all__ = ["Chunk", "Cursor", "QueryFiles", "only_whole"]
 
 _PARQUET = b"PAR1"
+# Ending -> what is read as a table, by load_dataset.
+_ONLY_WHOLE = {".csv": "a CSV file", ".tsv": "a TSV file"}
 _JSONL_ENDINGS = (".jsonl", ".ndjson", ".json")
 # A chunk ends early when its texts pass this size, so that long documents fill no memory either.
 _MOST_TEXT = 64 * 2**20
 # How much of a file's beginning and end goes into its fingerprint.
 _LOOKED_AT = 2**16
+
+
+def only_whole(path: str | os.PathLike[str]) -> str | None:
+    """Return what a file is, if its kind is read whole and not in chunks; ``None`` for others.
+
+    CSV and TSV are known by their names, and a JSON array by its name and first character.
+    """
+    name = os.fsdecode(path).lower()
+    plain = name.removesuffix(".gz")
+    for ending, kind in _ONLY_WHOLE.items():
+        if plain.endswith(ending):
+            return kind
+    if not plain.endswith(".json") or not os.path.isfile(path):
+        return None
+    try:
+        with gzip.open(path) if plain != name else open(path, "rb") as file:
+            array = file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    except (OSError, EOFError, ValueError):
+        return None  # whoever reads it says what is wrong
+    return "a JSON array" if array else None
 
 
 class Cursor(NamedTuple):
@@ -73,8 +96,9 @@ class QueryFiles:
         engines that write such directories mean it.
 
         Raises:
-            DatasetError: If there is no such file, a directory holds nothing to read, a directory
-                within it or files of several kinds, or it is no regular file.
+            DatasetError: If there is no such file, its kind is read whole, a directory holds
+                nothing to read, a directory within it or files of several kinds, or it is no
+                regular file.
         """
         name = os.fsdecode(path)
         if "\0" in name:
@@ -89,7 +113,9 @@ class QueryFiles:
                     "directory of files; read it whole by read_jsonl(…)."
                 )
             with open(name, "rb") as file:
-                return cls(name, (Path(name),), file.read(4) == _PARQUET)
+                parquet = file.read(4) == _PARQUET
+            _check_kind(name, parquet=parquet)
+            return cls(name, (Path(name),), parquet)
         except FileNotFoundError as error:
             raise Place(name).error("no such file or directory; check the path.") from error
         except OSError as error:
@@ -167,6 +193,17 @@ class QueryFiles:
                 for n_records, (record, size, reached) in found:
                     yield record, size, Cursor(number, n_records), before + reached
             before += whole
+
+
+def _check_kind(name: str, *, parquet: bool) -> None:
+    """Refuse what cannot be read in chunks."""
+    kind = None if parquet else only_whole(name)
+    if kind is not None:
+        raise Place(name).error(
+            f"{kind} is read whole, not in chunks; evaluate it by "
+            "load_dataset(path).evaluator(…).evaluate(k), or make JSON lines of it by "
+            "load_dataset(path).save('run.jsonl')."
+        )
 
 
 def _kind_of(folder: str, name: str) -> bool:

@@ -154,3 +154,35 @@ def test_no_bar_where_nobody_looks(sample: Path) -> None:
     done = shell("evaluate", sample, "--chunk-size", 1)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+class TestReadWhole:
+    """Tables, which are read whole."""
+
+    @pytest.mark.parametrize(
+        "asked", [("--chunk-size", 5), ("--per-query", "rows.csv"), ("--no-resume",)]
+    )
+    def test_they_are_not_taken_in_chunks(self, tmp_path: Path, asked: tuple[object, ...]) -> None:
+        """Said in the shell's words, with what to leave out."""
+        path = tmp_path / "run.csv"
+        path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
+        message = refusal("evaluate", path, *asked)
+        assert "run.csv: a CSV file is read whole, not in chunks" in message
+        assert "leave out --per-query, --chunk-size and --resume" in message
+
+    def test_nor_where_they_are_large(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody asked for chunks, so nothing is refused."""
+        path = tmp_path / "run.csv"
+        path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
+        expected = run("evaluate", path, *K).output
+        monkeypatch.setattr(streaming, "_LARGE", 10)
+        large = run("evaluate", path, *K)
+        assert (large.exit_code, large.output) == (0, expected)
+
+    def test_help_names_every_kind_of_input(self) -> None:
+        """Also those read whole."""
+        text = run("evaluate", "--help").output
+        for kind in ("JSONL", "CSV", "TSV", "JSON array", "Parquet", "directory"):
+            assert kind in text

@@ -602,3 +602,37 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(files_module, "_evaluated", meanwhile)
     refused("changed while it was read", path, chunk_size=2, **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("run.csv", b"question,actual,predicted", "a CSV file"),
+        ("RUN.CSV.gz", b"", "a CSV file"),
+        ("run.tsv", b"", "a TSV file"),
+        ("run.json", b'\xef\xbb\xbf [\n{"actual": ["a"], "predicted": []}]', "a JSON array"),
+        ("run.json.gz", gzip.compress(b"[]"), "a JSON array"),
+    ],
+)
+def test_what_is_read_whole_is_said_to_be(tmp_path, name, content, kind):
+    """With both ways on; its lines are no JSON that one could correct."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    refused(rf"{name}: {kind} is read whole, not in chunks; .*load_dataset\(path\)\.save", path)
+
+
+def test_a_table_made_json_lines_goes_through_in_chunks(tmp_path):
+    """As the refusal advises; its numbers are those of the table."""
+    lines = [{"question": f"Q{i}", "actual": ["a", "b"], "predicted": ["a", "x"]} for i in range(3)]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(lines), "utf-8")
+    dataset = load_dataset(path)
+    dataset.save(tmp_path / "run.jsonl")
+    found = evaluate_file(tmp_path / "run.jsonl", k=2, chunk_size=2)
+    assert found.to_dict() == dataset.evaluator().evaluate(2).to_dict()
+
+
+def test_json_lines_may_be_named_json(tmp_path):
+    """The first character tells them from an array."""
+    path = write_jsonl(tmp_path / "queries.json", queries(4))
+    assert evaluate_file(path, **OPTIONS).n_queries == 4
