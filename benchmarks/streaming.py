@@ -2,7 +2,7 @@
 
     python -m benchmarks.streaming [--queries 1000000] [--in-memory 50000] [--matcher text]
 
-Writes JSON lines of queries with 10 short documents each into a temporary directory (about 0.7 GB
+Writes JSON lines of queries with 10 short documents each into a temporary directory (about 0.9 GB
 for a million), evaluates them in chunks with per-query rows as Parquet, and prints the peak of the
 memory that the process had in use (resident), its CPU time and the queries per second. The same is
 done at the smaller size in chunks and in memory, where the averages are compared too.
