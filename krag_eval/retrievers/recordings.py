@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -181,10 +181,11 @@ def aligned(
         asked: Their texts.
 
     Raises:
-        TypeError: If the ground truth is neither.
+        TypeError: If the ground truth is neither, or that of a question is no list.
         ValueError: If the two do not fit together, or a list is given where no order is known.
     """
     if isinstance(ground_truth, Mapping):
+        _check_lists(ground_truth.items())
         _check_names(ground_truth, asked)
         places = {text: place for place, text in enumerate(asked)}
         return (
@@ -209,7 +210,19 @@ def aligned(
             "the questions were asked at the same time, so their order is not known; pass the "
             "ground truth as a dict from question to documents."
         )
+    _check_lists(enumerate(ground_truth))
     return _labels(asked), list(ground_truth), list(questions)
+
+
+def _check_lists(ground_truth: Iterable[tuple[object, object]]) -> None:
+    """Refuse one document where a list of them belongs, and name the question."""
+    for question, documents in ground_truth:
+        single = isinstance(documents, str | bytes | Mapping) or hasattr(documents, "page_content")
+        if single or not hasattr(documents, "__iter__"):
+            raise TypeError(
+                f"ground_truth[{clipped(question)}] must be a list of documents, got "
+                f"{clipped(documents)}; write a list, even for one document."
+            )
 
 
 def _in_order(questions: Sequence[Question]) -> bool:

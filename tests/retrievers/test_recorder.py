@@ -384,6 +384,18 @@ def test_ground_truth_that_does_not_fit_is_refused(ground_truth, error, message)
         recorder.evaluate(ground_truth)
 
 
+@pytest.mark.parametrize("given", ["passage 0", passage(0), {"page_content": "a"}, None])
+def test_one_document_for_a_list_is_refused_by_the_name_of_its_question(given):
+    """In a dict the question, in a list its place; not what the evaluator calls it."""
+    recorder = RetrievalRecorder()
+    rag(Numbered()).invoke(QUESTIONS[0], config={"callbacks": [recorder]})
+    said = r"must be a list of documents, got .*; write a list, even for one document\.$"
+    with pytest.raises(TypeError, match=rf"^ground_truth\['What stands in .*'\] {said}"):
+        recorder.evaluate({QUESTIONS[0]: given})
+    with pytest.raises(TypeError, match=rf"^ground_truth\[0\] {said}"):
+        recorder.evaluate([given])
+
+
 def test_a_recorder_that_saw_nothing_says_why():
     """The config was forgotten, or a function fires no events."""
     recorder = RetrievalRecorder()
