@@ -286,11 +286,12 @@ class EvaluationResult:
         from krag_eval.explanation import explained
         from krag_eval.labels import position_of
 
+        evidence = self._evidence()  # before anything that other remedies would be named for
         cutoff, place = self._deepest_cutoff(k), position_of(self.labels, query, position)
         table = self.tables[cutoff]
         metrics = {name: float(table[name][place]) for name in self.keys if self.counted[place]}
         return explained(
-            self._evidence(),
+            evidence,
             place,
             query=self.labels[place],
             k=cutoff,

@@ -636,3 +636,13 @@ def test_json_lines_may_be_named_json(tmp_path):
     """The first character tells them from an array."""
     path = write_jsonl(tmp_path / "queries.json", queries(4))
     assert evaluate_file(path, **OPTIONS).n_queries == 4
+
+
+@pytest.mark.parametrize("output", [None, "rows.csv"])
+def test_an_explanation_is_refused_with_what_it_needs(tmp_path, output):
+    """Rows in a file would not help, so they are not what is asked for."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(4))
+    rows = None if output is None else tmp_path / output
+    result = evaluate_file(path, per_query=rows, **OPTIONS)
+    with pytest.raises(ValueError, match=r"holds no evidence .* with OfflineRetrievalEvaluator"):
+        result.explain(0)
