@@ -19,7 +19,7 @@ from krag_eval.cli.options import (
     field_options,
 )
 from krag_eval.cli.outputs import ComparisonOutputs, ReportLanguage, checked_language
-from krag_eval.cli.reading import check_same_ground_truth, evaluated_file
+from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, saved_result
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.verdicts import rehearsed
 from krag_eval.cli.wording import one_line
@@ -121,12 +121,10 @@ def _results(
     names: Sequence[str], files: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, EvaluationResult]:
     """Read what is saved, and evaluate the rest."""
-    from krag_eval.results import EvaluationResult
-
     results, datasets = {}, []
     for name, file in zip(names, files, strict=True):
         if _is_saved(file):
-            results[name] = EvaluationResult.from_json(file)
+            results[name] = saved_result(file)
         else:
             with warnings_as(f"warning: {one_line(name)}"):
                 dataset, results[name] = evaluated_file(file, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from krag_eval.cli.options import floor_option
+from krag_eval.cli.reading import saved_result
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.verdicts import pronounce
 
@@ -41,12 +42,10 @@ def gate(
     --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
     cannot be checked or compared is refused with 2.
     """
-    from krag_eval.results import EvaluationResult
-
     with warnings_as("warning"):
-        report = EvaluationResult.from_json(new).check(
+        report = saved_result(new, need_rows=baseline is not None).check(
             floors or None,
-            baseline=None if baseline is None else EvaluationResult.from_json(baseline),
+            baseline=None if baseline is None else saved_result(baseline),
             metric=metrics or None,
             max_drop=max_drop,
         )

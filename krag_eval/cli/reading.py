@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results import EvaluationResult
 
-__all__ = ["check_same_ground_truth", "evaluated_file"]
+__all__ = ["check_same_ground_truth", "evaluated_file", "saved_result"]
 
 _FIELDS = ("question_field", "actual_field", "predicted_field")
 # Read by the names of their columns; JSON lines have a reader of their own.
@@ -34,6 +34,28 @@ def evaluated_file(file: str, options: Mapping[str, Any]) -> tuple[Dataset, Eval
     if dataset.notes and "krag_eval" not in dataset.notes[0]:
         click.echo(f"{dataset.source}: {'; '.join(dataset.notes)}.", err=True)
     return dataset, result
+
+
+def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
+    """Read a saved result.
+
+    Args:
+        file: Its name.
+        need_rows: Whether it is to be compared, query by query.
+
+    Raises:
+        ValueError: If there must be rows, and the file holds averages alone.
+    """
+    from krag_eval.results import EvaluationResult
+    from krag_eval.rows import NoRows
+
+    result = EvaluationResult.from_json(file)
+    if need_rows and isinstance(result.rows, NoRows):
+        raise ValueError(
+            f"{file}: holds averages but no per-query rows, which a comparison needs; "
+            f"{result.rows.where}."
+        )
+    return result
 
 
 def _read(file: str, fields: Mapping[str, Any]) -> Dataset:

@@ -228,7 +228,10 @@ class TestGate:
                 "--max-drop must be a number of at least 0, got -1.0.",
             ),
             (["--fail-under", "ndgc@5=0.1"], "did you mean 'ndcg'?"),
-            (["--baseline", "none.json", "--metric", "ndcg@5"], "none.json: No such file"),
+            (
+                ["--baseline", "none.json", "--metric", "ndcg@5"],
+                "none.json: no such file; check the path.",
+            ),
         ],
     )
     def test_impossible_options_are_refused(
@@ -241,7 +244,7 @@ class TestGate:
     def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
         """By its name."""
         message = refusal("gate", tmp_path / "none.json", "--fail-under", "mrr@5=0.8")
-        assert message == f"{tmp_path / 'none.json'}: No such file or directory"
+        assert message == f"{tmp_path / 'none.json'}: no such file; check the path."
 
     @pytest.mark.parametrize(
         "damage", [lambda text: text[:-9], lambda text: text.replace("1", "2")]
@@ -257,3 +260,22 @@ class TestGate:
         message = refusal("gate", new, "--baseline", baseline, "--metric", "ndcg@10")
         assert message.startswith("'baseline' and 'new' cannot be compared")
         assert "queries: 100 vs 40" in message
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_a_result_without_rows_is_refused_by_name(
+        self, sample: Path, tmp_path: Path, place: int
+    ) -> None:
+        """With what to type; floors alone need no rows."""
+        whole, bare = tmp_path / "whole.json", tmp_path / "bare.json"
+        run("evaluate", sample, "-k", 2, "--json", whole)
+        run("evaluate", sample, "-k", 2, "--json", bare, "--chunk-size", 1)
+        new, old = (bare, whole) if place else (whole, bare)
+        for message in (
+            refusal("gate", new, "--baseline", old, "--metric", "ndcg@2"),
+            refusal("compare", new, old, "--metric", "ndcg@2"),
+        ):
+            assert message == (
+                f"{bare}: holds averages but no per-query rows, which a comparison needs; "
+                "evaluate again with --per-query OUT to write them to a file."
+            )
+        assert run("gate", bare, "--fail-under", "mrr@2=0.75").exit_code == 0
