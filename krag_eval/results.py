@@ -400,6 +400,7 @@ class EvaluationResult:
             seed: The same seed gives the same verdict.
 
         Raises:
+            TypeError: If the baseline is no result.
             ValueError: If an average is unknown or was not evaluated, a number is out of range,
                 there is nothing to check, or the two results are not comparable.
 
@@ -542,6 +543,7 @@ class EvaluationResult:
         """Read a result that :meth:`to_json` saved.
 
         Raises:
+            FileNotFoundError: If there is no such file.
             ValueError: If the file is not such a result, of another format, or damaged.
         """
         from krag_eval.saved import read

@@ -101,6 +101,7 @@ def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
         make: Makes a result of its parts, given by name.
 
     Raises:
+        FileNotFoundError: If there is no such file.
         ValueError: If the file is not such a result, of another format, or damaged.
     """
     content = _loaded(path)
@@ -122,6 +123,10 @@ def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
 def _loaded(path: str | os.PathLike[str]) -> Content:
     try:
         content = json.loads(Path(path).read_text("utf-8"))
+    except FileNotFoundError as error:
+        missing = FileNotFoundError(f"{path}: no such file; check the path.")
+        missing.errno = error.errno
+        raise missing from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a saved krag_eval result: {error}.") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import warnings
@@ -317,3 +318,12 @@ def test_a_file_cut_anywhere_is_refused(saved, cut):
     saved.write_bytes(content[: len(content) - cut])
     with pytest.raises(ValueError, match=r"result\.json: not a saved krag_eval result"):
         EvaluationResult.from_json(saved)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    """For who reads it, and for code that catches it."""
+    path = tmp_path / "nope.json"
+    with pytest.raises(FileNotFoundError) as caught:
+        EvaluationResult.from_json(path)
+    assert str(caught.value) == f"{path}: no such file; check the path."
+    assert caught.value.errno == errno.ENOENT
