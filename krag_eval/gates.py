@@ -120,6 +120,7 @@ def check(
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
     gates = [_floor_gate(result, *floor) for floor in _floors(floors)]
     if baseline is not None:
+        _check_baseline(baseline)
         if metric is None:
             raise ValueError("metric must name what may not drop below the baseline, got None.")
         gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
@@ -128,6 +129,16 @@ def check(
     if not gates:
         raise ValueError("nothing to check: give floors, or a baseline and a metric.")
     return GateReport(tuple(gates))
+
+
+def _check_baseline(baseline: object) -> None:
+    from krag_eval.results import EvaluationResult
+
+    if not isinstance(baseline, EvaluationResult):
+        raise TypeError(
+            f"baseline must be an EvaluationResult, got {clipped(baseline)}; read a saved one by "
+            "EvaluationResult.from_json(path)."
+        )
 
 
 def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[str, float]]:

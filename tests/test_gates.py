@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from reference import no_advice
@@ -373,3 +374,11 @@ def test_a_report_is_its_gates():
     gate = Gate("mrr@5", True, "fine")
     assert GateReport((gate,)) == GateReport((gate,))
     assert GateReport((gate,)) != GateReport(())
+
+
+@pytest.mark.parametrize("given", ["old.json", Path("old.json"), {"mrr@5": 0.8}])
+def test_a_baseline_that_is_no_result_is_refused(given):
+    """The name of a saved one is not read by itself; how to read it is said."""
+    said = r"^baseline must be an EvaluationResult, got .*; .* EvaluationResult\.from_json\(path\)"
+    with pytest.raises(TypeError, match=said):
+        found_in(30).check(baseline=given, metric="mrr@5")
