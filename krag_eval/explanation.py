@@ -31,6 +31,8 @@ _WIDTH = 100
 _SHOWN = 20
 _SHOWN_AT_MOST = 50
 _ALTERNATIVES = 6
+# Characters shown of what an exception said.
+_FAILURE = 300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +55,8 @@ class Explanation:
         conventions: The conventions the metrics were computed under.
         documents: The predicted documents, best first.
         items: The ground-truth items.
+        failure: What went wrong when the retriever was asked, ``"TimeoutError: no answer"``;
+            ``None`` if it answered. Such a query counts as nothing retrieved.
     """
 
     query: str | int
@@ -65,6 +69,7 @@ class Explanation:
     conventions: Conventions
     documents: tuple[PredictedDocument, ...]
     items: tuple[GroundTruthItem, ...]
+    failure: str | None = None
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -130,6 +135,7 @@ def explained(
     metrics: Mapping[str, float],
     matcher: str,
     conventions: Conventions,
+    failure: str | None = None,
 ) -> Explanation:
     """Explain one query from the evidence."""
     documents, items = outcomes(evidence, position, k)
@@ -144,6 +150,7 @@ def explained(
         conventions=conventions,
         documents=documents,
         items=items,
+        failure=failure,
     )
 
 
@@ -198,6 +205,10 @@ def _lines(told: Explanation) -> list[str]:
         f"matcher {told.matcher}"
         + ("" if told.threshold is None else f", threshold {told.threshold:g}"),
     ]
+    if told.failure is not None:
+        said = " ".join(told.failure.split())
+        short = said if len(said) <= _FAILURE else f"{said[:_FAILURE]}…"
+        lines.insert(1, f"Asking the retriever failed: {short}")
     if told.conventions.credit == "every":
         lines.append("By the convention credit=every, repeats are rewarded too.")
     if any(document.text is None for document in told.documents):

@@ -213,7 +213,8 @@ class EvaluationResult:
         - ``"perfect"``: all of its ground truth is within the cutoff.
         - ``"partial"``: some of it is.
         - ``"missed"``: none of it is, though documents were retrieved.
-        - ``"nothing retrieved"``: there is ground truth, and no document came back.
+        - ``"nothing retrieved"``: there is ground truth, and no document came back; also where
+          the retriever failed, which :attr:`failures` and :meth:`explain` tell.
         - ``"no ground truth"``: nothing should be retrieved.
 
         Args:
@@ -272,7 +273,7 @@ class EvaluationResult:
         ``print`` the explanation, look at it in a notebook, or take its tables: ``.predicted`` has
         each predicted document in rank order with what it matched, its similarity and the credit it
         got; ``.ground_truth`` has each item with its first rank or, when missed, the nearest miss
-        and how far below the threshold it fell.
+        and how far below the threshold it fell. Where the retriever failed, ``.failure`` says how.
 
         Args:
             query: Its label; its position, from 0, where no label is a number.
@@ -299,6 +300,7 @@ class EvaluationResult:
             metrics=metrics,
             matcher=self.settings.get("matcher", "?"),
             conventions=self.conventions,
+            failure=None if self.retrieval is None else self.retrieval.failure_at(place),
         )
 
     def _evidence(self) -> Evidence:

@@ -94,6 +94,15 @@ class RetrievalRun:
         p50, p95 = np.percentile(measured, [50, 95]).tolist()
         return Latency(float(measured.mean()), p50, p95)
 
+    def failure_at(self, position: int) -> str | None:
+        """Say how a query failed, its exception's class and message; ``None`` if it did not.
+
+        >>> RetrievalRun(np.array([math.nan]), [Failure(0, "OSError", "gone", 0.1)]).failure_at(0)
+        'OSError: gone'
+        """
+        found = (one for one in self.failures if one.position == position)
+        return next((f"{one.type}: {one.message}".rstrip(": ") for one in found), None)
+
     def failure_table(self, labels: Sequence[str | int]) -> pd.DataFrame:
         """Return the failures, one row each, indexed by the queries' labels."""
         import pandas as pd

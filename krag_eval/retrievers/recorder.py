@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.metrics import Metric
     from krag_eval.results import EvaluationResult
+    from krag_eval.retrievers.wrapping import Wrapped
 
 __all__ = ["RetrievalRecorder"]
 
@@ -167,12 +168,12 @@ class RetrievalRecorder(BaseCallbackHandler):
         *,
         input_key: str | None = None,
         output_key: str | None = None,
-    ) -> Runnable[Any, Any]:
+    ) -> Wrapped:
         """Return a retriever that fires retriever events, and otherwise does what it did.
 
         For plain functions and ``RunnableLambda``, of which LangChain reports no documents. What
-        it returns is passed on untouched. This recorder sees it even if it is not in the config
-        of the call.
+        it returns is passed on untouched, and it may be called like a function. This recorder sees
+        it even if it is not in the config of the call.
 
         Args:
             retriever: A Runnable or a function, sync or async, that returns documents.

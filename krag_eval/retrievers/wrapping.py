@@ -49,6 +49,10 @@ class Wrapped(Runnable[Any, Any]):
         self._call = Call.of(retriever, input_key, output_key)
         self.name = name or self._call.runnable.get_name()
 
+    def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Do as :meth:`invoke`, so that a function stays one."""
+        return self.invoke(input, config, **kwargs)
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run it, and report what it returns."""
         config = ensure_config(config)

@@ -442,6 +442,14 @@ def test_a_wrapped_function_is_recorded(way, passed):
     assert recorder.evaluate(BY_QUESTION, 1).to_dict()["hit_rate@1"] == 1
 
 
+def test_a_wrapped_function_is_called_as_before():
+    """With the same answer, recorded."""
+    recorder = RetrievalRecorder()
+    search = recorder.wrap(finds, name="search")
+    assert [search(one) for one in QUESTIONS] == [finds(one) for one in QUESTIONS]
+    assert recorder.evaluate(BY_QUESTION, 1).to_dict()["hit_rate@1"] == 1
+
+
 def test_a_wrapped_chain_may_take_and_return_dicts():
     """Under the keys that are named."""
     recorder = RetrievalRecorder()

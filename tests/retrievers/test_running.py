@@ -261,6 +261,21 @@ def test_recorded_failures_count_as_nothing_retrieved(kind):
         assert "3 of 100 queries failed" in repr(result)
 
 
+def test_an_explanation_tells_a_failure_from_an_empty_answer():
+    """The status is the same, as both count as nothing retrieved."""
+    with pytest.warns(KragEvalWarning, match="failed"):
+        result = evaluate_retriever(
+            Numbered(fails_on=frozenset({1})), rows(3), 1, on_error="record"
+        )
+    failed, answered = result.explain(position=1), result.explain(position=0)
+    assert result.misses()["status"].tolist() == ["nothing retrieved"]
+    assert failed.status == "nothing retrieved"
+    assert (failed.failure, answered.failure) == ("ConnectionError: no answer for 1", None)
+    assert "Asking the retriever failed: ConnectionError: no answer for 1" in failed.to_text()
+    assert "Asking the retriever failed" in failed.to_html()
+    assert "failed" not in answered.to_text()
+
+
 def test_failed_queries_are_retried_alone():
     """And the new result is whole."""
     retriever = Numbered(fails_on=FAILING)
