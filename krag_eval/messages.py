@@ -39,10 +39,21 @@ def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
     >>> unknown_name("matcher", "rougel", ("rouge1", "rougeL"))
     "matcher must be one of 'rouge1', 'rougeL', got 'rougel'; did you mean 'rougeL'?"
     """
-    folded = {other.lower(): other for other in allowed}
-    near = difflib.get_close_matches(str(name)[:_WIDTH].lower(), folded, n=1)
-    meant = f"; did you mean {folded[near[0]]!r}?" if near else "."
+    allowed = tuple(dict.fromkeys(allowed))
+    near = _near(str(name)[:_WIDTH].lower(), allowed)
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {clipped(name)}{meant}"
+
+
+def _near(name: str, allowed: Sequence[str]) -> list[str]:
+    """Return the names that were probably meant: all averages of that metric, or the nearest.
+
+    >>> _near("recall", ("mrr", "micro_recall", "macro_recall")), _near("mmr", ("mrr", "map"))
+    (['micro_recall', 'macro_recall'], ['mrr'])
+    """
+    averages = [other for other in allowed if other in (f"micro_{name}", f"macro_{name}")]
+    folded = {other.lower(): other for other in allowed}
+    return averages or [folded[one] for one in difflib.get_close_matches(name, folded, n=1)]
 
 
 def clipped(value: object) -> str:

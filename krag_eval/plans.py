@@ -140,7 +140,7 @@ class Plan:
         if self.no_ground_truth == "skip" and len(without) == queries.n_queries and not part:
             raise ValueError(NOTHING_TO_MEASURE)
         if without and self.no_ground_truth == "error":
-            named = ", ".join(clipped(label) for label in without[:_NAMED])
+            named = _named(without[:_NAMED])
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
             raise ValueError(
                 f"actual_docs: no ground truth for {len(without)} of {queries.n_queries} queries"
@@ -148,6 +148,18 @@ class Plan:
                 'Pass no_ground_truth="skip" to leave them out of every average, or '
                 '"zero" to count them as 0.'
             )
+
+
+def _named(labels: Sequence[str | int]) -> str:
+    """Name queries in a sentence; a number alone would look like a count.
+
+    >>> _named(["When?"]), _named([0]), _named([0, 3])
+    ("'When?'", 'query 0', 'queries 0, 3')
+    """
+    named = ", ".join(map(clipped, labels))
+    if not all(isinstance(label, int) for label in labels):
+        return named
+    return f"{'query' if len(labels) == 1 else 'queries'} {named}"
 
 
 #: Why a run in which no query counts is refused.

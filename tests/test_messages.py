@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 
-from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator
+import pytest
+
+from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, compare
 from krag_eval.messages import muted, unknown_name, warn
 
 
@@ -44,3 +46,22 @@ def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
     assert unknown_name("matcher", "zzz", ("text", "id")) == (
         "matcher must be one of 'text', 'id', got 'zzz'."
     )
+
+
+def test_a_metric_without_its_average_leads_to_both() -> None:
+    """Whoever asks for a recall has not said which mean; the names are listed once."""
+    rows = [[f"passage {i}"] for i in range(3)]
+    result = OfflineRetrievalEvaluator(rows, rows).evaluate(3)
+    meant = r"got 'recall'; did you mean 'micro_recall' or 'macro_recall'\?$"
+    with pytest.raises(ValueError, match=meant):
+        result.check({"recall@3": 0.8})
+    with pytest.raises(ValueError, match=meant):
+        compare({"a": result, "b": result}, metric="recall@3")
+
+
+def test_an_allowed_name_is_listed_once() -> None:
+    """A metric may be named by its column and by its key, which are often the same."""
+    with pytest.raises(ValueError, match="must be one of") as caught:
+        OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(3, metrics=["nope"])
+    assert str(caught.value).count("'hit_rate'") == 1
+    assert str(caught.value).count("'ndcg'") == 1

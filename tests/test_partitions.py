@@ -267,7 +267,6 @@ def test_averages_need_no_rows():
         lambda result: result.misses(),
         lambda result: result.statuses(),
         lambda result: result.confidence_intervals(),
-        lambda result: result.explain("u"),
         lambda result: result.labels,
     ],
 )

@@ -120,7 +120,9 @@ def test_a_query_without_ground_truth_is_an_error():
 
 def test_many_queries_without_ground_truth_are_named_up_to_five():
     """The rest are counted."""
-    with pytest.raises(ValueError, match=r"for 7 of 8 queries \(1, 2, 3, 4, 5 and 2 more\)"):
+    with pytest.raises(
+        ValueError, match=r"for 7 of 8 queries \(queries 1, 2, 3, 4, 5 and 2 more\)"
+    ):
         OfflineRetrievalEvaluator([["a"], *[[]] * 7], [["a"]] * 8)
 
 
@@ -205,7 +207,7 @@ def test_no_query_with_ground_truth_can_count_as_zero():
 def test_ground_truth_of_grade_0_alone_is_no_ground_truth():
     """It is listed, but is not to be found."""
     irrelevant = Document("a", metadata={"grade": 0})
-    with pytest.raises(ValueError, match=r"no ground truth for 1 of 1 queries \(0\)"):
+    with pytest.raises(ValueError, match=r"no ground truth for 1 of 1 queries \(query 0\)"):
         OfflineRetrievalEvaluator([[irrelevant]], [["a"]], grade_key="grade")
 
 

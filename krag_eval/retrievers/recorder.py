@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.metrics import Metric
     from krag_eval.results import EvaluationResult
-    from krag_eval.retrievers.wrapping import Wrapped
 
 __all__ = ["RetrievalRecorder"]
 
@@ -168,7 +167,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         *,
         input_key: str | None = None,
         output_key: str | None = None,
-    ) -> Wrapped:
+    ) -> Runnable[Any, Any]:
         """Return a retriever that fires retriever events, and otherwise does what it did.
 
         For plain functions and ``RunnableLambda``, of which LangChain reports no documents. What
