@@ -144,14 +144,17 @@ class _Reader:
         what = f"the name {name[:40]!r} is no value" if name else f"{first!r} is not expected"
         raise self.error(what if first else "it ends too early")
 
-    def values(self, opening: str, depth: int) -> list[Any]:
+    def values(self, opening: str, depth: int) -> Any:
         self.at += 1
         found: list[Any] = []
+        ended_by_comma = True
         while self.next() != _CLOSING[opening]:
             found.append(self.value(depth + 1))
-            self.separated(_CLOSING[opening])
+            ended_by_comma = self.separated(_CLOSING[opening])
         self.at += 1
-        return found
+        # Parentheses around one value, without a comma, make no tuple in Python.
+        is_tuple = ended_by_comma or len(found) != 1
+        return found if opening == "[" or is_tuple else found[0]
 
     def pairs(self, depth: int) -> dict[str, Any]:
         self.at += 1
@@ -170,13 +173,16 @@ class _Reader:
         self.at += 1
         return found
 
-    def separated(self, closing: str) -> None:
+    def separated(self, closing: str) -> bool:
+        """Step over a comma, if there is one; whether there was."""
         following = self.next()
         if following == ",":
             self.at += 1
-        elif following != closing:
+            return True
+        if following != closing:
             raise self.error(
                 f"',' or {closing!r} is expected, got {following!r}"
                 if following
                 else "it ends too early"
             )
+        return False

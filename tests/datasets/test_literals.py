@@ -54,6 +54,11 @@ class TestWhatIsRead:
             return
         assert json.dumps(read) == json.dumps(ast.literal_eval(text.strip()))
 
+    @pytest.mark.parametrize("text", ["(0)", "('a')", "[(1), ((2))]", "(1,)", "()", "((1), 2)"])
+    def test_parentheses_alone_make_no_tuple(self, text: str) -> None:
+        """A comma does, as in Python, whose reader is asked."""
+        assert json.dumps(literal_in(text, PLACE)) == json.dumps(ast.literal_eval(text))
+
     def test_a_tuple_is_a_list(self) -> None:
         """Nobody distinguishes them in a table."""
         assert literal_in("('a', ('b',))", PLACE) == ["a", ["b"]]
