@@ -27,7 +27,7 @@ _STRING = {
     '"': re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"', re.DOTALL),
 }
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
 _NAME = re.compile(r"[^\W\d]\w*+")
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 
@@ -114,8 +114,13 @@ class _Reader:
         text = found[0]
         if len(text) > _LONGEST_NUMBER:
             raise self.error("a number is too long")
-        whole = text.lstrip("+-").isdecimal()
+        digits = text.lstrip("+-")
+        whole = digits.isdecimal()
         number = int(text) if whole else float(text)
+        if whole and number and digits[0] == "0":
+            raise self.error(
+                f"the number {text[:40]} begins with 0", "write ids as strings, in quotes"
+            )
         if not whole and math.isinf(number):
             raise self.error(f"{text} is too large for a number")
         self.at = found.end()

@@ -59,6 +59,13 @@ class TestWhatIsRead:
         """A comma does, as in Python, whose reader is asked."""
         assert json.dumps(literal_in(text, PLACE)) == json.dumps(ast.literal_eval(text))
 
+    @pytest.mark.parametrize("text", ["[01]", "[-007]", "[٣]"])
+    def test_numbers_that_python_does_not_write_are_refused(self, text: str) -> None:
+        """Ids without their quotes, most likely; other digits than 0 to 9 too."""
+        with pytest.raises(SyntaxError):
+            ast.literal_eval(text)
+        assert refusal(text)
+
     def test_a_tuple_is_a_list(self) -> None:
         """Nobody distinguishes them in a table."""
         assert literal_in("('a', ('b',))", PLACE) == ["a", ["b"]]
