@@ -156,8 +156,8 @@ def command_line(arguments: list[str], folder: Path) -> None:
         raise result.exception
     assert result.exit_code in (0, 1, 2), (arguments, result.exit_code)
     if result.exit_code == 2:
-        said = result.stderr.splitlines()
-        assert said[-1].startswith("krag-eval: error: "), (arguments, result.stderr)
+        said = result.output.splitlines()
+        assert said[-1].startswith("krag-eval: error: "), (arguments, result.output)
         assert len(said[-1]) < 10_000, (arguments, len(said[-1]))
     after = {path: path.read_bytes() for path in files_in(folder)}
     touched = {path.name for path in {*before, *after} if before.get(path) != after.get(path)}
