@@ -6,7 +6,7 @@ Names load on first use, so that importing the package costs next to nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from krag_eval.calibration import Calibration, calibrate
