@@ -257,7 +257,7 @@ def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
     largest = 2.0**_LARGEST_GAIN if linear else _LARGEST_GAIN
     if grade.max(initial=0.0) > largest:
         gain, allowed = (
-            ("linear gain", f"2**{_LARGEST_GAIN} (about {largest:.3g}); divide all grades by one")
+            ("linear gain", f"2**{_LARGEST_GAIN} (about {largest:.3g}); divide all by one number")
             if linear
             else ("exponential gain 2**grade - 1", f"{largest}; use Conventions(gain='linear')")
         )
