@@ -66,8 +66,9 @@ class Conventions:
         macro_f1: Harmonic mean of macro precision and macro recall (``"of_means"``), or mean of
             the queries' F1 (``"mean_of_f1"``: trec_eval, AutoRAG).
         gain: Gain of grade r in DCG: 2**r - 1 (``"exponential"``) or r (``"linear"``: trec_eval).
-        graded_by: A credited document gains by the grade of its items (``"grade"``) or by its
-            best similarity to them (``"similarity"``: krag with ROUGE).
+        graded_by: A covered item gains by its grade (``"grade"``) or by its similarity at its
+            first rank (``"similarity"``), and counts as 1 in the ideal. Where documents gain, under
+            other ideals and ``credit="every"``, it is their best similarity (krag with ROUGE).
         ideal: The best possible list holds all ground truth (``"ground_truth"``), only what was
             retrieved, sorted (``"retrieved"``: early krag), or every alternative of every item
             (``"alternatives"``: AutoRAG).
@@ -198,6 +199,11 @@ class Conventions:
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
         return f"Conventions({changed})"
+
+
+def counts_at_places(conventions: Conventions) -> bool:
+    """Tell whether nDCG counts every item at a place of its own, not at its document's rank."""
+    return conventions.credit == "once" and conventions.ideal == "ground_truth"
 
 
 @cache

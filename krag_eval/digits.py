@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["exact_parts", "exact_sums", "exp2", "log2"]
+__all__ = ["exact_parts", "exact_sums", "exp2m1", "log2"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -88,20 +88,24 @@ def _artanh_of_inverse(q: int) -> int:
     return total
 
 
-def exp2(exponents: FloatArray) -> FloatArray:
-    """Return 2 to the power of finite numbers; exact where they are whole.
+def exp2m1(exponents: FloatArray) -> FloatArray:
+    """Return 2 to the power of finite numbers, less 1; right near 0, exact where they are whole.
 
-    >>> exp2(np.array([0.0, 3.0, 0.5]))
-    array([1.        , 8.        , 1.41421356])
+    Within three units in the last place.
+
+    >>> exp2m1(np.array([0.0, 3.0, 0.5, 1e-16]))
+    array([0.00000000e+00, 7.00000000e+00, 4.14213562e-01, 6.93147181e-17])
     """
     whole = np.rint(exponents)
+    power = np.asarray(np.ldexp(1.0, whole.astype(np.int64)), np.float64)
     if (whole == exponents).all():  # grades, nearly always
-        return np.asarray(np.ldexp(1.0, whole.astype(np.int64)), np.float64)
+        return power - 1.0
     x = (exponents - whole) * _LN_2  # at most 0.35 either way
-    power = np.ones_like(x)
-    for n in range(16, 0, -1):  # the series of e**x, from its end
-        power = 1.0 + power * x / n
-    return np.asarray(np.ldexp(power, whole.astype(np.int64)), np.float64)
+    series = np.ones_like(x)
+    for n in range(16, 1, -1):  # the series of (e**x - 1) / x, from its end
+        series = 1.0 + series * x / n
+    # 2**(whole + rest) - 1 in two parts that never nearly cancel.
+    return np.asarray(power * (series * x) + (power - 1.0), np.float64)
 
 
 def exact_parts(columns: FloatArray) -> tuple[FloatArray, FloatArray]:

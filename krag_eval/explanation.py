@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval.agreement import agreement
-from krag_eval.conventions import Conventions
+from krag_eval.conventions import Conventions, counts_at_places
 from krag_eval.cutoffs import spelled
 from krag_eval.evidence import Evidence
 from krag_eval.outcomes import GroundTruthItem, PredictedDocument, outcomes
@@ -97,6 +97,7 @@ class Explanation:
             "grade": pd.Series([i.grade for i in self.items], dtype=float),
             "outcome": pd.Series([i.outcome for i in self.items], dtype=object),
             "first_rank": pd.Series([i.first_rank for i in self.items], dtype="Int64"),
+            "place": pd.Series([i.place for i in self.items], dtype="Int64"),
             "nearest_rank": pd.Series([i.nearest_rank for i in self.items], dtype="Int64"),
             "similarity": pd.Series([i.similarity for i in self.items], dtype=float),
             "shortfall": pd.Series([i.shortfall for i in self.items], dtype=float),
@@ -138,7 +139,8 @@ def explained(
     failure: str | None = None,
 ) -> Explanation:
     """Explain one query from the evidence."""
-    documents, items = outcomes(evidence, position, k)
+    graded_by = conventions.graded_by if counts_at_places(conventions) else None
+    documents, items = outcomes(evidence, position, k, graded_by)
     return Explanation(
         query=query,
         position=position,
@@ -249,6 +251,8 @@ def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt]) -> Row:
         f"similarity {item.similarity:.4f}",
         "nothing in common": "missed; nothing in common with any predicted document",
     }[item.outcome]
+    if item.place != item.first_rank and item.place is not None:
+        outcome += f", counted at place {item.place}"
     if item.n_alternatives > 1:
         outcome += f" (any of {item.n_alternatives})"
     return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts))

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.conventions import Conventions, MatchingCriteria
-from krag_eval.digits import exp2, log2
+from krag_eval.conventions import Conventions, MatchingCriteria, counts_at_places
+from krag_eval.digits import exp2m1, log2
 from krag_eval.relevance import Relevance
 
 __all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
@@ -25,7 +25,7 @@ __all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 # Gains beyond 2**1000 leave no room to be added up in float64.
-_LARGEST_EXPONENTIAL_GRADE = 1000
+_LARGEST_GAIN = 1000
 MetricFunction: TypeAlias = Callable[[Relevance, "int | None", Conventions], FloatArray]
 
 
@@ -139,29 +139,43 @@ def _average_precision_per_item(relevance: Relevance, k: int | None) -> FloatArr
 def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
     """Discounted cumulative gain over that of the best list possible, in [0, 1].
 
-    The discount is 1 / log2(rank + 1) (Järvelin and Kekäläinen 2002, with the base-2 discount at
-    every rank); the gain is 2**grade - 1 (Burges et al. 2005) or the grade. Items first covered by
-    the same document gain together, in the ideal list too. 0 if nothing can be gained.
+    The discount is 1 / log2(place + 1) (Järvelin and Kekäläinen 2002, with the base-2 discount at
+    every rank); the gain is 2**grade - 1 (Burges et al. 2005) or the grade. Each covered item has a
+    place of its own: the first free one at or after its first rank, the greatest gain first. So
+    items first covered by the same document queue, and where no two are, places are first ranks.
+    The best list holds the gains of the ground truth, greatest first, whatever was retrieved.
+    0 if nothing can be gained.
+
+    Under ``credit="every"`` a document gains at its rank, and so it does, with all items first
+    covered by it together, under ``ideal="retrieved"`` and ``"alternatives"``.
+
+    Raises:
+        ValueError: If a gain passes 2**1000.
     """
     gained = _gained(relevance, k, conventions)
     value = _ratio(
-        _total(relevance, gained.query, gained.gain / log2(gained.rank + 1)),
+        _total(relevance, gained.query, gained.gain / log2(gained.place + 1)),
         _ideal_dcg(relevance, k, conventions, gained),
     )
-    # With credit given once, only rounding can lift the sum above the ideal one.
+    # With credit given once, the sum passes the ideal one by rounding, or where more items are
+    # found within k than k.
     return value if conventions.credit == "every" else np.minimum(value, 1.0)
 
 
 class _Gained(NamedTuple):
-    """What each gaining document within the cutoff gains, by query, then rank."""
+    """What is gained within the cutoff, by query, then place: an item's, or a document's rank."""
 
     query: IntArray
-    rank: IntArray
+    place: IntArray
     gain: FloatArray
 
 
 def _gained(relevance: Relevance, k: int | None, conventions: Conventions) -> _Gained:
     by_grade = conventions.graded_by == "grade"
+    if counts_at_places(conventions):
+        worth = relevance.worth(conventions.graded_by)
+        item, place = relevance.places(worth, k)
+        return _Gained(relevance.covered_query[item], place, _gain(worth, conventions)[item])
     if conventions.credit == "once":
         found = relevance.credited
         if by_grade:
@@ -184,53 +198,35 @@ def _ideal_dcg(
     """Return the DCG of the best list that could have been retrieved."""
     depth = None if k is None else np.broadcast_to(k, relevance.n_queries)
     if conventions.ideal == "retrieved":
-        return _best_dcg(relevance, gained.query, gained.gain, depth)
+        n_entries = _count(relevance, gained.query)
+        return _best_dcg(relevance, gained.query, gained.gain, n_entries, depth)
     by_grade = conventions.graded_by == "grade"
     item_gain = _gain(
         relevance.grade if by_grade else np.broadcast_to(1.0, len(relevance.grade)), conventions
     )
-    if conventions.ideal == "alternatives":
-        depth = relevance.retrieved_within(k)
+    if conventions.ideal == "ground_truth":
+        return _best_dcg(relevance, relevance.item_query, item_gain, relevance.n_items, depth)
+    depth = relevance.retrieved_within(k)
+    copies = relevance.n_alternatives
     query, gain = np.empty(0, np.int64), np.empty(0)
-    if conventions.credit == "once":
-        query, gain = gained.query, gained.gain
-    if _alike(item_gain, gain):
-        n_entries = _copies_per_query(relevance, k, conventions) + _count(relevance, query)
-        return _dcg_of_alike(item_gain[:1], n_entries, depth)
-    copies = _copies(relevance, k, conventions)
-    return _best_dcg(
-        relevance,
-        np.concatenate([query, np.repeat(relevance.item_query, copies)]),
-        np.concatenate([gain, np.repeat(item_gain, copies)]),
-        depth,
-    )
-
-
-def _copies(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
-    """Return how often each item stands in the ideal list, beside the documents credited."""
-    by_alternative = conventions.ideal == "alternatives"
-    copies = relevance.n_alternatives if by_alternative else np.ones_like(relevance.n_alternatives)
     if conventions.credit == "once":
         # A covered item already stands in the entry of the document it was credited to.
         copies = copies.copy()
         copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
-    return copies
-
-
-def _copies_per_query(relevance: Relevance, k: int | None, conventions: Conventions) -> IntArray:
-    """Return the sum of :func:`_copies` over each query's items, without making them."""
-    n_copies = relevance.n_items
-    if conventions.ideal == "alternatives":
-        copies = relevance.n_alternatives.astype(np.float64)
-        n_copies = _total(relevance, relevance.item_query, copies).astype(np.int64)
-    return n_copies - relevance.covered_within(k) if conventions.credit == "once" else n_copies
+        query, gain = gained.query, gained.gain
+    query = np.concatenate([query, np.repeat(relevance.item_query, copies)])
+    gain = np.concatenate([gain, np.repeat(item_gain, copies)])
+    return _best_dcg(relevance, query, gain, _count(relevance, query), depth)
 
 
 def _best_dcg(
-    relevance: Relevance, query: IntArray, gain: FloatArray, depth: IntArray | None
+    relevance: Relevance,
+    query: IntArray,
+    gain: FloatArray,
+    n_entries: IntArray,
+    depth: IntArray | None,
 ) -> FloatArray:
     """Return each query's DCG with its gains sorted, best first, down to its depth."""
-    n_entries = _count(relevance, query)
     if _alike(gain):
         return _dcg_of_alike(gain[:1], n_entries, depth)
     order = np.lexsort((-gain, query))
@@ -240,10 +236,9 @@ def _best_dcg(
     return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
 
 
-def _alike(*gains: FloatArray) -> bool:
+def _alike(gain: FloatArray) -> bool:
     """Tell whether there is but one gain, the usual case: DCG then depends on their number."""
-    given = [gain for gain in gains if len(gain)]
-    return not given or min(gain.min() for gain in given) == max(gain.max() for gain in given)
+    return not len(gain) or bool(gain.min() == gain.max())
 
 
 def _dcg_of_alike(gain: FloatArray, n_entries: IntArray, depth: IntArray | None) -> FloatArray:
@@ -258,14 +253,18 @@ def _down_to(n_entries: IntArray, depth: IntArray | None) -> IntArray:
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
-    if conventions.gain == "linear":
-        return grade
-    if grade.max(initial=0.0) > _LARGEST_EXPONENTIAL_GRADE:
-        raise ValueError(
-            f"grades go up to {grade.max():g}, and the exponential gain 2**grade - 1 needs them "
-            f"to be at most {_LARGEST_EXPONENTIAL_GRADE}; use Conventions(gain='linear')."
+    linear = conventions.gain == "linear"
+    largest = 2.0**_LARGEST_GAIN if linear else _LARGEST_GAIN
+    if grade.max(initial=0.0) > largest:
+        gain, allowed = (
+            ("linear gain", f"2**{_LARGEST_GAIN} (about {largest:.3g}); divide all by one number")
+            if linear
+            else ("exponential gain 2**grade - 1", f"{largest}; use Conventions(gain='linear')")
         )
-    return exp2(grade) - 1.0
+        raise ValueError(
+            f"grades go up to {grade.max():g}, and the {gain} needs them to be at most {allowed}."
+        )
+    return grade if linear else exp2m1(grade)
 
 
 def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ any metric makes of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -60,6 +60,9 @@ class GroundTruthItem:
         outcome: ``"found"``, ``"beyond cutoff"`` (found, but too late), ``"missed"`` or
             ``"nothing in common"`` with any predicted document.
         first_rank: The best rank that covers it, ``None`` if no document does.
+        place: The place it counts at in nDCG: its first rank, or a later one if it has to queue
+            behind other items of the same document. ``None`` if it is not found within the cutoff,
+            and under conventions by which documents count at their ranks.
         nearest_rank: Of an item that no document covers, the rank of the most similar one.
         similarity: To the document at that rank; 0 if there is none.
         shortfall: How far that similarity is below the threshold; 0 for a covered item.
@@ -71,6 +74,7 @@ class GroundTruthItem:
     grade: float
     outcome: Outcome
     first_rank: int | None
+    place: int | None
     nearest_rank: int | None
     similarity: float
     shortfall: float
@@ -84,9 +88,20 @@ class GroundTruthItem:
 
 
 def outcomes(
-    evidence: Evidence, position: int, k: int | None
+    evidence: Evidence,
+    position: int,
+    k: int | None,
+    graded_by: Literal["grade", "similarity"] | None = None,
 ) -> tuple[tuple[PredictedDocument, ...], tuple[GroundTruthItem, ...]]:
-    """Return what became of the predicted documents and of the items of one query at a cutoff."""
+    """Return what became of the predicted documents and of the items of one query at a cutoff.
+
+    Args:
+        evidence: What was found.
+        position: The query.
+        k: The cutoff.
+        graded_by: What decides which item of a document takes the first place; ``None`` where
+            nDCG counts documents at their ranks, and no item has a place.
+    """
     found = evidence.of_query(position)
     if found.item_number is None:
         numbers = list(range(1, len(found.grade) + 1))
@@ -95,7 +110,15 @@ def outcomes(
     listed, predicted = None, None
     if evidence.texts is not None:
         listed, predicted = evidence.texts.actual(position), evidence.texts.predicted(position)
-    return _documents(found, k, numbers, predicted), _items(found, k, numbers, listed)
+    places = {} if graded_by is None else _places(found, k, graded_by)
+    return _documents(found, k, numbers, predicted), _items(found, k, numbers, listed, places)
+
+
+def _places(
+    found: Relevance, k: int | None, graded_by: Literal["grade", "similarity"]
+) -> dict[int, int]:
+    item, place = found.places(found.worth(graded_by), k)
+    return dict(zip(found.covered[item].tolist(), place.tolist(), strict=True))
 
 
 def _documents(
@@ -151,6 +174,7 @@ def _items(
     k: int | None,
     numbers: Sequence[int],
     texts: Sequence[tuple[str, ...]] | None,
+    places: Mapping[int, int],
 ) -> tuple[GroundTruthItem, ...]:
     first = dict(zip(found.covered.tolist(), found.first_rank.tolist(), strict=True))
     at_first = dict(zip(found.covered.tolist(), found.first_similarity.tolist(), strict=True))
@@ -169,6 +193,7 @@ def _items(
                 grade=float(found.grade[item]),
                 outcome=_outcome(first.get(item), k, rank),
                 first_rank=first.get(item),
+                place=places.get(item),
                 nearest_rank=None if covered or not rank else rank,
                 similarity=at_first.get(item, similarity),
                 shortfall=0.0 if covered else found.threshold - similarity,

@@ -6,9 +6,11 @@ queries; it must not know texts, or what metrics make of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from heapq import heappop, heappush
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,6 +304,36 @@ class Relevance:
         until: IntArray = self.relevant_number[self.relevant.of_each_pair()]
         return self._first(until)
 
+    def worth(self, graded_by: Literal["grade", "similarity"]) -> FloatArray:
+        """Return what each covered item gains by: grade, or similarity at its first rank."""
+        return self.grade[self.covered] if graded_by == "grade" else self.first_similarity
+
+    def places(self, worth: FloatArray, k: int | None) -> tuple[IntArray, IntArray]:
+        """Give every item covered within the cutoff a place of its own.
+
+        Each takes the first free place at or after its first rank, the greatest worth first, then
+        the earlier first rank, then the order of the ground truth. A place may lie beyond k.
+
+        Args:
+            worth: What decides who goes first; shape (covered,).
+            k: The cutoff.
+
+        Returns:
+            Positions among ``covered``, and the place of each, sorted by query, then place.
+        """
+        found = self.credited
+        alone = len(found.start) == len(found.order)  # no two items share a document
+        item = found.order
+        rank = found.rank if alone else self.first_rank[item]
+        if k is not None:
+            within = rank <= k
+            item, rank = item[within], rank[within]
+        if alone:
+            return item, rank
+        query = self.covered_query[item]
+        place = _queued(query, rank)
+        return _by_worth(item, query, rank, place, worth), place
+
 
 def _numbers_within(groups: IntArray) -> IntArray:
     """Number the members of each group from 1; members of a group stand together."""
@@ -309,6 +341,50 @@ def _numbers_within(groups: IntArray) -> IntArray:
     sizes = np.diff(start, append=len(groups))
     numbers: IntArray = np.arange(1, len(groups) + 1) - np.repeat(start, sizes)
     return numbers
+
+
+def _queued(query: IntArray, rank: IntArray) -> IntArray:
+    """Return the places that are taken, ascending, whoever takes which.
+
+    The j-th item of a query (from 0), by first rank f, comes to j + the greatest f - j so far.
+    """
+    j = _numbers_within(query) - 1
+    # Each query's numbers lie above all numbers of the queries before it.
+    offset = query * (int(rank.max(initial=0)) + int(j.max(initial=0)) + 1)
+    return np.asarray(np.maximum.accumulate(rank - j + offset) - offset + j, np.int64)
+
+
+def _by_worth(
+    item: IntArray, query: IntArray, rank: IntArray, place: IntArray, worth: FloatArray
+) -> IntArray:
+    """Return the item at each place: where items queue, the worthiest of those waiting.
+
+    This gives each the first free place, greatest worth first: none delays a worthier one.
+    """
+    worth = worth[item]
+    overtakes = (worth[1:] > worth[:-1]) & (rank[1:] <= place[:-1]) & (query[1:] == query[:-1])
+    if not overtakes.any():
+        return item
+    # Items meet only within a block of places taken without a gap.
+    new = (np.diff(query, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 1)
+    start = np.append(np.flatnonzero(new), len(item))
+    block = np.unique((np.cumsum(new) - 1)[1:][overtakes])
+    seated = item.copy()
+    for first, last in zip(start[block].tolist(), start[block + 1].tolist(), strict=True):
+        order = _seated(rank[first:last].tolist(), worth[first:last].tolist())
+        seated[first:last] = item[first:last][order]
+    return seated
+
+
+def _seated(rank: Sequence[int], worth: Sequence[float]) -> list[int]:
+    """Return who takes each place of a block, its items given by first rank."""
+    waiting: list[tuple[float, int]] = []
+    order: list[int] = []
+    for i, (first, value) in enumerate(zip(rank, worth, strict=True)):
+        while rank[0] + len(order) < first:
+            order.append(heappop(waiting)[1])
+        heappush(waiting, (-value, i))
+    return order + [heappop(waiting)[1] for _ in range(len(waiting))]
 
 
 def _shared(counts: IntArray) -> IntArray:

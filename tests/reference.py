@@ -157,15 +157,47 @@ def average_precision(found: Found, conventions: Conventions) -> float:
 
 
 def ndcg(found: Found, conventions: Conventions) -> float:
+    if conventions.credit == "once" and conventions.ideal == "ground_truth":
+        return ndcg_by_places(found, conventions)
     gained = gains(found, conventions)
-    dcg = sum(gain / math.log2(i + 1) for i, gain in gained.items())
     ideal = ideal_gains(found, conventions, gained)
     depth = found.k
     if conventions.ideal == "alternatives":
         depth = found.retrieved
     best = sorted(ideal, reverse=True)[:depth]
-    idcg = sum(gain / math.log2(i + 1) for i, gain in enumerate(best, 1))
-    return dcg / idcg if idcg else 0.0
+    idcg = discounted(dict(enumerate(best, 1)))
+    return discounted(gained) / idcg if idcg else 0.0
+
+
+def discounted(gained: Mapping[int, float]) -> float:
+    """Return the sum of what each rank or place gains, discounted."""
+    return sum(gain / math.log2(i + 1) for i, gain in gained.items())
+
+
+def ndcg_by_places(found: Found, conventions: Conventions) -> float:
+    own = {}
+    for j in found.covered:
+        similarity = found.similarity[j][found.first[j] - 1]
+        by_grade = conventions.graded_by == "grade"
+        own[j] = gain_of(found.items[j].grade if by_grade else similarity, conventions)
+    gained = {place: own[j] for j, place in places(found, own).items()}
+    grades = [item.grade for item in found.items]
+    if conventions.graded_by == "similarity":
+        grades = [1.0] * found.n
+    best = sorted((gain_of(grade, conventions) for grade in grades), reverse=True)[: found.k]
+    idcg = discounted(dict(enumerate(best, 1)))
+    return min(1.0, discounted(gained) / idcg) if idcg else 0.0
+
+
+def places(found: Found, own: Mapping[int, float]) -> dict[int, int]:
+    """Seat the covered items one by one, each at the first free place from its first rank on."""
+    taken: dict[int, int] = {}
+    for j in sorted(own, key=lambda j: (-own[j], found.first[j], j)):
+        place = found.first[j]
+        while place in taken.values():
+            place += 1
+        taken[j] = place
+    return taken
 
 
 def gains(found: Found, conventions: Conventions) -> dict[int, float]:

@@ -80,28 +80,39 @@ def test_gain_is_exponential_or_linear():
 def test_graded_by_similarity_gains_by_the_similarity_of_the_match():
     """One of two items found, at rank 1, with similarity 0.8; the other is not found.
 
-    By grade: 1 / (1 + 1/log2(3)). By similarity the document gains 2**0.8 - 1, and the missing item
-    stands first in the ideal list with a gain of 1.
+    By grade: 1 / (1 + 1/log2(3)). By similarity the item gains 2**0.8 - 1, and the ideal list is
+    the same: both items with a similarity, and so a gain, of 1.
     """
     query = Query([Item({1: 0.8}), Item({})], 1)
     second = 1 / math.log2(3)
     gain = 2**0.8 - 1
     assert value("ndcg", query, Conventions()) == pytest.approx(1 / (1 + second), abs=1e-12)
     by_similarity = Conventions(graded_by="similarity")
-    expected = gain / (1 + gain * second)
+    expected = gain / (1 + second)
     assert value("ndcg", query, by_similarity) == pytest.approx(expected, abs=1e-12)
 
 
-def test_graded_by_similarity_takes_the_best_of_the_items_credited():
+def test_graded_by_similarity_every_item_gains_by_its_own():
     """One document at rank 1 covers two items with 0.5 and 0.8; a third item is missing.
 
-    The document gains 2**0.8 - 1 once, not twice: gain / (1 + gain/log2(3)).
+    0.8 takes place 1 and 0.5 place 2; the ideal list has three gains of 1.
     """
     query = Query([Item({1: 0.5}), Item({1: 0.8}), Item({})], 1)
-    gain = 2**0.8 - 1
-    expected = gain / (1 + gain / math.log2(3))
+    second = 1 / math.log2(3)
+    expected = (2**0.8 - 1 + (2**0.5 - 1) * second) / (1 + second + 1 / 2)
     by_similarity = Conventions(graded_by="similarity")
     assert value("ndcg", query, by_similarity) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("ideal", ["retrieved", "alternatives"])
+def test_graded_by_similarity_a_document_gains_by_its_best_under_other_ideals(ideal):
+    """The same query: the document gains 2**0.8 - 1 once, at rank 1, and so it is best."""
+    query = Query([Item({1: 0.5}), Item({1: 0.8}), Item({})], 1)
+    gain = 2**0.8 - 1
+    # With every alternative in the ideal, the missing item stands first; cut at one document.
+    expected = 1.0 if ideal == "retrieved" else gain
+    conventions = Conventions(graded_by="similarity", ideal=ideal)
+    assert value("ndcg", query, conventions) == pytest.approx(expected, abs=1e-12)
 
 
 def test_graded_by_similarity_every_document_gains_when_every_one_is_credited():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
-from krag_eval import AnyOf, OfflineRetrievalEvaluator
+from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
 from krag_eval.evidence import Evidence
 from krag_eval.relevance import Relevance
 
@@ -185,6 +185,7 @@ def test_each_item_by_hand():
             "grade": [1.0] * 5,
             "outcome": ["found", "found", "missed", "beyond cutoff", "nothing in common"],
             "first_rank": pd.array([1, 3, None, 5, None], dtype="Int64"),
+            "place": pd.array([1, 3, None, None, None], dtype="Int64"),
             "nearest_rank": pd.array([None, None, 4, None, None], dtype="Int64"),
             "similarity": [0.9, 0.75, 0.375, 0.8, 0.0],
             "shortfall": [0.0, 0.0, 0.125, 0.0, 0.5],
@@ -194,6 +195,37 @@ def test_each_item_by_hand():
         index=pd.Index([1, 2, 3, 4, 5], name="item"),
     )
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def graded(conventions=None):
+    """Rank 1 covers a (grade 1) and b (grade 3), rank 2 c (grade 2), rank 4 d (grade 1)."""
+    grades = {"a": 1, "b": 3, "c": 2, "d": 1}
+    actual = [[{"page_content": t, "metadata": {"g": g}} for t, g in grades.items()]]
+    return OfflineRetrievalEvaluator(
+        actual,
+        [["a b", "c", "x", "d"]],
+        "contains",
+        grade_key="g",
+        conventions=conventions or Conventions(),
+    ).evaluate(3)
+
+
+def test_items_of_one_document_count_at_places_of_their_own():
+    """At 3: b, worth more, at place 1; c at 2 and a, worth less, at 3; d is beyond the cutoff."""
+    explanation = graded().explain(0, 3)
+    assert [item.place for item in explanation.items] == [3, 1, 2, None]
+    # Gains of 7, 3 and 1 at these places; within 3, no list could gain more.
+    assert explanation.metrics["ndcg"] == 1.0
+    assert "found at rank 1, counted at place 3" in explanation.to_text()
+    assert "counted at place 1" not in explanation.to_text()
+
+
+def test_without_places_none_is_shown():
+    """Where the ideal is made of what was retrieved, documents count at their ranks."""
+    explanation = graded(Conventions(ideal="retrieved")).explain(0, 3)
+    assert [item.place for item in explanation.items] == [None] * 4
+    assert explanation.ground_truth["place"].isna().all()
+    assert "place" not in explanation.to_text()
 
 
 def test_of_documents_equally_near_the_best_ranked_is_named():

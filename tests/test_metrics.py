@@ -211,23 +211,18 @@ def test_one_value_per_query_as_floats(name):
 def perfect(draw, most_items_per_document):
     """Draw a query whose every item is found and whose every document is relevant, best first.
 
-    With several items per document the gains of one document add up, and documents are ordered by
-    their sums.
+    Items in falling order of their grades, so many to each document.
     """
-    documents = draw(
-        st.lists(
-            st.lists(
-                st.sampled_from([1.0, 2.0, 3.0]), min_size=1, max_size=most_items_per_document
-            ),
-            min_size=1,
-            max_size=5,
-        )
+    sizes = draw(st.lists(st.integers(1, most_items_per_document), min_size=1, max_size=5))
+    grades = draw(
+        st.lists(st.sampled_from([1.0, 2.0, 3.0, 0.5]), min_size=sum(sizes), max_size=sum(sizes))
     )
-    documents.sort(key=lambda grades: sum(2.0**grade - 1 for grade in grades), reverse=True)
+    ranks = [rank for rank, size in enumerate(sizes, 1) for _ in range(size)]
     items = [
-        Item({rank: 1.0}, grade) for rank, grades in enumerate(documents, 1) for grade in grades
+        Item({rank: 1.0}, grade)
+        for rank, grade in zip(ranks, sorted(grades, reverse=True), strict=True)
     ]
-    return Query(draw(st.permutations(items)), len(documents))
+    return Query(draw(st.permutations(items)), len(sizes))
 
 
 @some_examples
@@ -239,10 +234,12 @@ def test_a_perfect_ranking_is_worth_1(query):
 
 
 @some_examples
-@given(query=perfect(most_items_per_document=3))
-def test_1_is_reachable_when_documents_cover_several_items(query):
-    """Items covered by one document gain together, in the ideal list too."""
-    assert_close(all_values([query]), {name: [1.0] for name in ALL})
+@given(query=perfect(most_items_per_document=3), k=CUTOFFS)
+def test_1_is_reached_when_documents_cover_several_items(query, k):
+    """To the last digit, at every cutoff: no ranking of single items could be better."""
+    for conventions in (DEFAULT, Conventions(gain="linear")):
+        assert values("ndcg", [query], k, conventions) == [1.0]
+    assert all_values([query]) == {name: [1.0] for name in ALL}
 
 
 @every_share
@@ -317,6 +314,98 @@ def test_pulling_a_relevant_document_up_never_lowers(drawn, data):
     for k in (1, 2, 3, 5, None):
         before = all_values([ranking(grades, missed)], k)
         assert_no_worse(before, all_values([ranking(better, missed)], k))
+
+
+# --- documents that cover several items ------------------------------------------------------
+
+
+def listing(*documents, missed=0):
+    """Return the query whose i-th document covers so many items, or items of these grades."""
+    items = [
+        Item({rank: 1.0}, grade)
+        for rank, covered in enumerate(documents, 1)
+        for grade in ([1.0] * covered if isinstance(covered, int) else covered)
+    ]
+    return Query([*items, *(Item({}) for _ in range(missed))], len(documents))
+
+
+# Discounts of the places 1 to 5: 1 / log2(place + 1).
+D = [1.0, 1 / math.log2(3), 0.5, 1 / math.log2(5), 1 / math.log2(6)]
+
+
+@pytest.mark.parametrize(
+    ("documents", "missed", "k", "expected"),
+    [
+        # Items 1 to 5 found by [1], [2], [3 4 5]: places 1 to 5, as by five single documents.
+        ((1, 1, 3), 0, None, 1.0),
+        ((1, 1, 1, 1, 1), 0, None, 1.0),
+        # Three at rank 2 take the places 2, 3 and 4, and the one at rank 3 the next.
+        ((0, 3, 1), 0, None, (D[1] + D[2] + D[3] + D[4]) / (1 + D[1] + D[2] + D[3])),
+        # Two at rank 1, one at rank 4, two missed: places 1, 2 and 4 of five.
+        ((2, 0, 0, 1), 2, None, (1 + D[1] + D[3]) / sum(D)),
+        # A place beyond the cutoff counts: three at rank 2 within 2 take the places 2, 3 and 4.
+        ((0, 3), 2, 2, (D[1] + D[2] + D[3]) / (1 + D[1])),
+        # The cap: two at rank 1 within 1 gain 1.63, and the best list of one gains 1.
+        ((2,), 0, 1, 1.0),
+        # The greatest gain first: of grades 1, 3 and 2 at rank 1, and 3 at rank 2, the two 3 sit
+        # at 1 and 2, the 2 at 3 and the 1 at 4, which is the best list possible.
+        (([1.0, 3.0, 2.0], [3.0]), 0, None, 1.0),
+        # Grades 1 and 2 at rank 1, 3 at rank 3: the 2 sits at 1, the 1 at 2, the 3 at 3.
+        (([1.0, 2.0], 0, [3.0]), 0, None, (3 + D[1] + 7 * D[2]) / (7 + 3 * D[1] + D[2])),
+        # Grades 1 and 2 at rank 1, 3 at rank 2: the 3 keeps its rank, the 1 has to go to 3.
+        (([1.0, 2.0], [3.0]), 0, None, (3 + 7 * D[1] + D[2]) / (7 + 3 * D[1] + D[2])),
+        # Within 1 the 3 is not found, so the 1 is at place 2.
+        (([1.0, 2.0], [3.0]), 0, 1, (3 + D[1]) / 7),
+    ],
+)  # fmt: skip
+def test_items_of_one_document_queue_for_places(documents, missed, k, expected):
+    """Worked out by hand from the places."""
+    found = values("ndcg", [listing(*documents, missed=missed)], k)
+    assert found == pytest.approx([expected], abs=1e-12)
+
+
+def test_other_conventions_keep_ranks():
+    """Items found together gain together where the ideal is made of what was retrieved."""
+    query = listing(1, 1, 3)
+    old = (1 + D[1] + 3 * D[2]) / (3 + D[1] + D[2])  # the numbers of 0.1.0
+    for ideal in ("retrieved", "alternatives"):
+        conventions = Conventions(ideal=ideal)
+        assert values("ndcg", [query], None, conventions) == pytest.approx([old], abs=1e-12)
+
+
+def test_by_similarity_an_item_gains_by_its_own():
+    """Items of .5 and 1 at rank 1, one of .8 at rank 2: at the places 3, 1 and 2; ideal of 1s."""
+    query = Query([Item({1: 0.5}), Item({1: 1.0}), Item({2: 0.8})], 2)
+    conventions = Conventions(graded_by="similarity", gain="linear")
+    expected = (1 + 0.8 * D[1] + 0.5 * D[2]) / sum(D[:3])
+    assert values("ndcg", [query], None, conventions) == pytest.approx([expected], abs=1e-12)
+
+
+@many_examples
+@given(query=reference.queries(min_items=1), linear=st.booleans(), data=st.data())
+def test_finding_an_item_earlier_never_lowers_ndcg(query, linear, data):
+    """Whatever overlaps: one more match of any item with any document, at every cutoff."""
+    assume(query.n_retrieved)
+    number = data.draw(st.integers(0, len(query.items) - 1))
+    rank = data.draw(st.integers(1, query.n_retrieved))
+    item = query.items[number]
+    items = list(query.items)
+    items[number] = replace(item, similarity={**item.similarity, rank: 1.0})
+    conventions = Conventions(gain="linear" if linear else "exponential")
+    for k in (1, 2, 3, 5, None):
+        before = values("ndcg", [query], k, conventions)[0]
+        after = values("ndcg", [replace(query, items=items)], k, conventions)[0]
+        assert after >= before - 1e-12, k
+
+
+def test_many_queries_whose_items_queue():
+    """On 500 queries at once, of which most have documents that cover several items."""
+    queries = many_queries(500, seed=3)
+    for k in (1, 2, 4, None):
+        for conventions in (DEFAULT, Conventions(graded_by="similarity")):
+            expected = [reference.ndcg(reference.Found(q, k), conventions) for q in queries]
+            found = values("ndcg", queries, k, conventions)
+            assert found == pytest.approx(expected, abs=1e-12)
 
 
 # --- cutoffs ---------------------------------------------------------------------------------
@@ -438,15 +527,42 @@ def test_rounding_lifts_nothing_above_1():
     assert values("ndcg", [query], None, Conventions(gain="linear")) == [1.0]
 
 
-def test_grades_too_large_for_an_exponential_gain_are_refused():
-    """2**1001 cannot be added up in a float; the message says what to use instead."""
+@pytest.mark.parametrize(("gain", "largest"), [("exponential", 1000.0), ("linear", 2.0**1000)])
+def test_gains_that_cannot_be_added_up_are_refused(gain, largest):
+    """Beyond 2**1000 sums leave the range of floats; the message says what came and is allowed."""
+    above = math.nextafter(largest, math.inf)
+    queries = [Query([Item({1: 1.0}, above), Item({1: 1.0}, 1.0)], 1)]
+    with pytest.raises(ValueError, match="grades go up to") as caught:
+        values("ndcg", queries, None, Conventions(gain=gain))
+    assert gain in str(caught.value)
+
+
+def test_an_exponential_gain_that_is_too_large_may_be_linear():
+    """A grade of 1001, which the message of the exponential gain says to take as it is."""
     queries = [Query([Item({1: 1.0}, 1001.0)], 1)]
-    with pytest.raises(ValueError, match=r"grades go up to 1001, .*use Conventions\(gain='linear'"):
+    with pytest.raises(ValueError, match=r"Conventions\(gain='linear'\)"):
         values("ndcg", queries)
     assert values("ndcg", queries, None, Conventions(gain="linear")) == [1.0]
 
 
-def test_the_largest_exponential_grade_is_computed():
-    """A grade of 1000, found at rank 2, still has its discount: 1/log2(3)."""
-    queries = [Query([Item({2: 1.0}, 1000.0)], 2)]
-    assert values("ndcg", queries) == pytest.approx([1 / math.log2(3)], abs=1e-12)
+@pytest.mark.parametrize(("gain", "largest"), [("exponential", 1000.0), ("linear", 2.0**1000)])
+def test_the_largest_grade_is_computed(gain, largest):
+    """Found at rank 2 it still has its discount, 1/log2(3); and so with thousands of its like."""
+    conventions = Conventions(gain=gain)
+    queries = [Query([Item({2: 1.0}, largest)], 2)]
+    assert values("ndcg", queries, None, conventions) == pytest.approx([D[1]], abs=1e-12)
+    many = [Query([Item({1: 1.0}, largest)] * 5000, 1)]
+    assert values("ndcg", many, None, conventions) == [1.0]
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+@pytest.mark.parametrize("tiny", [1e-16, 1e-18, 1e-300])
+def test_small_grades_keep_their_ratio(gain, tiny):
+    """Grades t and 2t in the wrong order: near 0 both gains are proportional to the grade.
+
+    (t + 2t/log2(3)) / (2t + t/log2(3)).
+    """
+    query = Query([Item({1: 1.0}, tiny), Item({2: 1.0}, 2 * tiny)], 2)
+    expected = (1 + 2 * D[1]) / (2 + D[1])
+    found = values("ndcg", [query], None, Conventions(gain=gain))
+    assert found == pytest.approx([expected], abs=1e-12)

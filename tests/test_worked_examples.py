@@ -377,7 +377,7 @@ def test_truths_a_b_c_and_only_a_retrieved_as_other_tools_have_it():
 
 @pytest.mark.parametrize("k", [1, 2, None])
 def test_one_chunk_that_holds_both_of_two_items(k):
-    """Rank 1 covers both: recall 2/2, AP (1/1 + 1/1)/2, nDCG (1 + 1)/2 of one ideal entry of 2."""
+    """Rank 1 covers both: recall 2/2, AP (1/1 + 1/1)/2, nDCG at places 1 and 2: 1.6309/1.6309."""
     evaluator = OfflineRetrievalEvaluator(
         [["fees", "hours"]], [["hours and fees", "other"]], matcher="contains"
     )
@@ -387,21 +387,41 @@ def test_one_chunk_that_holds_both_of_two_items(k):
 
 
 def test_one_chunk_that_holds_both_of_two_items_at_rank_2():
-    """AP (1/2 + 1/2)/2. The gain of 2 comes at rank 2, the ideal has it at rank 1: 0.6309."""
+    """AP (1/2 + 1/2)/2. Places 2 and 3 of two items: (0.6309 + 0.5) / 1.6309 = 0.6934."""
     evaluator = OfflineRetrievalEvaluator(
         [["fees", "hours"]], [["other", "hours and fees"]], matcher="contains"
     )
     assert evaluator.calculate_map() == {"map": 0.5}
-    assert evaluator.calculate_ndcg()["ndcg"] == pytest.approx(AT_2, abs=1e-15)
+    expected = (AT_2 + AT_3) / (1 + AT_2)
+    assert evaluator.calculate_ndcg()["ndcg"] == pytest.approx(expected, abs=1e-15)
 
 
 def test_three_items_of_which_one_chunk_holds_two():
-    """Both at rank 1, the third missing: nDCG 2 / (2 + 1 · 0.6309), AP (1 + 1)/3."""
+    """Both at rank 1, the third missing: nDCG (1 + 0.6309)/2.1309 = 0.7654, AP (1 + 1)/3."""
     evaluator = OfflineRetrievalEvaluator(
         [["fees", "hours", "rooms"]], [["hours and fees"]], matcher="contains"
     )
-    assert evaluator.calculate_ndcg()["ndcg"] == pytest.approx(2 / (2 + AT_2), abs=1e-15)
+    expected = (1 + AT_2) / (1 + AT_2 + AT_3)
+    assert evaluator.calculate_ndcg()["ndcg"] == pytest.approx(expected, abs=1e-15)
     assert evaluator.calculate_map()["map"] == pytest.approx(2 / 3, abs=1e-15)
+
+
+def test_a_rich_chunk_is_worth_as_much_as_the_single_ones_it_replaces():
+    """Five items by five chunks or by three, of which the last holds three: 1; in 0.1.0 .758.
+
+    That was (1 + 0.6309 + 3 · 0.5) over the same gains sorted, 3 + 0.6309 + 0.5.
+    """
+    items = ["fees", "hours", "rooms", "loans", "holds"]
+    single = OfflineRetrievalEvaluator([items], [items], matcher="contains")
+    rich = OfflineRetrievalEvaluator(
+        [items], [["fees", "hours", "rooms, loans and holds"]], matcher="contains"
+    )
+    for k in (3, 5, None):
+        assert single.calculate_ndcg(k) == rich.calculate_ndcg(k) == {"ndcg": 1.0}
+    before = (1 + AT_2 + 3 * AT_3) / (3 + AT_2 + AT_3)
+    retrieved = rich.with_conventions(Conventions(ideal="retrieved"))
+    assert retrieved.calculate_ndcg()["ndcg"] == pytest.approx(before, abs=1e-15)
+    assert before == pytest.approx(0.758, abs=5e-4)
 
 
 # --- presets on sample S ---------------------------------------------------------------------

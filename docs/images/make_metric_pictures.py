@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/metrics.md: one per metric, of values the package computes.
+"""Draw the pictures of docs/metrics.md: one per metric and one of places, of values computed.
 
     python docs/images/make_metric_pictures.py
 
@@ -25,6 +25,9 @@ HERE = Path(__file__).parent / "metrics"
 ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
 RELEVANT = {"a", "b"}
 CUTOFFS = [1, 2, 3, 4, 5]
+#: A query whose third document holds three of its five items.
+FIVE = ["g1", "g2", "g3", "g4", "g5"]
+RICH = ["g1", "g2", "g3 g4 g5", "x", "y"]
 KOREAN = {
     "rank": "순위",
     "cutoff k": "컷오프 k",
@@ -42,6 +45,7 @@ KOREAN = {
     "the list": "실제 목록",
     "the best list": "최선의 목록",
     "gain after discount": "할인한 이득",
+    "place": "자리",
 }
 
 
@@ -92,13 +96,12 @@ def new_axes(language: str, x: str, *, documents: bool = True) -> tuple[Figure, 
     finish(ax, "y")
     if documents:
         for rank, name in enumerate(PREDICTED[0], start=1):
-            draw_document(figure, rank, name)
+            draw_document(figure, rank, name, name in RELEVANT)
     return figure, ax
 
 
-def draw_document(figure: Figure, rank: int, name: str) -> None:
+def draw_document(figure: Figure, rank: int, name: str, relevant: bool) -> None:
     """Draw one document of the list above its rank, filled if it is relevant."""
-    relevant = name in RELEVANT
     figure.text(
         0.12 + 0.85 * (rank - 0.4) / 5.2,
         0.82,
@@ -223,12 +226,37 @@ def ndcg(language: str) -> Figure:
     return figure
 
 
-def discounted(documents: Sequence[str]) -> list[float]:
+def ndcg_places(language: str) -> Figure:
+    """The place of every item, below the document at its first rank."""
+    items = OfflineRetrievalEvaluator([FIVE], [RICH], "contains").evaluate(5).explain(0).items
+    best = discounted(FIVE, FIVE)
+    figure, ax = new_axes(language, "place", documents=False)
+    ax.set_position((0.12, 0.16, 0.85, 0.56))
+    for rank, name in enumerate(RICH, start=1):
+        draw_document(figure, rank, name, any(item.first_rank == rank for item in items))
+    places = [item.place for item in items]
+    ax.bar(places, [best[place - 1] for place in places], 0.55, color=BLUE)
+    for name, item in zip(FIVE, items, strict=True):
+        gain = best[item.place - 1]
+        ax.text(item.place, gain / 2, name, ha="center", va="center", color="white")
+        ax.text(item.place, gain + 0.02, f"{gain:.2f}", ha="center", va="bottom", fontsize=9)
+        if item.place != item.first_rank:
+            ax.annotate(
+                "",
+                (item.place - 0.1, gain + 0.17),
+                (item.first_rank + 0.25, 1.12),
+                arrowprops={"arrowstyle": "->", "color": GREY},
+            )
+    ax.set_ylabel(said("gain after discount", language))
+    return figure
+
+
+def discounted(documents: Sequence[str], wanted: Sequence[str] = ACTUAL[0]) -> list[float]:
     """Return what each rank earns: the nDCG of one item found there, as its best list earns 1."""
     gains = []
     for rank in CUTOFFS:
         found = documents[rank - 1 : rank]
-        if not set(found) & set(ACTUAL[0]):
+        if not set(found) & set(wanted):
             gains.append(0.0)
             continue
         alone = [f"other {place}" for place in range(1, rank)] + list(found)
@@ -245,6 +273,7 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "rank": rank,
     "average_precision": average_precision,
     "ndcg": ndcg,
+    "ndcg_places": ndcg_places,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What other evaluators print for one query: the table of docs/conventions.md.
+"""What other evaluators print for one query: the tables of docs/conventions.md.
 
     pip install pytrec-eval-terrier ranx llama-index-core haystack-ai mlflow
     pip install trulens-feedback continuous-eval AutoRAG
@@ -9,16 +9,28 @@ Their requirements do not all fit into one environment; each that is not install
 and said to be. krag's figures are those of krag itself; ``Conventions(credit="every")`` gives the
 same by krag_eval, which is shown on a row of its own. Three items are wanted, A, B and C. Once only
 A came back; once A came back three times.
+
+Of those that can see that a chunk *holds* a passage, the same is asked of five passages found as
+five chunks, and as three of which the last holds three passages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 TRUTH = ["A", "B", "C"]
 LISTS = {"A": ["A"], "A A A": ["A", "A", "A"]}
+PASSAGES = [
+    "Membership is free for everyone who lives in the district.",
+    "On Saturdays the building closes two hours earlier than during the week.",
+    "A meeting room can be booked online at least one day ahead.",
+    "Lost cards cost five euros to replace, payable in cash only.",
+    "Newspapers older than three months are kept in the basement archive.",
+]
+RICH_LISTS = {"A B C D E": PASSAGES, "A B CDE": [*PASSAGES[:2], " ".join(PASSAGES[2:])]}
 Scores = dict[str, float]
 
 
@@ -28,6 +40,12 @@ def krag_eval(retrieved: list[str]) -> Scores:
     return _scores(OfflineRetrievalEvaluator([TRUTH], [retrieved]))
 
 
+def krag_eval_by_coverage(retrieved: list[str]) -> Scores:
+    from krag_eval import OfflineRetrievalEvaluator
+
+    return _scores(OfflineRetrievalEvaluator([PASSAGES], [retrieved], matcher="coverage"))
+
+
 def krag_eval_as_krag(retrieved: list[str]) -> Scores:
     from krag_eval import Conventions, OfflineRetrievalEvaluator
 
@@ -35,11 +53,13 @@ def krag_eval_as_krag(retrieved: list[str]) -> Scores:
     return _scores(OfflineRetrievalEvaluator([TRUTH], [retrieved], conventions=conventions))
 
 
-def krag(retrieved: list[str]) -> Scores:
+def krag(retrieved: list[str], wanted: list[str] = TRUTH) -> Scores:
     from krag.document import KragDocument
     from krag.evaluators import OfflineRetrievalEvaluators
 
-    truth, found = ([[KragDocument(page_content=n) for n in names]] for names in (TRUTH, retrieved))
+    truth, found = (
+        [[KragDocument(page_content=n) for n in names]] for names in (wanted, retrieved)
+    )
     return _scores(OfflineRetrievalEvaluators(truth, found, match_method="text"))
 
 
@@ -168,6 +188,14 @@ def _refuse_repeats(retrieved: list[str]) -> None:
         raise ValueError("its runs map ids to scores: a document cannot come back twice")
 
 
+def continuous_eval_by_rouge(retrieved: list[str]) -> Scores:
+    from continuous_eval.metrics.retrieval import RankedRetrievalMetrics
+    from continuous_eval.metrics.retrieval.matching_strategy import RougeChunkMatch
+
+    ranked = RankedRetrievalMetrics(RougeChunkMatch()).compute(retrieved, PASSAGES)
+    return {"ap": ranked["average_precision"], "ndcg": ranked["ndcg"]}
+
+
 EVALUATORS: dict[str, Callable[[list[str]], Scores]] = {
     "krag-eval": krag_eval,
     'krag-eval, credit="every"': krag_eval_as_krag,
@@ -181,12 +209,25 @@ EVALUATORS: dict[str, Callable[[list[str]], Scores]] = {
     "continuous-eval": continuous_eval,
     "AutoRAG": autorag,
 }
+RICH_EVALUATORS: dict[str, Callable[[list[str]], Scores]] = {
+    "krag-eval, coverage": krag_eval_by_coverage,
+    "krag, text": partial(krag, wanted=PASSAGES),
+    "continuous-eval, RougeChunkMatch": continuous_eval_by_rouge,
+}
 
 
 def main() -> None:
     """Print a row for every evaluator and list."""
-    for name, evaluate in EVALUATORS.items():
-        for shown, retrieved in LISTS.items():
+    print_rows(EVALUATORS, LISTS)
+    print_rows(RICH_EVALUATORS, RICH_LISTS)
+
+
+def print_rows(
+    evaluators: dict[str, Callable[[list[str]], Scores]], lists: dict[str, list[str]]
+) -> None:
+    """Print a row for each of these evaluators and lists."""
+    for name, evaluate in evaluators.items():
+        for shown, retrieved in lists.items():
             try:
                 scores = evaluate(retrieved)
                 told = ", ".join(f"{metric} {value:.4f}" for metric, value in scores.items())

@@ -92,6 +92,8 @@ def _item(item: GroundTruthItem, threshold: float | None, w: Mapping[str, str]) 
         rank=item.nearest_rank, shortfall=_short(item.shortfall)
     )
     parts = [said]
+    if item.place != item.first_rank and item.place is not None:
+        parts.append(w["place"].format(item.place))
     if item.similarity and threshold is not None:
         parts.append(w["similarity"].format(_short(item.similarity)))
     if item.grade != 1:
