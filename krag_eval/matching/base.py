@@ -91,11 +91,14 @@ class Matcher(ABC):
         return scores
 
     def _number(self, value: object) -> float:
-        # Text is not parsed: "0.7" from a model's answer deserves a look first.
-        if not isinstance(value, (str, bytes)):
+        # Text is not parsed: "0.7" from a model's answer deserves a look first. Of a complex number
+        # of numpy's, float() would drop a part.
+        if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
                 return float(value)  # type: ignore[arg-type]
-        raise TypeError(f"matcher {self.signature}: a similarity must be a number, got {value!r}.")
+        raise TypeError(
+            f"matcher {self.signature}: a similarity must be a real number, got {value!r}."
+        )
 
     @staticmethod
     def from_function(
