@@ -223,7 +223,8 @@ def _lines(told: Explanation) -> list[str]:
 
 def _threshold(told: Explanation, threshold: float) -> str:
     """Write the threshold with the digits that tell every similarity apart from it."""
-    similarities = (one.similarity for one in (*told.documents, *told.items))
+    similarities = [one.similarity for one in told.documents]
+    similarities += [one.similarity for one in told.items]
     bounds = (told_apart(similarity, threshold)[1] for similarity in similarities)
     return max(bounds, key=len, default=f"{threshold:g}")
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, id_of, is_blank, metadata_of, text_of
+from krag_eval.documents import (
+    DocumentLike,
+    Reading,
+    id_of,
+    is_blank,
+    metadata_of,
+    plain_value,
+    read_id,
+    read_text,
+    text_of,
+)
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
@@ -60,6 +71,11 @@ class ExactTextMatcher(KeyMatcher):
     def __init__(self, *, case_sensitive: bool = True, fold_whitespace: bool = False) -> None:
         self.case_sensitive = case_sensitive
         self.fold_whitespace = fold_whitespace
+
+    @property
+    def _document_reading(self) -> Reading:
+        """The text, whatever else a document has."""
+        return read_text
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from plain equality."""
@@ -153,6 +169,11 @@ class IdMatcher(KeyMatcher):
         "indexing are the usual causes."
     )
 
+    @property
+    def _document_reading(self) -> Reading:
+        """The id, whatever else a document has."""
+        return read_id
+
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the id of a document."""
         identity = id_of(document)
@@ -200,6 +221,11 @@ class MetadataMatcher(KeyMatcher):
             )
         self.metadata_keys = keys
 
+    @property
+    def _document_reading(self) -> Reading:
+        """The values of the compared keys, whatever else a document has."""
+        return partial(_compared, self.metadata_keys)
+
     def settings(self) -> dict[str, object]:
         """Return the compared keys."""
         return {"keys": "+".join(self.metadata_keys)}
@@ -211,6 +237,11 @@ class MetadataMatcher(KeyMatcher):
             _hashable(_metadata_value(metadata, key, where), key, where)
             for key in self.metadata_keys
         )
+
+
+def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:
+    metadata = metadata_of(document)
+    return [plain_value(_metadata_value(metadata, key, "document")) for key in keys]
 
 
 def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
