@@ -113,12 +113,12 @@ class Sums:
         """Sum columns of a per-query table that holds only the queries that count.
 
         Raises:
-            ValueError: If a value is infinite.
+            ValueError: If a value is infinite, naming the column.
         """
         defined = {name: _defined(_column(name, columns)) for name in names}
         return cls(
             n_queries=len(next(iter(columns.values()))),
-            totals={name: exact_sum(values) for name, values in defined.items()},
+            totals={name: _sum_of(name, values) for name, values in defined.items()},
             n_defined={name: len(values) for name, values in defined.items()},
         )
 
@@ -227,6 +227,15 @@ def _column(name: str, columns: Columns) -> NDArray[Any]:
     # F1 alone was asked for; what it is made of follows from the counts.
     found, base = _SHARES[name]
     return np.asarray(columns[found] / np.maximum(columns[base], 1))
+
+
+def _sum_of(name: str, values: NDArray[Any]) -> Fraction:
+    try:
+        return exact_sum(values)
+    except ValueError as error:
+        raise ValueError(
+            f"metrics: {name!r} is infinite for a query; {error} Return NaN where it is undefined."
+        ) from None
 
 
 def _defined(values: NDArray[Any]) -> NDArray[Any]:

@@ -7,13 +7,16 @@ how documents are compared or what is computed from them.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
+from json.encoder import encode_basestring_ascii
 from numbers import Real
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,17 +31,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyOf",
+    "Digests",
     "DocumentLike",
     "QuerySet",
+    "Reading",
     "as_document",
     "check_documents",
     "id_of",
     "metadata_of",
+    "plain_value",
+    "read_everything",
+    "read_id",
+    "read_text",
     "text_of",
 ]
 
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
+#: Returns what somebody looks at in a document, in a form that JSON can hold.
+Reading: TypeAlias = "Callable[[DocumentLike], Any]"
 
 _PAGE_CONTENT = attrgetter("page_content")
 
@@ -185,6 +196,92 @@ def content_key(document: DocumentLike) -> tuple[str, str | None, str]:
     parts = sorted((repr(key), repr(value)) for key, value in metadata.items())
     identity = None if isinstance(document, str) else id_of(document)
     return unicodedata.normalize("NFC", text_of(document)), identity, repr(parts)
+
+
+def read_text(document: DocumentLike) -> str:
+    """Return the text of a document, in Unicode NFC."""
+    return unicodedata.normalize("NFC", text_of(document))
+
+
+def read_id(document: DocumentLike) -> str | None:
+    """Return the id of a document, to the letter."""
+    return id_of(document)
+
+
+def read_everything(document: DocumentLike) -> Any:
+    """Return text, id and metadata of a document; the text alone if it has nothing else."""
+    text, metadata = read_text(document), plain_value(metadata_of(document))
+    identity = None if isinstance(document, str) else id_of(document)
+    return [text, identity, metadata] if metadata or identity is not None else text
+
+
+def _read_text_and_id(document: DocumentLike) -> Any:
+    text, identity = read_text(document), id_of(document)
+    return text if identity is None or isinstance(document, str) else [text, identity]
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value from metadata as JSON can hold it, equal in every process.
+
+    Equal numbers become one number. What JSON does not know is represented by its own ``repr``, or
+    by its type alone where that would be an address in memory.
+
+    >>> plain_value({"page": 3.0, "tags": ("b", "a")})
+    {'page': 3, 'tags': ['b', 'a']}
+    """
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(value.tolist())
+    if isinstance(value, set | frozenset):
+        return sorted((plain_value(one) for one in value), key=_as_json)
+    if isinstance(value, list | tuple):
+        return [plain_value(one) for one in value]
+    if isinstance(value, bool | int):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if value is None:
+        return None
+    an_address = getattr(type(value), "__repr__", None) is object.__repr__
+    return {type(value).__qualname__: "" if an_address else repr(value)}
+
+
+_as_json: Callable[[Any], str] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def _digest(items: list[str]) -> str:
+    """Return what tells one ground truth from another, whatever the order: 8 bytes, as text."""
+    distinct = items[0] if len(items) == 1 else "\n".join(sorted({*items} - {""}))
+    return hashlib.blake2b(distinct.encode("ascii"), digest_size=8).hexdigest()
+
+
+class Digests(Sequence[str]):
+    """The digests of :meth:`QuerySet.digests`, made when somebody looks at one.
+
+    Args:
+        make: Makes them.
+        n_queries: How many there will be.
+
+    >>> Digests(lambda: ["9c56cc51b374c3ba"], 1)[0]
+    '9c56cc51b374c3ba'
+    """
+
+    def __init__(self, make: Callable[[], list[str]], n_queries: int) -> None:
+        self._make = make
+        self._n_queries = n_queries
+
+    @cached_property
+    def _made(self) -> list[str]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return self._n_queries
+
+    def __getitem__(self, position: Any) -> Any:
+        return self._made[position]
 
 
 class Lists(Sequence[list[Any]]):
@@ -349,6 +446,50 @@ class QuerySet:
             for position, item in enumerate(items)
         ]
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
+
+    def digests(self, grades: NDArray[np.float64] | None, reading: Reading) -> list[str]:
+        """Return, per query, what tells its ground truth from another one, without its words.
+
+        That is a hash (BLAKE2b, 8 bytes in hexadecimal) of the texts, in Unicode NFC, and ids of
+        its documents, which are alternatives of each other, and their grades; the order of items
+        and repetitions make no difference. It is the same on every machine and does not depend on
+        how documents are compared. Where somebody looks at a document in another way, a hash of
+        what is seen that way follows after a ``-``.
+
+        Args:
+            grades: The grade of each item; ``None`` if all are 1. Items of grade 0 do not count.
+            reading: What the matcher looks at in a document.
+        """
+        documents = self._digests(grades, _read_text_and_id)
+        if self.texts_only[0] and (
+            reading in (read_text, read_everything) or all(map(str.isascii, self.actual.elements))
+        ):
+            return documents  # a text is its own id
+        seen = self._digests(grades, reading)
+        return [
+            whole if whole == part else f"{whole}-{part}"
+            for whole, part in zip(documents, seen, strict=True)
+        ]
+
+    def _digests(self, grades: NDArray[np.float64] | None, reading: Reading) -> list[str]:
+        elements = self.actual.elements
+        if self.texts_only[0] and all(map(str.isascii, elements)):
+            items = list(map(encode_basestring_ascii, elements))  # whatever is looked at
+        elif self.has_alternatives:
+            items = [
+                "|".join(sorted({_as_json(reading(document)) for document in item}))
+                for of_query in self.alternatives()
+                for item in of_query
+            ]
+        else:
+            items = [_as_json(reading(document)) for document in elements]
+        if grades is not None:
+            items = [
+                f"{grade!r}*{item}" if grade not in (0, 1) else item if grade else ""
+                for grade, item in zip(grades.tolist(), items, strict=True)
+            ]
+        ends = np.cumsum(self.n_items).tolist()
+        return [_digest(items[start:end]) for start, end in pairwise([0, *ends])]
 
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""

@@ -9,6 +9,7 @@ import copy
 import os
 import threading
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from krag_eval.averages import average
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, check_cutoffs
-from krag_eval.documents import QuerySet
+from krag_eval.documents import Digests, QuerySet
 from krag_eval.evidence import DocumentTexts, Evidence
 from krag_eval.findings import Likeness
 from krag_eval.matching.base import Matcher
@@ -268,6 +269,7 @@ class OfflineRetrievalEvaluator:
                     for cutoff in cutoffs
                 },
                 counted=self._counted,
+                digests=self._matching.digests,
             ),
             keys={name: metric.key for name, metric in chosen.items()},
             averaging_method=self.averaging_method,
@@ -370,6 +372,9 @@ class _Matching:
         self.grades = grades
         self.matcher = matcher
         self.n_jobs = n_jobs
+        # Made when results are saved or compared, of what is at hand: not of the matcher itself.
+        make = partial(queries.digests, grades, matcher._document_reading)
+        self.digests = Digests(make, queries.n_queries)
         self._said: set[str] = set()
         self._matches: Matches | None = None
         self._locks: dict[int, threading.RLock] = {}

@@ -18,6 +18,7 @@ from krag_eval.agreement import agreement
 from krag_eval.conventions import Conventions, counts_at_places
 from krag_eval.cutoffs import spelled
 from krag_eval.evidence import Evidence
+from krag_eval.messages import told_apart
 from krag_eval.outcomes import GroundTruthItem, PredictedDocument, outcomes
 from krag_eval.presentation import Excerpt, Row, Section, Sheet, as_html, as_text
 
@@ -166,7 +167,7 @@ def _sheet(told: Explanation) -> Sheet:
                 "Predicted documents",
                 ("rank", "similarity", "credit"),
                 [
-                    _document_row(d, documents[d.rank])
+                    _document_row(d, documents[d.rank], told.threshold)
                     for d in told.documents
                     if d.rank in documents
                 ],
@@ -179,7 +180,11 @@ def _sheet(told: Explanation) -> Sheet:
             Section(
                 "Ground truth",
                 ("item", "grade", "outcome"),
-                [_item_row(i, items[i.number]) for i in told.items if i.number in items],
+                [
+                    _item_row(i, items[i.number], told.threshold)
+                    for i in told.items
+                    if i.number in items
+                ],
                 numeric=frozenset({0, 1}),
                 note=_hidden(len(told.items) - len(items), "items"),
             )
@@ -205,7 +210,7 @@ def _lines(told: Explanation) -> list[str]:
         f"{told.status}: {summary}; documents retrieved: {len(told.documents)}",
         " | ".join(values) or "not counted in the averages",
         f"matcher {told.matcher}"
-        + ("" if told.threshold is None else f", threshold {told.threshold:g}"),
+        + ("" if told.threshold is None else f", threshold {_threshold(told, told.threshold)}"),
     ]
     if told.failure is not None:
         said = " ".join(told.failure.split())
@@ -218,11 +223,25 @@ def _lines(told: Explanation) -> list[str]:
     return lines
 
 
+def _threshold(told: Explanation, threshold: float) -> str:
+    """Write the threshold with the digits that tell every similarity apart from it."""
+    similarities = [one.similarity for one in told.documents]
+    similarities += [one.similarity for one in told.items]
+    bounds = (told_apart(similarity, threshold)[1] for similarity in similarities)
+    return max(bounds, key=len, default=f"{threshold:g}")
+
+
+def _similarity(similarity: float, threshold: float | None) -> str:
+    return f"{similarity:.4f}" if threshold is None else told_apart(similarity, threshold)[0]
+
+
 def _value(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.4f}"
 
 
-def _document_row(document: PredictedDocument, text: Sequence[Excerpt]) -> Row:
+def _document_row(
+    document: PredictedDocument, text: Sequence[Excerpt], threshold: float | None
+) -> Row:
     matches, first = document.matches, document.first_for
     credit = {
         "first": f"first to cover {_numbered(first)}",
@@ -235,7 +254,8 @@ def _document_row(document: PredictedDocument, text: Sequence[Excerpt]) -> Row:
         credit += f", repeat of {_numbered(again)}"
     if not matches and document.closest is not None:
         credit += f", closest to {_numbered([document.closest])}"
-    return Row((str(document.rank), f"{document.similarity:.4f}", credit), tuple(text))
+    similarity = _similarity(document.similarity, threshold)
+    return Row((str(document.rank), similarity, credit), tuple(text))
 
 
 def _numbered(numbers: Sequence[int]) -> str:
@@ -243,12 +263,12 @@ def _numbered(numbers: Sequence[int]) -> str:
     return f"{'item' if len(numbers) == 1 else 'items'} {shown}"
 
 
-def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt]) -> Row:
+def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float | None) -> Row:
     outcome = {
         "found": f"found at rank {item.first_rank}",
         "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
         "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
-        f"similarity {item.similarity:.4f}",
+        f"similarity {_similarity(item.similarity, threshold)}",
         "nothing in common": "missed; nothing in common with any predicted document",
     }[item.outcome]
     if item.place != item.first_rank and item.place is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
-from krag_eval.messages import Tallies, warn, warn_of
+from krag_eval.messages import Tallies, told_apart, warn, warn_of
 from krag_eval.relevance import Relevance
 
 __all__ = ["Findings", "Likeness"]
@@ -60,8 +60,9 @@ class Likeness:
         """Warn, with the matcher's advice, if pairs were there to match and none did."""
         if self.any_match or not self.any_retrieved or not self.any_item:
             return
+        best, least = told_apart(self.best, threshold, ".3g")
         reason = (
-            f"the highest similarity is {self.best:.3g}, below the threshold of {threshold:g}"
+            f"the highest similarity is {best}, below the threshold of {least}"
             if self.best
             else "no predicted document is similar to the ground truth in the least"
             if matcher.takes_threshold

@@ -13,7 +13,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.cutoffs import parse_metric, spelled
-from krag_eval.messages import clipped, unknown_name
+from krag_eval.messages import clipped, told_apart, unknown_name
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference
@@ -157,15 +157,14 @@ def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
     value = result.to_dict()[name]
     if math.isnan(value):
         return Gate(name, False, f"{name} is undefined: nothing was found")
+    number, bound = told_apart(value, floor)
     if key == _LOWER_IS_BETTER:
         passed = value <= floor
         relation = "at or below" if passed else "above"
-        return Gate(name, passed, f"{name} is {_digits(value, floor)}, {relation} {floor:g}")
+        return Gate(name, passed, f"{name} is {number}, {relation} {bound}")
     passed = value >= floor
     relation = "at or above" if passed else "below"
-    return Gate(
-        name, passed, f"{name} is {_digits(value, floor)}, {relation} the floor of {floor:g}"
-    )
+    return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
 
 
 def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
@@ -241,17 +240,8 @@ def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
     if drop <= max_drop + _ROUNDING:
         return Gate(row.metric, True, f"{moved}, no worse than the allowed {max_drop:g}")
     interval = f"{100 * level:g} % interval of the difference {row.ci_low:.4f} to {row.ci_high:.4f}"
-    too_far = f"{moved}, worse by {_digits(drop, max_drop)} where {max_drop:g} is allowed"
+    worse, allowed = told_apart(drop, max_drop)
+    too_far = f"{moved}, worse by {worse} where {allowed} is allowed"
     if not (row.ci_low > 0 or row.ci_high < 0):
         return Gate(row.metric, True, f"{too_far}, but that may be chance ({interval})")
     return Gate(row.metric, False, f"{too_far} ({interval})")
-
-
-def _digits(value: float, bound: float) -> str:
-    """Round to four digits, unless that would make a value look like the bound it is not.
-
-    >>> _digits(0.79996, 0.8), _digits(0.5, 0.8)
-    ('0.79996', '0.5000')
-    """
-    rounded = f"{value:.4f}"
-    return repr(value) if float(rounded) == bound != value else rounded

@@ -16,6 +16,7 @@ __all__ = [
     "clipped",
     "muted",
     "tallied",
+    "told_apart",
     "unknown_name",
     "warn",
     "warn_of",
@@ -64,6 +65,26 @@ def clipped(value: object) -> str:
     """
     text = repr(value)
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+def told_apart(value: float, bound: float, form: str = ".4f") -> tuple[str, str]:
+    """Write a number and the bound it is held against, with the digits it takes to tell them apart.
+
+    Args:
+        value: The number; rounded as ``form`` says where that leaves it on its side of the bound.
+        bound: The bound; rounded to six digits where that is enough.
+        form: How numbers of this kind are written.
+
+    >>> told_apart(0.5, 0.8), told_apart(0.79996, 0.8), told_apart(0.3, 0.1 + 0.2)
+    (('0.5000', '0.8'), ('0.79996', '0.8'), ('0.3000', '0.30000000000000004'))
+    """
+    value, bound = float(value), float(bound)
+    for limit in (f"{bound:g}", repr(bound)):
+        for number in (f"{value:{form}}", repr(value)):
+            written = float(number), float(limit)
+            if (written[0] < written[1], written[0] > written[1]) == (value < bound, value > bound):
+                return number, limit
+    return repr(value), repr(bound)
 
 
 def warn(message: str) -> None:

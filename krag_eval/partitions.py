@@ -155,7 +155,8 @@ class PartitionPlan:
     def row_types(self) -> dict[str, type]:
         """The columns of the rows, in order, and their types: ``query`` is text (or ``None``).
 
-        Then ``counted``, ``ground_truth`` and, for every cutoff, ``retrieved@k``, ``relevant@k``,
+        Then ``counted``, ``ground_truth``, ``ground_truth_digest`` (which tells a query's ground
+        truth from another one) and, for every cutoff, ``retrieved@k``, ``relevant@k``,
         ``covered@k`` and the metrics; a metric is NaN where it is undefined or the query is left
         out of the averages.
         """
@@ -184,7 +185,7 @@ class PartitionPlan:
         names = None if queries is None else _labels(queries)
         query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
-            relevance, any_grade = self._relevance(query_set)
+            relevance, grades, any_grade = self._relevance(query_set)
         counted = self.plan.counted(relevance)
         tables = {
             k: table_of(relevance, k, self.metrics, self.plan.conventions) for k in self.cutoffs
@@ -201,7 +202,9 @@ class PartitionPlan:
             Findings(Likeness.of(relevance), any_grade, tallies),
         )
         rows = {"query": _as_texts(queries, query_set.n_queries)}
-        return Part({**rows, **flat_columns(tables, counted, list(self.metrics))}, partial)
+        digests = query_set.digests(grades, self.plan.matcher._document_reading)
+        columns = flat_columns(tables, counted, list(self.metrics), digests)
+        return Part({**rows, **columns}, partial)
 
     def nothing(self) -> Partial:
         """Return what must be kept of no queries: the neutral element of the addition."""
@@ -253,8 +256,8 @@ class PartitionPlan:
             totals=summary,
         )
 
-    def _relevance(self, queries: QuerySet) -> tuple[Relevance, bool]:
-        """Return what was found in a part, and whether a document had a grade."""
+    def _relevance(self, queries: QuerySet) -> tuple[Relevance, NDArray[np.float64] | None, bool]:
+        """Return what was found in a part, its grades, and whether a document had one."""
         grades, any_grade = None, False
         if self.plan.grade_key is not None:
             given = queries.given_grades(self.plan.grade_key)
@@ -262,7 +265,7 @@ class PartitionPlan:
         self.plan.check_ground_truth(queries, grades, part=True)
         relevance = self.plan.relevance(queries, self.plan.matcher.match(queries), grades)
         relevance.warn_of_repeats()
-        return relevance, any_grade
+        return relevance, grades, any_grade
 
     def _settings(self) -> dict[str, str]:
         settings = self.plan.settings(self.cutoffs, n_queries=0, n_skipped=0)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from krag_eval.averages import needed_columns
 from krag_eval.cutoffs import spelled
-from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.rows import COUNT_COLUMNS, DIGEST, NoRows, Rows, TableOf, checked_digests
 from krag_eval.summaries import Summary
 
 if TYPE_CHECKING:
@@ -78,6 +78,20 @@ class RowsInFile:
         """Whether a query counts in the averages; shape (queries,)."""
         frame = read_columns(self.path, ["counted"], self.n_queries)
         return np.asarray(frame["counted"], np.bool_)
+
+    @cached_property
+    def digests(self) -> list[str] | None:
+        """What tells the queries' ground truths from others; ``None`` in a file of 0.1.0."""
+        _ = self.counted  # refuses a file that is none
+        if DIGEST not in _column_names(self.path):
+            return None
+        frame = read_columns(self.path, [DIGEST], self.n_queries)
+        try:
+            return checked_digests(frame[DIGEST].tolist(), self.n_queries)
+        except ValueError as error:
+            raise ValueError(
+                f"{self.path}: the per-query rows cannot be read ({error})."
+            ) from error
 
     @cached_property
     def tables(self) -> Mapping[int | None, TableOf]:
@@ -183,6 +197,18 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
     return frame
 
 
+def _column_names(path: Path) -> list[str]:
+    """Return the columns of a file of rows that can be read."""
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
+
+        names: list[str] = parquet.read_schema(path).names
+        return names
+    import pandas as pd
+
+    return pd.read_csv(path, nrows=0, encoding="utf-8").columns.tolist()
+
+
 def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     try:
         from pyarrow import parquet
@@ -217,7 +243,7 @@ def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def _from_texts(name: str, texts: list[str]) -> NDArray[Any]:
     """Read a column of a CSV file: an empty cell is nothing."""
-    if name == LABEL:
+    if name in (LABEL, DIGEST):
         return np.array([text or None for text in texts], object)
     if name == "counted":
         return np.array([text == "True" for text in texts], np.bool_)

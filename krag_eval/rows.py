@@ -6,6 +6,7 @@ to say where there is none. It must not know averages, or what a result does wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias
@@ -17,10 +18,12 @@ from krag_eval.cutoffs import spelled
 
 __all__ = [
     "COUNT_COLUMNS",
+    "DIGEST",
     "NoRows",
     "Rows",
     "RowsInMemory",
     "TableOf",
+    "checked_digests",
     "column_types",
     "flat_columns",
 ]
@@ -30,6 +33,10 @@ TableOf: TypeAlias = Mapping[str, NDArray[Any]]
 
 #: What is counted per query; the first does not depend on the cutoff.
 COUNT_COLUMNS = ("ground_truth", "retrieved", "relevant", "covered")
+
+#: The column that tells a query's ground truth from any other.
+DIGEST = "ground_truth_digest"
+_DIGEST = re.compile("[0-9a-f]{16}(-[0-9a-f]{16})?")
 
 
 class Rows(Protocol):
@@ -52,6 +59,10 @@ class Rows(Protocol):
         """Whether a query counts in the averages; shape (queries,)."""
 
     @property
+    def digests(self) -> Sequence[str] | None:
+        """One text per query that tells its ground truth from another one; ``None`` if not kept."""
+
+    @property
     def tables(self) -> Mapping[int | None, TableOf]:
         """Cutoff -> per-query columns."""
 
@@ -67,11 +78,14 @@ class RowsInMemory:
         labels: One label per query.
         tables: Cutoff -> per-query columns, each of shape (queries,).
         counted: Whether a query counts in the averages; shape (queries,).
+        digests: One text per query that tells its ground truth from another one; ``None`` if not
+            kept.
     """
 
     labels: list[str | int]
     tables: Mapping[int | None, TableOf]
     counted: NDArray[np.bool_]
+    digests: Sequence[str] | None = None
 
     @property
     def cutoffs(self) -> tuple[int | None, ...]:
@@ -113,6 +127,11 @@ class NoRows:
         self._refuse()
 
     @property
+    def digests(self) -> Sequence[str] | None:
+        """Refuse: there are none."""
+        self._refuse()
+
+    @property
     def tables(self) -> Mapping[int | None, TableOf]:
         """Refuse: there are none."""
         self._refuse()
@@ -128,13 +147,28 @@ class NoRows:
         )
 
 
+def checked_digests(digests: object, n_queries: int) -> list[str]:
+    """Return digests that were read from a file.
+
+    Raises:
+        ValueError: If they are not one digest per query.
+    """
+    given = digests if isinstance(digests, list) else []
+    if len(given) != n_queries or not all(
+        isinstance(one, str) and _DIGEST.fullmatch(one) for one in given
+    ):
+        raise ValueError("its digests of the ground truth are not one per query")
+    return given
+
+
 def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[str, type]:
     """Return the columns of all cutoffs side by side, in order, and the type of each.
 
     >>> list(column_types([5], ["recall"]))
-    ['counted', 'ground_truth', 'retrieved@5', 'relevant@5', 'covered@5', 'recall@5']
+    ['counted', 'ground_truth', 'ground_truth_digest', 'retrieved@5', 'relevant@5', 'covered@5',
+     'recall@5']
     """
-    types: dict[str, type] = {"counted": np.bool_, COUNT_COLUMNS[0]: np.int64}
+    types: dict[str, type] = {"counted": np.bool_, COUNT_COLUMNS[0]: np.int64, DIGEST: object}
     for k in cutoffs:
         types |= {f"{name}@{spelled(k)}": np.int64 for name in COUNT_COLUMNS[1:]}
         types |= {f"{name}@{spelled(k)}": np.float64 for name in metrics}
@@ -142,7 +176,10 @@ def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[
 
 
 def flat_columns(
-    tables: Mapping[int | None, TableOf], counted: NDArray[np.bool_], metrics: Sequence[str]
+    tables: Mapping[int | None, TableOf],
+    counted: NDArray[np.bool_],
+    metrics: Sequence[str],
+    digests: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of all cutoffs side by side; metrics are NaN where a query is left out.
 
@@ -150,8 +187,9 @@ def flat_columns(
         tables: Cutoff -> per-query columns.
         counted: Whether a query counts in the averages; shape (queries,).
         metrics: The metrics' columns.
+        digests: One text per query that tells its ground truth from another one.
     """
-    flat: dict[str, NDArray[Any]] = {"counted": counted}
+    flat: dict[str, Any] = {"counted": counted, DIGEST: digests}
     for k, table in tables.items():
         flat[COUNT_COLUMNS[0]] = table[COUNT_COLUMNS[0]]
         flat |= {f"{name}@{spelled(k)}": table[name] for name in COUNT_COLUMNS[1:]}

@@ -30,7 +30,7 @@ from krag_eval.files import replacing
 from krag_eval.relevance import Relevance
 from krag_eval.retrieval import RetrievalRun
 from krag_eval.row_files import rows_named
-from krag_eval.rows import COUNT_COLUMNS, Rows, RowsInMemory
+from krag_eval.rows import COUNT_COLUMNS, DIGEST, Rows, RowsInMemory, checked_digests
 from krag_eval.summaries import Summary
 
 __all__ = ["FORMAT_VERSION", "read", "write"]
@@ -174,9 +174,12 @@ def _whole_content(result: Savable, *, texts: bool) -> Content:
         raise ValueError(
             "texts=True: this result has no texts to keep; it was read from a file without them."
         )
+    # A later addition too; what 0.1.0 saved has none.
+    digests = {} if rows.digests is None else {DIGEST: list(rows.digests)}
     return {
         "queries": rows.labels,
         "counted": rows.counted.tolist(),
+        **digests,
         "per_query": {
             spelled(k): {name: _listed(column) for name, column in table.items()}
             for k, table in rows.tables.items()
@@ -225,8 +228,9 @@ def _whole_parts(content: Content) -> dict[str, Any]:
     columns = [counted, *(column for table in tables.values() for column in table.values())]
     if any(column.shape != (len(labels),) for column in columns):
         raise ValueError("its columns differ in length")
+    digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
     return {
-        "rows": RowsInMemory(labels, tables, counted),
+        "rows": RowsInMemory(labels, tables, counted, digests),
         "evidence": _evidence(content, len(labels)),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from krag_eval import AveragingMethod, Conventions
+from krag_eval import AveragingMethod, Conventions, Metric, OfflineRetrievalEvaluator
 from krag_eval.averages import average, exact_mean, exact_sum
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -97,6 +97,15 @@ def test_a_sum_of_something_undefined_is_refused(odd):
     """Anything else would be a number nobody computed."""
     with pytest.raises(ValueError, match="values must be finite to be averaged, got NaN or an inf"):
         exact_mean(np.array([1.0, odd]))
+
+
+@pytest.mark.parametrize("odd", [math.inf, -math.inf])
+def test_an_infinite_metric_is_refused_by_name(odd):
+    """One of a user's own is found by its column."""
+    metric = Metric("speed", lambda found, k, _: np.full(found.n_queries, odd), "mean_speed")
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1, metrics=["mrr", metric])
+    with pytest.raises(ValueError, match="metrics: 'speed' is infinite"):
+        result.averages()
 
 
 # --- averages --------------------------------------------------------------------------------

@@ -5,20 +5,29 @@ import itertools
 import math
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.documents import Document
+from reference import no_advice
 from scipy import stats
 
 from krag_eval import (
+    AnyOf,
     Conventions,
     EvaluationResult,
+    ExactTextMatcher,
+    IdMatcher,
     KragEvalWarning,
+    Matcher,
+    MetadataMatcher,
     Metric,
     OfflineRetrievalEvaluator,
 )
+from krag_eval.comparability import check_comparable
 from krag_eval.comparison import Comparison, compare
 from krag_eval.pairing import Difference, holm
 
@@ -499,6 +508,152 @@ def test_differing_ground_truth_is_refused():
     )
 
 
+def over(*actual: object, **options: object) -> EvaluationResult:
+    """Make a result of queries with this ground truth, for which nothing is retrieved."""
+    with no_advice():
+        predicted: list[list[str]] = [[] for _ in actual]
+        return OfflineRetrievalEvaluator(list(actual), predicted, **options).evaluate(k=10)
+
+
+def document(text: str, identity: str | None = None, **metadata: object) -> dict[str, object]:
+    return {"page_content": text, "id": identity, "metadata": metadata}
+
+
+def same_source(actual: Document, predicted: Document) -> bool:
+    """Look at more than the text."""
+    return bool(actual.metadata["s"] == predicted.metadata["s"])
+
+
+def test_other_ground_truth_of_the_same_size_is_refused_naming_the_queries():
+    """The first of them, by label or by position, and how many more there are."""
+    first = over(*[["a"], ["b"]] * 10)
+    refused(
+        r"the ground truth of queries 1, 3, 5, 7, 9 and 5 more\.",
+        first,
+        over(*[["a"], ["c"]] * 10),
+    )
+    one = over(["a"], ["b"], queries=["u", "v"])
+    refused("the ground truth of query 'v'", one, over(["a"], ["c"], queries=["u", "v"]))
+
+
+def test_grades_that_changed_places_are_refused():
+    """Their number and their sum are what they were."""
+
+    def graded(*grades: int) -> EvaluationResult:
+        items = [document(text, g=grade) for text, grade in zip("ab", grades, strict=True)]
+        return over(items, grade_key="g")
+
+    refused("the ground truth of query 0", graded(1, 2), graded(2, 1))
+
+
+def test_other_alternatives_are_refused():
+    """One item more or less alike."""
+    refused("the ground truth of query 0", over([AnyOf(["a", "b"])]), over([AnyOf(["a", "c"])]))
+
+
+@few_queries
+@pytest.mark.parametrize(
+    ("first", "second", "matcher"),
+    [
+        (["a", "b"], ["b", "a"], "text"),
+        ([document("a", "1")], [document("a", "2")], "text"),
+        ([document("a", "1")], [document("new words", "1")], "id"),
+        ([document("a", "1", page=1)], [document("b", "2", page=1.0)], MetadataMatcher("page")),
+        ([document("a", path="/home/x")], [document("a", path="/tmp/y")], "contains"),
+        ([document("a", "1", p=1)], [document("a", "1", p=2)], ExactTextMatcher() & IdMatcher()),
+        ([AnyOf(["a", "b"])], [AnyOf(["b", "a"])], "text"),
+        (["\u1100\u1161"], ["\uac00"], "text"),
+    ],
+)
+def test_what_the_matcher_does_not_look_at_may_differ(first, second, matcher):
+    """Ids made anew at every indexing, a path on another machine, the order of items."""
+    results = [over(items, matcher=matcher) for items in (first, second)]
+    compare(dict(zip("ab", results, strict=True)), n_resamples=100)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "matcher"),
+    [
+        ([document("a", "1")], [document("a", "2")], IdMatcher()),
+        ([document("", page=1)], [document("", page=2)], MetadataMatcher("page")),
+        ([document("", p={"q": 1})], [document("", p={"q": 2})], MetadataMatcher("p.q")),
+        ([document("a", "1")], [document("a", "2")], ExactTextMatcher() | IdMatcher()),
+        ([document("a", s=1)], [document("a", s=2)], Matcher.from_function(same_source)),
+    ],
+)
+def test_what_the_matcher_looks_at_may_not_differ(first, second, matcher):
+    """An id, a page, and whatever a matcher of one's own may look at."""
+    results = [over(items, matcher=matcher) for items in (first, second)]
+    refused("the ground truth of query 0", *results)
+
+
+def test_the_same_documents_have_one_digest_under_all_settings():
+    """Of what they are; what the matcher looks at comes after it."""
+    items = [document("a", "1"), document("b", "2")]
+    results = [over(items, matcher=matcher) for matcher in ("id", "text", "contains", "rougeL")]
+    digests = [str(result.rows.digests[0]) for result in results]
+    assert len({digest.partition("-")[0] for digest in digests}) == 1
+    assert len(set(digests)) == 2
+
+
+@few_queries
+def test_other_ground_truth_can_be_meant():
+    """The check is one that a caller can leave out."""
+    results = {"a": over(["a"]), "b": over(["b", "c"])}
+    assert check_comparable(results, same_ground_truth=False) is results["a"]
+    with pytest.raises(ValueError, match="number of ground-truth items"):
+        check_comparable(results)
+
+
+# Results of 0.1.0.
+
+SAVED_BY_0_1 = Path(__file__).parent / "data" / "result_0.1.0.json"
+
+
+def of_today(actual: object = None, **options: object) -> EvaluationResult:
+    """Evaluate what the saved result of 0.1.0 was made of."""
+    given = [["When?", AnyOf(["At nine.", "At 9."])], ["서울"], ["a"]]
+    predicted = [["At 9.", "When?"], ["부산", "서울"], ["b"]]
+    evaluator = OfflineRetrievalEvaluator(
+        actual or given, predicted, queries=["hours", "where", "none"], **options
+    )
+    return evaluator.evaluate([1, 3], metrics=["recall", "mrr"])
+
+
+@few_queries
+def test_a_result_of_0_1_is_compared_with_a_warning():
+    """It does not know what its ground truth was, and the versions differ."""
+    old = EvaluationResult.from_json(SAVED_BY_0_1)
+    with pytest.warns(KragEvalWarning) as caught:
+        row = only(compare({"old": old, "new": of_today()}, "macro_recall@3"))
+    assert row.difference == 0
+    said = [str(one.message) for one in caught if "intervals" not in str(one.message)]
+    assert len(said) == 2
+    assert "ground truth could not be checked" in said[0]
+    assert "('old')" in said[0]
+    assert "between which reported numbers changed" in said[1]
+
+
+def test_a_result_of_0_1_with_another_signature_is_to_be_saved_anew():
+    """Its matcher may have changed its defaults since."""
+    old = EvaluationResult.from_json(SAVED_BY_0_1)
+    new = of_today(matcher="contains")
+    with pytest.raises(
+        ValueError, match=r"matcher: text vs .*Saved by krag_eval 0\.1: 'one'; eval"
+    ):
+        compare({"one": old, "two": new}, "macro_recall@3")
+    with pytest.raises(ValueError, match="differ in matcher") as caught:
+        compare({"one": of_today(), "two": new}, "macro_recall@3")
+    assert "0.1" not in str(caught.value)
+
+
+def test_the_number_of_items_of_a_result_of_0_1_is_known():
+    """As it always was."""
+    old = EvaluationResult.from_json(SAVED_BY_0_1)
+    with pytest.raises(ValueError, match=r"number of ground-truth items: 2 vs 1 \(query 'hours'\)"):
+        compare({"one": old, "two": of_today([["When?"], ["서울"], ["a"]])}, "macro_recall@3")
+
+
 def test_differing_counted_queries_are_refused():
     """A query left out of one result only has no pair."""
     first = result_of(RANKS)
@@ -525,6 +680,27 @@ def test_versions_warn():
     with pytest.warns(KragEvalWarning, match=r"different versions .*'b': 9\.9") as caught:
         compare({"a": first, "b": other})
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("versions", "changed"),
+    [
+        (("0.1.0", "0.1.3"), False),
+        (("0.1.0", "0.2.0.dev0"), True),
+        (("0.2.0.dev0", "0.2.1"), False),
+        (("0.2.0", "?"), True),
+    ],
+)
+def test_versions_between_which_numbers_changed_are_said_to_be(versions, changed):
+    """The warning of any other pair does not cry wolf."""
+    first = result_of(RANKS)
+    results = {
+        version: dataclasses.replace(first, settings={**first.settings, "krag_eval": version})
+        for version in versions
+    }
+    with pytest.warns(KragEvalWarning, match="different versions") as caught:
+        compare(results, n_resamples=100)
+    assert ("reported numbers changed" in str(caught[0].message)) == changed
 
 
 @pytest.mark.parametrize(("n_queries", "word"), [(1, "1 query"), (29, "29 queries")])

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+import sys
 import unicodedata
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,7 @@ from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.documents import (
+    Digests,
     Lists,
     QuerySet,
     as_document,
@@ -22,6 +27,9 @@ from krag_eval.documents import (
     id_of,
     is_blank,
     metadata_of,
+    read_everything,
+    read_id,
+    read_text,
     text_of,
 )
 
@@ -586,3 +594,120 @@ def test_what_the_user_appends_later_changes_nothing():
     predicted[0].append("a")
     actual[0].append("b")
     assert (queries.actual[0], queries.predicted[0]) == (["a"], ["x"])
+
+
+# --- what tells one ground truth from another ------------------------------------------------
+
+
+def digests(*actual, reading=read_text, grades=None):
+    """The digests of some ground truths."""
+    queries = QuerySet.from_lists(list(actual), [[]] * len(actual))
+    return queries.digests(None if grades is None else np.array(grades, float), reading)
+
+
+@pytest.mark.parametrize(
+    ("items", "grades", "expected"),
+    [
+        (["a", "b"], None, "4cbd2fc7c986dcb4"),  # printf '"a"\\n"b"' | b2sum -l 64
+        (["a", AnyOf(["c", "b"])], [2, 1], "019580ebe8ab92b0"),  # "b"|"c" before 2.0*"a"
+        (["공지"], None, "421f2f125f2f1e32"),  # "\uacf5\uc9c0"
+        ([], None, "e4a6a0577479b2b4"),  # nothing
+    ],
+)
+def test_a_digest_is_a_hash_of_the_items_as_json(items, grades, expected):
+    """The same on every machine: the numbers are those of coreutils' b2sum."""
+    assert digests(items, grades=grades) == [expected]
+
+
+def test_texts_and_ids_are_in_the_digest_and_what_the_matcher_looks_at_after_it():
+    """Printf '["x","7"]' | b2sum -l 64, and of '"x"' and '"7"'."""
+    document = Document("x", id="7")
+    assert digests([document], reading=read_text) == ["a228b6028fce217f-6d6f773a11561dcc"]
+    assert digests([document], reading=read_id) == ["a228b6028fce217f-f7402aef7fa6bc37"]
+    assert digests([Document("x")]) == digests(["x"]) == ["6d6f773a11561dcc"]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3), max_size=4),
+    st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_digests_are_equal_where_the_ground_truth_is(first, second, random):
+    """Neither the order of items or alternatives nor their repetition makes a difference."""
+    meant = [{frozenset(item) for item in items} for items in (first, second)]
+    shuffled = [AnyOf(random.sample(item, len(item))) for item in first]
+    random.shuffle(shuffled)
+    one, other, again = digests(
+        [AnyOf(item) for item in first], [AnyOf(item) for item in second], shuffled * 2
+    )
+    assert one == again
+    assert (one == other) == (meant[0] == meant[1])
+
+
+@pytest.mark.parametrize("other", [[1, 2, 1], [2, 1, 0], [2, 2, 1], [1, 1, 1]])
+def test_grades_that_change_places_are_another_ground_truth(other):
+    """Each belongs to its item; a document of grade 0 is no ground truth."""
+    items = ["a", "b", "c"]
+    assert digests(items, grades=[2, 1, 1]) != digests(items, grades=other)
+    assert digests(items, grades=[1, 1, 0]) == digests(["b", "a"])
+
+
+def test_texts_cannot_run_into_each_other():
+    """Whatever stands in them."""
+    tricky = [["a", "b"], ['a"\n"b'], ["a\nb"], ['a"|"b'], [AnyOf(["a", "b"])], ['2.0*"a"']]
+    assert len(set(digests(*tricky))) == len(tricky)
+
+
+def test_half_a_character_has_a_digest():
+    """JSON can spell it."""
+    assert digests(["\ud800"]) != digests(["\ud801"])
+
+
+def test_everything_in_a_document_can_be_looked_at():
+    """Numbers that are equal are one, and nothing depends on the process."""
+
+    class Plain:
+        """Prints as an address in memory."""
+
+    def of(**metadata):
+        return digests([Document("a", metadata=metadata)], reading=read_everything)
+
+    assert of(page=3) == of(page=3.0) == of(page=np.int64(3))
+    assert of(page=3) != of(page="3") != of(page=None)
+    assert of(tags={"x", "y", "z"}) == of(tags=["x", "y", "z"])
+    assert of(day=date(2024, 1, 1)) != of(day=date(2024, 1, 2))
+    assert of(source=Plain()) == of(source=Plain())
+    assert of(a=1, b=2) == of(b=2, a=1)
+    assert of() == digests(["a"])
+
+
+def test_a_digest_is_the_same_in_another_process():
+    """Whatever seed its hashes have."""
+    code = (
+        "from krag_eval.documents import QuerySet, read_everything;"
+        "print(*QuerySet.from_lists([[{'page_content': 'a', 'metadata': {'t': {'x', 'y'}}}, 'b']],"
+        " [[]]).digests(None, read_everything))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+
+
+def test_digests_are_made_when_they_are_looked_at_and_once():
+    """Most results are never compared."""
+    made = []
+    lazy = Digests(lambda: made.append(1) or ["x", "y"], 2)
+    assert len(lazy) == 2
+    assert made == []
+    assert list(lazy) == ["x", "y"]
+    assert lazy[1] == "y"
+    assert made == [1]

@@ -65,6 +65,13 @@ def test_a_value_just_below_its_floor_does_not_look_like_it():
     assert result.check({"mrr@1": 0.8}).failures == ["mrr@1 is 0.79999, below the floor of 0.8"]
 
 
+def test_a_floor_just_above_a_value_does_not_look_like_it():
+    """30 of 40 is 0.75, and six digits of the floor are 0.75 as well."""
+    assert found_in(30).check({"mrr@1": 0.75 + 1e-9}).failures == [
+        "mrr@1 is 0.7500, below the floor of 0.750000001"
+    ]
+
+
 def test_an_average_equal_to_its_floor_passes_whatever_the_digits():
     """Averages are correctly rounded: 1/3 is the float 1/3."""
     result = OfflineRetrievalEvaluator([["a", "b", "c"]], [["a"]]).evaluate(1)

@@ -7,8 +7,8 @@ import warnings
 
 import pytest
 
-from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, compare
-from krag_eval.messages import muted, unknown_name, warn
+from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
+from krag_eval.messages import muted, told_apart, unknown_name, warn
 
 
 def test_a_warning_points_at_the_user_s_line() -> None:
@@ -65,3 +65,32 @@ def test_an_allowed_name_is_listed_once() -> None:
         OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(3, metrics=["nope"])
     assert str(caught.value).count("'hit_rate'") == 1
     assert str(caught.value).count("'ndcg'") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "form", "written"),
+    [
+        (0.25, 0.5, ".3g", ("0.25", "0.5")),
+        (1 / 3, 0.5, ".4f", ("0.3333", "0.5")),
+        (0.2, 1 / 3, ".4f", ("0.2000", "0.333333")),
+        (0.3, 0.1 + 0.2, ".3g", ("0.3", "0.30000000000000004")),
+        (0.1 + 0.2, 0.3, ".4f", ("0.30000000000000004", "0.3")),
+        (0.79996, 0.8, ".4f", ("0.79996", "0.8")),
+        # 0.8000 would stand above a bound that the value is below.
+        (0.79999, 0.799995, ".4f", ("0.79999", "0.799995")),
+        (0.3, 0.3, ".4f", ("0.3000", "0.3")),
+    ],
+)
+def test_a_number_is_written_on_its_side_of_a_bound(value, bound, form, written) -> None:
+    """With as few digits as do it."""
+    assert told_apart(value, bound, form) == written
+
+
+def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
+    """0.1 + 0.2 is a little more than 0.3, in the warning and in the explanation."""
+    matcher = Matcher.from_function(lambda actual, predicted: 0.3, name="near")
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], matcher, threshold=0.1 + 0.2)
+    with pytest.warns(KragEvalWarning, match="0.3, below the threshold of 0.30000000000000004"):
+        result = evaluator.evaluate(1)
+    lines = str(result.explain(0)).split("\n")
+    assert "matcher near, threshold 0.30000000000000004" in lines

@@ -135,6 +135,8 @@ def test_the_columns_by_name():
         "query": ["u", "v"],
         "counted": [True, False],
         "ground_truth": [1, 0],
+        # printf '"a"' | b2sum -l 64, and of nothing
+        "ground_truth_digest": ["167004e8304614a8", "e4a6a0577479b2b4"],
         "retrieved@1": [1, 1],
         "relevant@1": [0, 0],
         "covered@1": [0, 0],

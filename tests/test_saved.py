@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,28 @@ def test_the_evidence_reads_back_to_the_last_bit(tmp_path):
     assert (theirs.threshold, theirs.n_repeats) == (ours.threshold, ours.n_repeats) == (0.5, 1)
     assert read.evidence.takes_threshold
     assert read.threshold == result.threshold
+
+
+def test_what_tells_the_ground_truth_reads_back_and_holds_none_of_it(tmp_path):
+    """Eight bytes per query, two times eight where documents have ids; never a word."""
+    actual = [[Document("a secret passage", id="17", metadata={"page": "seven"})], ["another one"]]
+    with no_advice():
+        result = OfflineRetrievalEvaluator(actual, [["x"], []]).evaluate(1)
+    read = read_back(result, tmp_path)
+    assert list(read.rows.digests) == list(result.rows.digests)
+    assert [len(digest) for digest in read.rows.digests] == [33, 16]
+    written = (tmp_path / "result.json").read_text("utf-8")
+    assert not any(word in written for word in ("secret", "another", "seven"))
+
+
+def test_a_result_that_0_1_saved_still_opens(tmp_path):
+    """It does not know what its ground truth was, and saving it again invents nothing."""
+    old = EvaluationResult.from_json(Path(__file__).parent / "data" / "result_0.1.0.json")
+    assert old.to_dict()["macro_recall@3"] == 2 / 3
+    assert old.rows.digests is None
+    read = read_back(old, tmp_path)
+    assert read == old
+    assert read.rows.digests is None
 
 
 def test_everything_but_texts_works_after_reading(tmp_path):

@@ -95,8 +95,7 @@ def _place(dataset: Dataset, query: int) -> str:
 def check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
     """Refuse files that ask the same questions and want other documents.
 
-    A result knows how many items a query has, not which; equal questions, or none at all, would
-    hide that two files are about different things.
+    The comparison refuses them too, but it knows queries alone; this names the lines.
 
     Raises:
         DatasetError: Naming the two lines that differ first.

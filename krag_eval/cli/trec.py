@@ -146,7 +146,8 @@ def _evaluated(
             graded = judged_dataset(qrels, run, **{**reading, "relevance_level": 1})
             ndcg = graded.evaluator().evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
-        result = replace(result, rows=RowsInMemory(result.labels, tables, result.counted))
+        rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
+        result = replace(result, rows=rows)
     said = {name: str(value) for name, value in reading.items() if value != _UNSAID[name]}
     return replace(result, settings={**result.settings, **said})
 

@@ -185,7 +185,7 @@ class OfflineRetrievalEvaluators:
         return replace(
             result,
             settings={**result.settings, "ndcg": ndcg.settings["conventions"]},
-            rows=RowsInMemory(result.labels, tables, result.counted),
+            rows=RowsInMemory(result.labels, tables, result.counted, result.rows.digests),
             keys={**result.keys, **ndcg.keys},
         )
 

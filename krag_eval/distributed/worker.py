@@ -150,21 +150,23 @@ class Task:
 
     def last_row(self, partial: Partial) -> pd.DataFrame:
         """Return the row that is no query's: its numbers mean nothing."""
-        empty: dict[str, Any] = {
-            name: np.zeros(1, kind) for name, kind in self.plan.row_types.items()
+        empty = {
+            name: np.full(1, None, object) if kind is object else np.zeros(1, kind)
+            for name, kind in self.plan.row_types.items()
         }
-        empty["query"] = np.array([None], object)
         return self._frame(empty, packed(partial))
 
     def _frame(self, rows: Mapping[str, Any], partial: str | None = None) -> pd.DataFrame:
         import pandas as pd
 
-        n_rows = len(rows["query"])
-        carried = np.full(n_rows, partial, object)
-        # As objects: the default type of texts differs between versions of pandas.
-        texts = {name: pd.Series(values, dtype=object) for name, values in
-                 (("query", rows["query"]), (PARTIAL, carried))}  # fmt: skip
-        return pd.DataFrame({**rows, **texts})
+        carried = np.full(len(rows["query"]), partial, object)
+        # Texts as objects: their default type differs between versions of pandas.
+        return pd.DataFrame(
+            {
+                name: pd.Series(values, dtype=values.dtype)
+                for name, values in {**rows, PARTIAL: carried}.items()
+            }
+        )
 
 
 def packed(partial: Partial) -> str:

@@ -21,7 +21,7 @@ from krag_eval.integrations.payloads import (
 )
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.messages import clipped, muted
+from krag_eval.messages import clipped, muted, told_apart
 from krag_eval.metrics import Metric, metrics_for
 from krag_eval.outcomes import GroundTruthItem, outcomes
 from krag_eval.results import EvaluationResult
@@ -265,6 +265,6 @@ def _miss(item: GroundTruthItem, threshold: float | None) -> str:
     if item.first_rank is not None:
         return f"{text} (found at rank {item.first_rank})"
     if item.nearest_rank is not None and threshold is not None:
-        nearest = f"nearest at rank {item.nearest_rank}, {item.similarity:.2f} of {threshold:g}"
-        return f"{text} ({nearest})"
+        similarity, least = told_apart(item.similarity, threshold, ".2f")
+        return f"{text} (nearest at rank {item.nearest_rank}, {similarity} of {least})"
     return text

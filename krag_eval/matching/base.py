@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, Lists, QuerySet, as_document, is_blank, text_of
+from krag_eval.documents import (
+    DocumentLike,
+    Lists,
+    QuerySet,
+    Reading,
+    as_document,
+    is_blank,
+    read_everything,
+    read_text,
+    text_of,
+)
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -91,11 +101,14 @@ class Matcher(ABC):
         return scores
 
     def _number(self, value: object) -> float:
-        # Text is not parsed: "0.7" from a model's answer deserves a look first.
-        if not isinstance(value, (str, bytes)):
+        # Text is not parsed: "0.7" from a model's answer deserves a look first. Of a complex number
+        # of numpy's, float() would drop a part.
+        if not isinstance(value, (str, bytes)) and not _is_complex(value):
             with suppress(TypeError, ValueError):
                 return float(value)  # type: ignore[arg-type]
-        raise TypeError(f"matcher {self.signature}: a similarity must be a number, got {value!r}.")
+        raise TypeError(
+            f"matcher {self.signature}: a similarity must be a real number, got {value!r}."
+        )
 
     @staticmethod
     def from_function(
@@ -133,6 +146,15 @@ class Matcher(ABC):
         name = self.name or type(self).__name__
         settings = ",".join(f"{key}={_spelled(value)}" for key, value in self.settings().items())
         return f"{name}({settings})" if settings else name
+
+    @property
+    def _document_reading(self) -> Reading:
+        """What it looks at in a document: the text for one with ``prepare``, else everything.
+
+        Ground truths that look the same to the matcher are the same to whoever compares results.
+        The function holds neither the matcher nor a model.
+        """
+        return read_everything if getattr(self, "prepare", None) is None else read_text
 
     def __repr__(self) -> str:
         threshold = f", threshold {self.threshold:g}" if self.takes_threshold else ""
@@ -213,6 +235,11 @@ class TextMatcher(Matcher):
 
     #: Tokenizing matchers turn it off: their tokenizer decides about normalisation.
     normalize: ClassVar[bool] = True
+
+    @property
+    def _document_reading(self) -> Reading:
+        """The text, whatever else a document has."""
+        return read_text
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return what :meth:`block_scorer` is given in place of the texts: a list, one per text.
@@ -329,6 +356,10 @@ def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
     """Score one run of queries; what other processes do."""
     n_items_before, units = part
     return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or np.iscomplexobj(value)
 
 
 def check_threshold(threshold: object, name: str = "threshold") -> float:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, QuerySet
+from krag_eval.documents import DocumentLike, QuerySet, Reading
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import FloatArray, IntArray, Matches
 from krag_eval.messages import muted
@@ -45,6 +46,13 @@ class _CombinedMatcher(Matcher):
             raise ValueError(f"{self._sign} needs at least two matchers, got {len(parts)}.")
         for part in self.parts:
             check_threshold(part.threshold, f"threshold of the matcher {part.signature}")
+
+    @property
+    def _document_reading(self) -> Reading:
+        """What any of the parts looks at."""
+        readings = [part._document_reading for part in self.parts]
+        alike = all(reading == readings[0] for reading in readings)
+        return readings[0] if alike else partial(_read_by_all, tuple(readings))
 
     @property
     def signature(self) -> str:
@@ -162,6 +170,10 @@ class OrMatcher(_CombinedMatcher):
         self, pairs: Sequence[IntArray], similarities: Sequence[FloatArray]
     ) -> tuple[IntArray, FloatArray]:
         return _grouped(np.concatenate(pairs), np.concatenate(similarities), np.maximum)[:2]
+
+
+def _read_by_all(readings: Sequence[Reading], document: DocumentLike) -> list[Any]:
+    return [reading(document) for reading in readings]
 
 
 def _on_common_scale(similarity: FloatArray, threshold: float) -> FloatArray:

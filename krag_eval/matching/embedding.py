@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher, check_threshold
-from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
+from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
 from krag_eval.matching.models import MadeOnce
 
 __all__ = ["EmbeddingMatcher"]
@@ -193,11 +193,11 @@ def _directions(vectors: list[FloatArray]) -> FloatArray:
 def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
     """Return a vector as an array, refusing what has no direction."""
     try:
-        array = np.asarray(vector, dtype=np.float64)
+        array = real_numbers(vector)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim != 1 or not len(array):
-        problem = "no list of numbers"
+        problem = "no list of real numbers"
     elif not np.isfinite(array).all():
         problem = "a vector with NaN or infinity"
     elif not array.any():

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval.documents import DocumentLike, id_of, is_blank, metadata_of, text_of
+from krag_eval.documents import (
+    DocumentLike,
+    Reading,
+    id_of,
+    is_blank,
+    metadata_of,
+    plain_value,
+    read_id,
+    read_text,
+    text_of,
+)
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 
@@ -60,6 +71,11 @@ class ExactTextMatcher(KeyMatcher):
     def __init__(self, *, case_sensitive: bool = True, fold_whitespace: bool = False) -> None:
         self.case_sensitive = case_sensitive
         self.fold_whitespace = fold_whitespace
+
+    @property
+    def _document_reading(self) -> Reading:
+        """The text, whatever else a document has."""
+        return read_text
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from plain equality."""
@@ -153,6 +169,11 @@ class IdMatcher(KeyMatcher):
         "indexing are the usual causes."
     )
 
+    @property
+    def _document_reading(self) -> Reading:
+        """The id, whatever else a document has."""
+        return read_id
+
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the id of a document."""
         identity = id_of(document)
@@ -176,7 +197,9 @@ class MetadataMatcher(KeyMatcher):
     of the right page counts, and two ground-truth documents of one page are one item.
 
     Args:
-        *keys: The metadata keys to compare; a document missing one of them is an error.
+        *keys: The metadata keys to compare; a document missing one of them is an error. With dots
+            a key reaches into metadata within metadata: ``"source.url"`` is the ``"url"`` in
+            ``"source"``, unless there is a key spelled ``"source.url"``.
 
     Raises:
         ValueError: If no key is given.
@@ -198,6 +221,11 @@ class MetadataMatcher(KeyMatcher):
             )
         self.metadata_keys = keys
 
+    @property
+    def _document_reading(self) -> Reading:
+        """The values of the compared keys, whatever else a document has."""
+        return partial(_compared, self.metadata_keys)
+
     def settings(self) -> dict[str, object]:
         """Return the compared keys."""
         return {"keys": "+".join(self.metadata_keys)}
@@ -205,13 +233,43 @@ class MetadataMatcher(KeyMatcher):
     def key(self, document: DocumentLike, where: str = "document") -> Hashable:
         """Return the values of the compared keys."""
         metadata = metadata_of(document)
-        missing = [key for key in self.metadata_keys if _is_missing(metadata.get(key))]
-        if missing:
+        return tuple(
+            _hashable(_metadata_value(metadata, key, where), key, where)
+            for key in self.metadata_keys
+        )
+
+
+def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:
+    metadata = metadata_of(document)
+    return [plain_value(_metadata_value(metadata, key, "document")) for key in keys]
+
+
+def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
+    """Return what a document has under a key, which may reach into metadata within metadata.
+
+    Raises:
+        ValueError: If there is no such key, or nothing under it.
+    """
+    place: Any = metadata
+    parts = [key] if key in metadata else key.split(".")
+    for depth, part in enumerate(parts):
+        if not isinstance(place, Mapping) or part not in place:
+            below = f"; below {'.'.join(parts[:depth])!r} are {_keys(place)}" if depth else ""
             raise ValueError(
-                f"{where} has no metadata {missing[0]!r}, which MetadataMatcher compares; "
-                f"its metadata keys are {sorted(map(str, metadata))}."
+                f"{where} has no metadata {key!r}, which MetadataMatcher compares; "
+                f"its metadata keys are {_keys(metadata)}{below}."
             )
-        return tuple(_hashable(metadata[key], key, where) for key in self.metadata_keys)
+        place = place[part]
+    if _is_missing(place):
+        raise ValueError(
+            f"{where} has the metadata {key!r}, which MetadataMatcher compares, but its value is "
+            f"{place!r}, which is none; give it one, or leave the document out."
+        )
+    return place
+
+
+def _keys(metadata: Any) -> str:
+    return str(sorted(map(str, metadata))) if isinstance(metadata, Mapping) else "no keys"
 
 
 def _is_missing(value: Any) -> bool:

@@ -23,9 +23,17 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
-from krag_eval.messages import warn_of
+from krag_eval.messages import clipped, warn_of
 
-__all__ = ["BlockScorer", "KeyJoin", "Matches", "Pairs", "Units", "warn_of_blank_texts"]
+__all__ = [
+    "BlockScorer",
+    "KeyJoin",
+    "Matches",
+    "Pairs",
+    "Units",
+    "real_numbers",
+    "warn_of_blank_texts",
+]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -459,9 +467,29 @@ def _check_size(query: int, n_actual: int, n_predicted: int) -> None:
         )
 
 
+def real_numbers(values: Any) -> FloatArray:
+    """Return an array of real numbers as floats, refusing what numpy would quietly make into some.
+
+    Raises:
+        TypeError: If they are complex, texts or dates.
+        ValueError: If lists in a list differ in length.
+
+    >>> real_numbers([[1, True], [0.5, 0]]).tolist()
+    [[1.0, 1.0], [0.5, 0.0]]
+    """
+    given = np.asarray(values)
+    if given.dtype.kind not in "biufO":
+        raise TypeError(f"numbers must be real, got an array of {given.dtype}")
+    if given.dtype.kind == "O":
+        for one in given.flat:
+            if isinstance(one, str | bytes) or np.iscomplexobj(one):
+                raise TypeError(f"numbers must be real, got {clipped(one)}")
+    return np.asarray(given, dtype=np.float64)
+
+
 def _as_numbers(scores: Any, name: str) -> FloatArray:
     try:
-        return np.asarray(scores, dtype=np.float64)
+        return real_numbers(scores)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"matcher {name}: similarities must be a rectangular array of numbers: {error}"

@@ -35,6 +35,7 @@ def test_a_frame_gives_the_digits_of_a_local_run(n_partitions):
         for name in ("recall", "ndcg", "average_precision"):
             assert per_query[f"{name}@{k}"].tolist() == expected.per_query(k)[name].tolist()
     assert per_query["covered@10"].tolist() == expected.per_query(10)["covered"].tolist()
+    assert per_query["ground_truth_digest"].tolist() == list(expected.rows.digests)
 
 
 def test_a_bag_gives_the_digits_of_a_local_run():

@@ -300,6 +300,23 @@ def test_similarities_of_uneven_rows_are_refused_by_name():
         pairs(Returning([[1.0, 0.5], [0.5]]), ["a", "b"], ["p", "q"])
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [[0.5 + 0.5j]],
+        np.array([[0.5 + 0j]]),
+        np.array([[np.complex64(0.5)]], object),
+        [["0.5"]],
+        np.array([["0.5"]], object),
+        np.array([["2024-01-01"]], "M8[D]"),
+    ],
+)
+def test_similarities_that_are_not_real_are_refused_by_name(scores):
+    """Numpy would drop the imaginary part, and read a text."""
+    with pytest.raises(ValueError, match=r"matcher Returning.*must be real"):
+        pairs(Returning(scores), ["a"], ["p"])
+
+
 # --- what a similarity may be ----------------------------------------------------------------
 
 
@@ -357,7 +374,9 @@ def test_the_message_counts_items_and_not_their_alternatives():
         evaluated(Wrong(), [[AnyOf(["a", "b"]), "c"]], [["p"]])
 
 
-@pytest.mark.parametrize("value", [None, "high", [1.0], "0.7"])
+@pytest.mark.parametrize(
+    "value", [None, "high", [1.0], "0.7", 0.5 + 1j, np.complex128(0.5), np.array(0.5j)]
+)
 def test_a_similarity_that_is_no_number_is_refused_by_name(value):
     """Nothing is parsed; the message names the matcher."""
     with pytest.raises((TypeError, ValueError), match="matcher Given"):

@@ -371,9 +371,9 @@ def test_two_ground_truth_chunks_of_one_page_are_one_item():
         assert evaluator.calculate_recall()["macro_recall"] == 1.0
 
 
-@pytest.mark.parametrize("missing", [Document("a"), page(None), "a", {"page_content": "a"}])
+@pytest.mark.parametrize("missing", [Document("a"), "a", {"page_content": "a"}])
 def test_a_document_without_the_compared_metadata_is_an_error(missing):
-    """None is no value; the message gives the position, the key, and the keys that are there."""
+    """The message gives the position, the key, and the keys that are there."""
     evaluator = OfflineRetrievalEvaluator(
         [[page(3)]], [[page(3), missing]], MetadataMatcher("page")
     )
@@ -385,15 +385,52 @@ def test_a_document_without_the_compared_metadata_is_an_error(missing):
 
 
 @pytest.mark.parametrize(
-    "missing", [math.nan, float("nan"), np.float64("nan"), np.float32("nan"), pd.NA, pd.NaT]
+    "missing", [None, math.nan, float("nan"), np.float64("nan"), np.float32("nan"), pd.NA, pd.NaT]
 )
 def test_what_data_frames_make_of_a_missing_value_is_no_value(missing):
     """Documents must not agree in having no page."""
     evaluator = OfflineRetrievalEvaluator(
         [[page(missing)]], [[page(missing)]], MetadataMatcher("page")
     )
-    with pytest.raises(ValueError, match=r"actual_docs\[0\]\[0\] has no metadata 'page'"):
+    with pytest.raises(ValueError, match=r"actual_docs\[0\]\[0\] has .*'page'.*but its value is"):
         evaluator.calculate_recall()
+
+
+def nested(url, **others):
+    """A document whose source is a dict."""
+    return {"page_content": "a", "metadata": {"source": {"url": url, "date": None}, **others}}
+
+
+def test_a_key_reaches_into_nested_metadata():
+    """As deep as it has dots."""
+    matcher = MetadataMatcher("source.url")
+    assert matcher.similarity(nested("x"), nested("x")) == 1.0
+    assert matcher.similarity(nested("x"), nested("y")) == 0.0
+    assert matcher.signature == "metadata(keys=source.url)"
+    deep = {"page_content": "a", "metadata": {"a": {"b": {"c": 1}}}}
+    assert MetadataMatcher("a.b.c").similarity(deep, deep) == 1.0
+
+
+def test_a_key_that_is_spelled_with_a_dot_comes_first():
+    """It is what was asked for to the letter."""
+    matcher = MetadataMatcher("source.url")
+    assert matcher.similarity(nested("x", **{"source.url": "z"}), nested("z")) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("source.uri", r"metadata keys are \['source'\]; below 'source' are \['date', 'url'\]"),
+        ("source.url.host", "below 'source.url' are no keys"),
+        ("origin.url", r"metadata keys are \['source'\]\."),
+        ("source.date", "'source.date', .* but its value is None"),
+        ("", "has no metadata ''"),
+    ],
+)
+def test_a_key_that_leads_nowhere_is_an_error(key, named):
+    """The message says what keys there are on the way."""
+    with pytest.raises(ValueError, match=f"predicted .*{named}"):
+        MetadataMatcher(key).key(nested("x"), "predicted")
 
 
 def test_metadata_that_cannot_be_compared_is_an_error():

@@ -149,6 +149,46 @@ def test_results_with_rows_in_files_can_be_compared(tmp_path):
     assert_frame_equal(ours.table, theirs.table)
 
 
+@pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
+def test_rows_in_files_know_what_the_ground_truth_was(tmp_path, output):
+    """So that a run over other ground truth is refused, also when it was saved meanwhile."""
+    lines = queries(8)
+    path = write_jsonl(tmp_path / "queries.jsonl", lines)
+    expected = read_jsonl(path).evaluator().evaluate(3)
+    result = evaluate_file(path, 3, per_query=tmp_path / output, chunk_size=3)
+    assert list(result.rows.digests) == list(expected.rows.digests)
+    result.to_json(tmp_path / "result.json")
+    saved = EvaluationResult.from_json(tmp_path / "result.json")
+    lines[5]["actual"][0] = "something else"
+    other = read_jsonl(write_jsonl(tmp_path / "other.jsonl", lines)).evaluator().evaluate(3)
+    with pytest.raises(ValueError, match="the ground truth of query '5"):
+        compare({"saved": saved, "other": other}, "ndcg@3")
+
+
+@pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
+def test_rows_of_0_1_are_compared_with_a_warning(tmp_path, output):
+    """They have no such column."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(40))
+    rows = tmp_path / output
+    result = evaluate_file(path, 3, per_query=rows)
+    table = pd.read_csv(rows) if rows.suffix == ".csv" else pd.read_parquet(rows)
+    table = table.drop(columns="ground_truth_digest")
+    table.to_csv(rows, index=False) if rows.suffix == ".csv" else table.to_parquet(rows)
+    with pytest.warns(KragEvalWarning, match=r"could not be checked .*\('old'\)"):
+        compare({"old": result, "new": read_jsonl(path).evaluator().evaluate(3)}, "ndcg@3")
+
+
+def test_digests_that_are_none_are_refused(tmp_path):
+    """A file that was changed decides nothing."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(5))
+    rows = tmp_path / "rows.csv"
+    result = evaluate_file(path, 3, per_query=rows)
+    table = pd.read_csv(rows, dtype=str, keep_default_na=False)
+    table.assign(ground_truth_digest="x").to_csv(rows, index=False)
+    with pytest.raises(ValueError, match="digests of the ground truth are not one per query"):
+        _ = result.rows.digests
+
+
 # --- labels ----------------------------------------------------------------------------------
 
 
@@ -485,6 +525,7 @@ def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, output, kind):
         expected = whole(lines, tmp_path, (1, 3, 5, 10))
     for k in expected.k:
         assert_frame_equal(result.per_query(k), expected.per_query(k))
+    assert list(result.rows.digests) == list(expected.rows.digests)
     assert not (tmp_path / f"{output}.partial").exists()
 
 
