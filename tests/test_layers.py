@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # -> relevance -> metrics -> averages -> results
     "relevance": {"matching.joins", *_WORDS},
     "metrics": {"relevance", "conventions", "digits", *_WORDS},
-    "tables": {"relevance", "metrics", "conventions", *_WORDS},
+    "tables": {"averages", "relevance", "metrics", "conventions", *_WORDS},
     "averages": {"conventions", *_WORDS},
     "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
     "rows": {"cutoffs", *_WORDS},
@@ -92,11 +92,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pairing": {"digits", "uncertainty", *_RESULT},
     "comparison_texts": {"pairing"},
     "comparison": {
-        "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
+        "averages", "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
         *_RESULT,
     },
     "comparability": _RESULT,
-    "gates": {"comparison", *_RESULT},
+    "gates": {"averages", "comparison", *_RESULT},
     "calibration": {"documents", "matching.base", "matching.names", "plotting", *_WORDS},
     "report": {"averages", "comparison", "files", "plotting", "uncertainty", *_RESULT},
     # what wires and feeds
@@ -123,7 +123,7 @@ PACKAGES: dict[str, set[str]] = {
     "datasets": {
         "conventions", "documents", "evaluator", "files", "integrations.payloads", *_WORDS,
     },
-    "plotting": {"calibration", "comparison", "presentation", *_RESULT},
+    "plotting": {"averages", "calibration", "comparison", "presentation", *_RESULT},
     # They gather documents and hand them to the evaluator; metrics and matchers by name alone.
     "retrievers": {
         "comparison", "datasets", "datasets.base", "documents", "evaluator", "files",
