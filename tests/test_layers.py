@@ -92,8 +92,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pairing": {"digits", "uncertainty", *_RESULT},
     "comparison_texts": {"pairing"},
     "comparison": {
-        "averages", "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
-        *_RESULT,
+        "averages", "comparability", "comparison_texts", "pairing", "uncertainty", "plotting",
+        "report", *_RESULT,
     },
     "comparability": _RESULT,
     "gates": {"averages", "comparison", *_RESULT},
@@ -123,7 +123,9 @@ PACKAGES: dict[str, set[str]] = {
     "datasets": {
         "conventions", "documents", "evaluator", "files", "integrations.payloads", *_WORDS,
     },
-    "plotting": {"averages", "calibration", "comparison", "presentation", *_RESULT},
+    "plotting": {
+        "averages", "calibration", "comparison", "files", "presentation", *_RESULT,
+    },
     # They gather documents and hand them to the evaluator; metrics and matchers by name alone.
     "retrievers": {
         "comparison", "datasets", "datasets.base", "documents", "evaluator", "files",
@@ -146,7 +148,7 @@ PACKAGES: dict[str, set[str]] = {
         "matching.base", "matching.combined", "matching.coverage", "matching.fuzzy",
         "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
-        "rows", "streaming", "uncertainty",
+        "rows", "saved", "streaming", "uncertainty",
         *_WORDS,
     },
     # Other tools: thin, so they know what a user knows, and how one query came out.

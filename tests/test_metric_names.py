@@ -157,7 +157,7 @@ def test_other_names_are_refused(name):
 def test_metrics_to_be_computed_are_named_without_a_cutoff():
     """``k`` says where to cut off; ``hit`` is a name there too."""
     assert list(evaluated(metrics=["hit", "mrr"]).averages()) == ["hit_rate", "mrr"]
-    with pytest.raises(ValueError, match="metrics: .* without its cutoff, got 'recall@2'"):
+    with pytest.raises(ValueError, match=r"metrics: .* without its cutoff, got 'recall@2'"):
         evaluated(metrics=["recall@2"])
 
 
@@ -175,5 +175,5 @@ def test_in_langsmith(names):
 @pytest.mark.parametrize("k", [5, [1, 2]])
 def test_in_langsmith_a_name_cannot_choose_among_cutoffs(k):
     """Every metric is computed at every cutoff."""
-    with pytest.raises(ValueError, match="metrics: .* without its cutoff"):
+    with pytest.raises(ValueError, match=r"metrics: .* without its cutoff"):
         retrieval_evaluators(k=k, metrics=["recall@2"])

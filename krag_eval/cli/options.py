@@ -140,9 +140,17 @@ comparison_output_options = bundled(
 
 output_options = bundled(
     click.option(
-        "--json", "json_path", metavar="OUT", help="Save the result; Python reads it back."
+        "--json",
+        "json_path",
+        metavar="OUT",
+        help="Save the result; Python reads it back. '-' is standard output.",
     ),
-    click.option("--csv", "csv_path", metavar="OUT", help="Save one row per query and cutoff."),
+    click.option(
+        "--csv",
+        "csv_path",
+        metavar="OUT",
+        help="Save one row per query and cutoff. '-' is standard output.",
+    ),
     click.option(
         "--plot",
         "plot_path",

@@ -81,7 +81,7 @@ class TestOutputs:
             ("--plot", "none/out.png", "--plot: there is no directory"),
             ("--json", ".", "--json: .* is a directory"),
             ("--plot", "out.gif", r"--plot: .*out\.gif must end in one of \.png, \.svg, \.pdf"),
-            ("--csv", "sample.jsonl", "--csv: .*sample.jsonl is the file to be evaluated"),
+            ("--csv", "sample.jsonl", "--csv: .*sample.jsonl is among the files that are read"),
         ],
     )
     def test_impossible_outputs_are_refused_before_anything_is_read(
