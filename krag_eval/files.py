@@ -175,7 +175,9 @@ def _check_not_within(folder: Path, argument: str, files: Iterable[FileOrDescrip
 
 def _shown(file: FileOrDescriptor) -> str:
     """Name a file in a message."""
-    return "the file of a standard stream" if isinstance(file, int) else os.fsdecode(file)
+    if isinstance(file, int):
+        return {0: "standard input", 1: "standard output"}.get(file, f"the open file {file}")
+    return os.fsdecode(file)
 
 
 def lock(file: IO[Any], refusal: str) -> None:

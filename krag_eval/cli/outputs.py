@@ -127,9 +127,7 @@ class Outputs(NamedTuple):
             _say_written(self.json, "the result")
 
 
-def _checked_outputs(
-    named: Mapping[str, str | None], sources: Sequence[str]
-) -> dict[str, Any]:
+def _checked_outputs(named: Mapping[str, str | None], sources: Sequence[str]) -> dict[str, Any]:
     """Return where to write, by the option's name in Python, if every name can be written to.
 
     Raises:

@@ -55,6 +55,13 @@ class Shell(click.Group):
                 code, failure = _explained(error), error
         raise SystemExit(code) from failure
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; of a pipe that broke within, not at our streams, click would say 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise click.ClickException(str(error)) from error
+
 
 def _code_of(answer: object, stdout: _LastingStream | None) -> int:
     """Return the exit code of a command that went through."""

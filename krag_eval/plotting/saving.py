@@ -48,8 +48,12 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
 
     figure = Figure(figsize=SIZE, layout="constrained")
     draw(figure.subplots())
-    with _boxes_for_missing_letters(), naming(path):
-        figure.savefig(path, format=ending[1:], dpi=150, bbox_inches="tight", pad_inches=0.15)
+    # In memory first: of a full disk, matplotlib's PDF writer says something else.
+    written = io.BytesIO()
+    with _boxes_for_missing_letters():
+        figure.savefig(written, format=ending[1:], dpi=150, bbox_inches="tight", pad_inches=0.15)
+    with naming(path), open(path, "wb") as file:
+        file.write(written.getbuffer())
 
 
 def inline_svg(

@@ -66,7 +66,7 @@ class Checkpoint:
             lock(self._file, f"checkpoint: {self._path} {refusal}")
             self._read(purpose)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
