@@ -1,8 +1,8 @@
 """From one value per query to averages over queries.
 
-This room knows micro and macro averages, and that sums are exact: an average is the correctly
-rounded one, so it depends neither on the order of the queries nor on how they were partitioned.
-It must not know how the values came about.
+This room knows micro and macro averages, the names they go by, and that sums are exact: an average
+is the correctly rounded one, so it depends neither on the order of the queries nor on how they were
+partitioned. It must not know how the values came about.
 """
 
 from __future__ import annotations

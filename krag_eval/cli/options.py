@@ -127,8 +127,18 @@ report_options = bundled(
 )
 
 comparison_output_options = bundled(
-    click.option("--markdown", "markdown_path", metavar="OUT", help="Save the table as Markdown."),
-    click.option("--latex", "latex_path", metavar="OUT", help="Save the table as LaTeX."),
+    click.option(
+        "--markdown",
+        "markdown_path",
+        metavar="OUT",
+        help="Save the table as Markdown. '-' is standard output.",
+    ),
+    click.option(
+        "--latex",
+        "latex_path",
+        metavar="OUT",
+        help="Save the table as LaTeX. '-' is standard output.",
+    ),
     click.option(
         "--plot",
         "plot_path",

@@ -84,8 +84,18 @@ _LONGEST_RUN = 40
     show_default=True,
     help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
 )
-@click.option("--json", "json_path", metavar="OUT", help="Save the result of a single run.")
-@click.option("--csv", "csv_path", metavar="OUT", help="Save one row per run, topic and cutoff.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="OUT",
+    help="Save the result of a single run. '-' is standard output.",
+)
+@click.option(
+    "--csv",
+    "csv_path",
+    metavar="OUT",
+    help="Save one row per run, topic and cutoff. '-' is standard output.",
+)
 def trec(
     qrels: str,
     runs: tuple[str, ...],

@@ -65,7 +65,8 @@ def evaluate_file(
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         per_query: Where to write one row per query, ``*.parquet`` or ``*.csv``: the question
             (``query``, as text), its ``position`` in the input from 0, and counts and metrics at
-            every cutoff, ``ndcg@10``. A file of that name is replaced at the end.
+            every cutoff, ``ndcg@10``. A file of that name is replaced at the end; it must not be
+            among those that are read.
         metrics: Metrics to compute; all built-in ones if not given.
         chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
         resume: Whether to go on from the progress of an earlier run; if not, it is deleted.
