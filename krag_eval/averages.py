@@ -1,8 +1,8 @@
 """From one value per query to averages over queries.
 
-This room knows micro and macro averages, and that sums are exact: an average is the correctly
-rounded one, so it depends neither on the order of the queries nor on how they were partitioned.
-It must not know how the values came about.
+This room knows micro and macro averages, the names they go by, and that sums are exact: an average
+is the correctly rounded one, so it depends neither on the order of the queries nor on how they were
+partitioned. It must not know how the values came about.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.conventions import AveragingMethod, Conventions
+from krag_eval.messages import unknown_name
 
 __all__ = [
     "Columns",
@@ -26,6 +27,7 @@ __all__ = [
     "exact_mean",
     "exact_sum",
     "needed_columns",
+    "resolved_average",
 ]
 
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
@@ -36,6 +38,13 @@ _SHARES = {"precision": ("relevant", "precision_base"), "recall": ("covered", "g
 # What the averages of a metric are made of, where that is more than its own column.
 _NEEDED: dict[str, tuple[str, ...]] = {name: (name, *counts) for name, counts in _SHARES.items()}
 _NEEDED["f1"] = ("f1", *_NEEDED["precision"], *_NEEDED["recall"])
+# What the name of a metric stands for where an average is asked for: its mean over queries.
+_STANDS_FOR = {name: f"macro_{name}" for name in _NEEDED} | {
+    "hit": "hit_rate",
+    "rank": "mean_rank",
+    "reciprocal_rank": "mrr",
+    "average_precision": "map",
+}
 # Sums of so many whole numbers below so much stay within 64 bits.
 _SMALL = 2**31
 # Floats that are taken apart at a time; what is made of them fits into a processor's cache.
@@ -145,6 +154,46 @@ def needed_columns(name: str) -> tuple[str, ...]:
     (('recall', 'covered', 'ground_truth'), ('ndcg',))
     """
     return _NEEDED.get(name, (name,))
+
+
+def resolved_average(
+    argument: str, name: object, known: Iterable[str], keys: Mapping[str, str] | None = None
+) -> str:
+    """Return the average that a name stands for, the same wherever an average is asked for.
+
+    The name of a metric is its mean over queries: ``recall`` is ``macro_recall``,
+    ``reciprocal_rank`` is ``mrr``, and ``hit`` is ``hit_rate``, by the criteria in force. An
+    average stands for itself. A cutoff behind it, ``recall@5``, stays.
+
+    Args:
+        argument: What to call it in an error message.
+        name: What was asked for.
+        known: The averages there are, with their cutoffs if the name has one.
+        keys: Metric column -> name of its mean, where metrics of one's own are among them.
+
+    Raises:
+        ValueError: If there is no such average; of a macro average where only micro averages were
+            computed, naming the micro average.
+
+    >>> resolved_average("metric", "recall@5", ["micro_recall@5", "macro_recall@5"])
+    'macro_recall@5'
+    >>> resolved_average("metric", "hit", ["hit_rate", "mrr"])
+    'hit_rate'
+    """
+    known = tuple(known)
+    metric, at, cutoff = name.partition("@") if isinstance(name, str) else ("", "", "")
+    mean = {**_STANDS_FOR, **(keys or {})}.get(metric, metric)
+    for one in (name, f"{mean}{at}{cutoff}"):
+        if one in known:
+            return str(one)
+    micro = f"micro_{name}"
+    if mean == f"macro_{metric}" and micro in known:
+        raise ValueError(
+            f"{argument} must be an average that was computed: {name!r} is the macro average, and "
+            f'averaging_method="micro" computed {micro!r} alone; name that, or evaluate with '
+            'averaging_method="both".'
+        )
+    raise ValueError(unknown_name(argument, name, known))
 
 
 def average(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from krag_eval.averages import resolved_average
 from krag_eval.comparability import check_comparable
 from krag_eval.comparison_texts import as_html, as_latex, as_markdown, as_text, cells, sentence
 from krag_eval.cutoffs import spelled, unspelled
@@ -64,7 +65,7 @@ def compare(
         results: Name -> result, two or more. They must be over the same queries, with the same
             ground truth, matcher, threshold, cutoffs, criteria and conventions.
         metric: An average at a cutoff, or several: ``"ndcg@10"``, ``"micro_recall@5"``,
-            ``"mrr@all"``.
+            ``"mrr@all"``; ``"recall@5"`` is the macro average.
         level: How often an interval should cover the true difference, between 0 and 1.
         n_resamples: Number of resamples of the bootstrap, and of random swaps.
         seed: The same seed gives the same digits.
@@ -195,6 +196,8 @@ class Comparison:
 
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ValueError(f"n must be a whole number of at least 1, or None for all, got {n!r}.")
+        if metric is not None:
+            metric = resolved_average("metric", metric, self.metrics)
         values = self.per_query[_one_of("metric", metric, self.metrics)]
         a, b = self._checked_pair(a, b)
         change = changes_of(values[a], values[b])
@@ -327,9 +330,8 @@ def _checked_metric(
                 f"metric: {metric!r} needs the cutoff {cutoff}, and {name!r} was evaluated at "
                 f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
             )
-        averages = result.averages(k)
-        if key not in averages:
-            raise ValueError(unknown_name(f"metric: an average of {name!r}", key, tuple(averages)))
+        asked = f"metric: an average of {name!r}"
+        key = resolved_average(asked, key, result.averages(k), result.keys)
     return key, k
 
 

@@ -1,17 +1,27 @@
-"""Writing files so that each appears complete or not at all, and by one run at a time."""
+"""Writing files: complete or not at all, by one run at a time, and never one that is read.
+
+An error of writing names the file, which the operating system leaves out where a disk is full.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
-__all__ = ["lock", "replacing"]
+__all__ = ["FileOrDescriptor", "check_apart", "lock", "naming", "replacing"]
+
+#: A file by its path, or one that is open by its descriptor.
+FileOrDescriptor: TypeAlias = "str | os.PathLike[str] | int"
+# How the directory begins in which a file is made before it takes its place.
+_TEMPORARY = ".krag-eval-"
 
 
 @contextmanager
@@ -22,17 +32,152 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises:
         FileNotFoundError: If the directory does not exist.
-        OSError: If ``path`` is there and not a regular file (a directory, a device).
+        OSError: If ``path`` is there and not a regular file (a directory, a device), or cannot be
+            written; the error names ``path``.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(f"{path} is not a regular file, so nothing was written; name another.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no directory {target.parent}; create it first.")
-    with tempfile.TemporaryDirectory(prefix=".krag-eval-", dir=target.parent) as folder:
+    with (
+        naming(path),
+        tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=target.parent) as folder,
+    ):
         temporary = Path(folder) / target.name
         yield temporary
         os.replace(temporary, target)
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let an error of writing name the file, unless it names another.
+
+    Raises:
+        OSError: What was raised within, with ``path`` as its ``filename``.
+
+    >>> with naming("result.json"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+        ...
+    OSError: [Errno 28] No space left on device: 'result.json'
+    """
+    try:
+        yield
+    except OSError as error:
+        named = None if error.filename is None else os.fsdecode(error.filename)
+        if error.errno is None or (named is not None and _TEMPORARY not in named):
+            raise
+        raise OSError(error.errno, error.strerror, os.fsdecode(path)) from error
+
+
+def check_apart(
+    outputs: Mapping[str, FileOrDescriptor],
+    inputs: Iterable[FileOrDescriptor],
+    *,
+    is_read: Callable[[str], bool] = lambda name: True,
+    folders: Mapping[str, Path] | None = None,
+) -> None:
+    """Refuse an output that is read, and two outputs in one file.
+
+    Links, symbolic and hard, and other spellings of a path lead to the same file. Only regular
+    files are told apart: a pipe or a terminal may be read and written.
+
+    Args:
+        outputs: Argument -> the file it is written to.
+        inputs: The files that are read, and the directories whose files are.
+        is_read: Whether a file of that name, in such a directory, is one that is read.
+        folders: Argument -> the directory that is its own while it is written.
+
+    Raises:
+        ValueError: Naming the argument and the file.
+    """
+    read = list(inputs)
+    among = {_identity(one) for one in _files_of(read, is_read)} - {None}
+    for argument, output in outputs.items():
+        if _identity(output) in among:
+            raise ValueError(f"{argument}: {_shown(output)} is among the files that are read; "
+                             "name another.")  # fmt: skip
+        for folder in read:
+            if _is_new_input(output, folder, is_read):
+                raise ValueError(
+                    f"{argument}: {_shown(output)} would be among the files that are read from "
+                    f"{_shown(folder)}; write it somewhere else."
+                )
+    for one, other in combinations(outputs, 2):
+        if _are_same(outputs[one], outputs[other]):
+            raise ValueError(f"{one}, {other}: each needs a file of its own.")
+    for argument, folder in (folders or {}).items():
+        _check_not_within(folder, argument, [*read, *outputs.values()])
+
+
+def _files_of(
+    inputs: Iterable[FileOrDescriptor], is_read: Callable[[str], bool]
+) -> Iterator[FileOrDescriptor]:
+    """Yield files, and of directories the files in them that are read."""
+    for one in inputs:
+        if isinstance(one, int) or not os.path.isdir(one):
+            yield one
+            continue
+        for name in os.listdir(one):
+            if is_read(os.fsdecode(name)):
+                yield os.path.join(os.fsdecode(one), os.fsdecode(name))
+
+
+def _identity(file: FileOrDescriptor) -> tuple[int, int] | None:
+    """Return what is the same for all names of a regular file; ``None`` for anything else."""
+    try:
+        seen = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return (seen.st_dev, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
+
+
+def _is_new_input(
+    output: FileOrDescriptor, folder: FileOrDescriptor, is_read: Callable[[str], bool]
+) -> bool:
+    """Tell whether a file, there or not, belongs to a directory that is read."""
+    if isinstance(output, int) or isinstance(folder, int) or not os.path.isdir(folder):
+        return False
+    target = Path(os.path.realpath(output))
+    try:
+        return os.path.samefile(target.parent, folder) and is_read(target.name)
+    except OSError:
+        return False
+
+
+def _are_same(one: FileOrDescriptor, other: FileOrDescriptor) -> bool:
+    """Tell whether two names are one file, now or once it is written."""
+    identity = _identity(one)
+    if identity is not None and identity == _identity(other):
+        return True
+    if isinstance(one, int) or isinstance(other, int):
+        return False
+    return _spelling(one) == _spelling(other)
+
+
+def _spelling(path: str | os.PathLike[str]) -> str:
+    """Return the one spelling of a path; where names differ by case alone, they are one file."""
+    real = os.path.realpath(os.fsdecode(path))
+    return real.casefold() if sys.platform in ("darwin", "win32") else real
+
+
+def _check_not_within(folder: Path, argument: str, files: Iterable[FileOrDescriptor]) -> None:
+    """Refuse a file in a directory that is needed for something else."""
+    whole = Path(_spelling(folder))
+    for file in files:
+        if not isinstance(file, int) and Path(_spelling(file)).is_relative_to(whole):
+            raise ValueError(
+                f"{argument}: {_shown(file)} lies in {folder}, which is needed for the progress of "
+                "the run; move it away, or name another output."
+            )
+
+
+def _shown(file: FileOrDescriptor) -> str:
+    """Name a file in a message."""
+    if isinstance(file, int):
+        return {0: "standard input", 1: "standard output"}.get(file, f"the open file {file}")
+    return os.fsdecode(file)
 
 
 def lock(file: IO[Any], refusal: str) -> None:

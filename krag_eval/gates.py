@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from krag_eval.averages import resolved_average
 from krag_eval.cutoffs import parse_metric, spelled
-from krag_eval.messages import clipped, told_apart, unknown_name
+from krag_eval.messages import clipped, told_apart
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference
@@ -87,7 +88,7 @@ def parse_floor(text: str) -> tuple[str, float]:
     """Read a floor such as ``"macro_recall@5=0.8"``.
 
     Returns:
-        The average in its one spelling, and the number.
+        The average with its cutoff, as it was named, and the number.
 
     Raises:
         ValueError: If the text is no such thing; the message says what is missing.
@@ -177,9 +178,7 @@ def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | N
     known = [
         name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
     ]
-    if key not in known:
-        raise ValueError(unknown_name("floors: a metric", key, known))
-    return key, k
+    return resolved_average("floors: a metric", key, known, result.keys), k
 
 
 def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> None:

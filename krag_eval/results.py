@@ -437,11 +437,14 @@ class EvaluationResult:
                 ``n_queries``, ``title``, ``date``.
 
         Raises:
-            ValueError: If an argument is not possible; the message says what is.
+            ValueError: If an argument is not possible; the message says what is. The file must not
+                be the one that rows are in.
             OSError: If the file cannot be written.
         """
         from krag_eval.report import write_report
+        from krag_eval.saved import check_not_its_rows
 
+        check_not_its_rows(self, path)
         write_report(self, path, language=language, **page)
 
     @property
@@ -534,7 +537,9 @@ class EvaluationResult:
                 everything else still works.
 
         Raises:
-            ValueError: If ``texts`` are asked for and this result has none.
+            ValueError: If ``texts`` are asked for and this result has none, or the file is the one
+                that its rows are in.
+            OSError: If the file cannot be written; the error names it.
         """
         from krag_eval.saved import write
 

@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.cutoffs import spelled, unspelled
 from krag_eval.evidence import Evidence, StoredTexts, Texts
-from krag_eval.files import replacing
+from krag_eval.files import check_apart, replacing
 from krag_eval.relevance import Relevance
 from krag_eval.retrieval import RetrievalRun
 from krag_eval.row_files import rows_named
 from krag_eval.rows import COUNT_COLUMNS, DIGEST, Rows, RowsInMemory, checked_digests
 from krag_eval.summaries import Summary
 
-__all__ = ["FORMAT_VERSION", "read", "write"]
+__all__ = ["FORMAT_VERSION", "as_text", "check_not_its_rows", "read", "write"]
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
@@ -80,17 +80,34 @@ def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False)
         texts: Whether to keep the documents' texts too, each distinct one once.
 
     Raises:
-        ValueError: If ``texts`` are asked for and the result has none.
+        ValueError: If ``texts`` are asked for and the result has none, or the file is the one its
+            rows are in.
     """
+    check_not_its_rows(result, path)
+    text = as_text(result, path, texts=texts)
+    with replacing(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+def check_not_its_rows(result: Savable, path: str | os.PathLike[str]) -> None:
+    """Refuse to write onto the file that a result reads its rows from.
+
+    Raises:
+        ValueError: If ``path`` is that file.
+    """
+    rows = result.rows.named_from("")
+    check_apart({"path": path}, [] if rows is None else [rows])
+
+
+def as_text(result: Savable, path: str | os.PathLike[str], *, texts: bool = False) -> str:
+    """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
     content = _content(result, path, texts=texts)
     if result.retrieval is not None:  # a later addition, which earlier readers pass over
         content["retrieval"] = result.retrieval.content()
     content["checksum"] = _checksum(content)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a character cannot be written as UTF-8; JSON can spell it.
-    text = _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    with replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:

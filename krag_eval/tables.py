@@ -1,7 +1,7 @@
 """The per-query table: every count and metric at one cutoff, one value per query.
 
-This room knows what metrics need beside themselves. It must not know averages, or where the
-relevance came from.
+This room knows what metrics need beside themselves, and of averages their names alone. It must not
+know where the relevance came from.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval.averages import resolved_average
 from krag_eval.conventions import Conventions
-from krag_eval.messages import unknown_name
+from krag_eval.messages import clipped
 from krag_eval.metrics import COUNTS, METRICS, Metric, precision_base
 from krag_eval.relevance import Relevance
 
@@ -64,10 +65,13 @@ def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
     """Return a metric by name or as it is, if it takes nobody else's names."""
     if isinstance(metric, str):
         # By its column, or by the key its mean is printed under.
-        by_key = {one.key: one for one in known.values()}
-        if metric not in known and metric not in by_key:
-            raise ValueError(unknown_name("metrics: a metric", metric, (*known, *by_key)))
-        return known.get(metric) or by_key[metric]
+        named = {one.key: one for one in known.values()} | dict(known)
+        if "@" in metric:
+            raise ValueError(
+                f"metrics: a metric is named without its cutoff, got {clipped(metric)}; say "
+                "k=… for where to cut off."
+            )
+        return named[resolved_average("metrics: a metric", metric, named)]
     if not isinstance(metric, Metric):
         raise TypeError(
             "metrics must be names of built-in metrics or Metric objects, such as "

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.averages import average
+from krag_eval.averages import average, resolved_average
 from krag_eval.conventions import Conventions, MatchingCriteria
 from krag_eval.cutoffs import parse_metric, spelled
 from krag_eval.evidence import Evidence
-from krag_eval.messages import unknown_name
 from krag_eval.metrics import METRICS, metrics_for
 from krag_eval.relevance import Relevance
 from krag_eval.tables import table_of
@@ -111,12 +110,12 @@ def _several(metrics: str | Iterable[str]) -> list[str]:
 
 def _checked_metric(metric: str) -> AverageAt:
     key, k = parse_metric(metric, "metrics")
-    if key not in BUILT_IN:
-        refusal = unknown_name("metrics: an average of a built-in metric", key, tuple(BUILT_IN))
+    try:
+        return resolved_average("metrics: an average of a built-in metric", key, BUILT_IN), k
+    except ValueError as refusal:
         raise ValueError(
             f"{refusal} For a metric of your own, evaluate evaluator.with_threshold(…)."
-        )
-    return key, k
+        ) from None
 
 
 def _checked_thresholds(thresholds: Iterable[float] | None, own: float) -> list[float]:

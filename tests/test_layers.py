@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # -> relevance -> metrics -> averages -> results
     "relevance": {"matching.joins", *_WORDS},
     "metrics": {"relevance", "conventions", "digits", *_WORDS},
-    "tables": {"relevance", "metrics", "conventions", *_WORDS},
+    "tables": {"averages", "relevance", "metrics", "conventions", *_WORDS},
     "averages": {"conventions", *_WORDS},
     "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
     "rows": {"cutoffs", *_WORDS},
@@ -92,11 +92,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pairing": {"digits", "uncertainty", *_RESULT},
     "comparison_texts": {"pairing"},
     "comparison": {
-        "comparability", "comparison_texts", "pairing", "uncertainty", "plotting", "report",
-        *_RESULT,
+        "averages", "comparability", "comparison_texts", "pairing", "uncertainty", "plotting",
+        "report", *_RESULT,
     },
     "comparability": _RESULT,
-    "gates": {"comparison", *_RESULT},
+    "gates": {"averages", "comparison", *_RESULT},
     "calibration": {"documents", "matching.base", "matching.names", "plotting", *_WORDS},
     "report": {"averages", "comparison", "files", "plotting", "uncertainty", *_RESULT},
     # what wires and feeds
@@ -123,7 +123,9 @@ PACKAGES: dict[str, set[str]] = {
     "datasets": {
         "conventions", "documents", "evaluator", "files", "integrations.payloads", *_WORDS,
     },
-    "plotting": {"calibration", "comparison", "presentation", *_RESULT},
+    "plotting": {
+        "averages", "calibration", "comparison", "files", "presentation", *_RESULT,
+    },
     # They gather documents and hand them to the evaluator; metrics and matchers by name alone.
     "retrievers": {
         "comparison", "datasets", "datasets.base", "documents", "evaluator", "files",
@@ -146,7 +148,7 @@ PACKAGES: dict[str, set[str]] = {
         "matching.base", "matching.combined", "matching.coverage", "matching.fuzzy",
         "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
-        "rows", "streaming", "uncertainty",
+        "rows", "saved", "streaming", "uncertainty",
         *_WORDS,
     },
     # Other tools: thin, so they know what a user knows, and how one query came out.

@@ -18,7 +18,12 @@ from krag_eval.cli.options import (
     evaluation_options,
     field_options,
 )
-from krag_eval.cli.outputs import ComparisonOutputs, ReportLanguage, checked_language
+from krag_eval.cli.outputs import (
+    ComparisonOutputs,
+    ReportLanguage,
+    checked_language,
+    printing_beside,
+)
 from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, saved_result
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.verdicts import rehearsed
@@ -63,14 +68,17 @@ def compare(
     """
     from krag_eval.comparison import compare as compared
 
-    names = _checked_names(files)
+    named = dict(zip(_checked_names(files), files, strict=True))
     outputs = ComparisonOutputs.checked(
         markdown_path, latex_path, plot_path, report_path, sources=files
     )
     language = checked_language(report_language, report_path)
-    _check_options(options, dict(zip(names, files, strict=True)), metrics)
-    with warnings_as("warning"):
-        comparison = compared(_results(names, files, options), metrics)
+    _check_options(options, named, metrics)
+    with printing_beside(outputs), warnings_as("warning"):
+        saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
+        outputs.check_apart(filter(None, (one.rows.named_from("") for one in saved.values())))
+        results = _evaluated({**named, **saved}, options)
+        comparison = compared(results, metrics)
         print_comparison(comparison)
         outputs.write(comparison, language)
 
@@ -117,17 +125,17 @@ def _check_without_effect(options: Mapping[str, Any]) -> None:
             )
 
 
-def _results(
-    names: Sequence[str], files: Sequence[str], options: Mapping[str, Any]
+def _evaluated(
+    named: Mapping[str, str | EvaluationResult], options: Mapping[str, Any]
 ) -> dict[str, EvaluationResult]:
-    """Read what is saved, and evaluate the rest."""
+    """Evaluate the files among results."""
     results, datasets = {}, []
-    for name, file in zip(names, files, strict=True):
-        if _is_saved(file):
-            results[name] = saved_result(file)
-        else:
-            with warnings_as(f"warning: {one_line(name)}"):
-                dataset, results[name] = evaluated_file(file, options)
-            datasets.append(dataset)
+    for name, one in named.items():
+        if not isinstance(one, str):
+            results[name] = one
+            continue
+        with warnings_as(f"warning: {one_line(name)}"):
+            dataset, results[name] = evaluated_file(one, options)
+        datasets.append(dataset)
     check_same_ground_truth(datasets)
     return results

@@ -13,12 +13,12 @@ from krag_eval.cli.options import (
     floor_option,
     output_options,
 )
-from krag_eval.cli.outputs import Outputs, ReportLanguage, checked_language
+from krag_eval.cli.outputs import Outputs, ReportLanguage, checked_language, printing_beside
 from krag_eval.cli.printing import print_result
 from krag_eval.cli.reading import evaluated_file
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.streaming import Streaming, streaming_options
-from krag_eval.cli.verdicts import check_floors_early, pronounce
+from krag_eval.cli.verdicts import Verdict, check_floors_early, pronounce
 
 __all__ = ["evaluate"]
 
@@ -46,7 +46,7 @@ def evaluate(
     chunk_size: int | None,
     resume: bool | None,
     **options: Any,
-) -> int:
+) -> Verdict | None:
     """Evaluate the retrieved documents in FILE ('-' reads standard input).
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
@@ -66,7 +66,7 @@ def evaluate(
     streaming = Streaming(file, per_query, chunk_size, resume)
     need_rows = {"--intervals": intervals, "--csv": bool(csv_path), "--report": bool(report_path)}
     in_chunks = streaming.wanted(need_rows)
-    with warnings_as("warning"):
+    with printing_beside(outputs), warnings_as("warning"):
         if in_chunks:
             source, result = file, streaming.evaluated(options)
         else:
@@ -77,4 +77,4 @@ def evaluate(
         bounds = result.confidence_intervals() if intervals else None
         print_result(result, source, bounds)
         outputs.write(result, language)
-    return 0 if report is None else pronounce(report)
+        return None if report is None else pronounce(report)

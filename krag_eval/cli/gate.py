@@ -7,7 +7,7 @@ import click
 from krag_eval.cli.options import floor_option
 from krag_eval.cli.reading import saved_result
 from krag_eval.cli.shell import warnings_as
-from krag_eval.cli.verdicts import pronounce
+from krag_eval.cli.verdicts import Verdict, pronounce
 
 __all__ = ["gate"]
 
@@ -35,7 +35,7 @@ def gate(
     metrics: tuple[str, ...],
     max_drop: float | None,
     floors: tuple[str, ...],
-) -> int:
+) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
     1 says that it is not good enough: an average is below its floor, or has dropped by more than

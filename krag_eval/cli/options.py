@@ -127,8 +127,18 @@ report_options = bundled(
 )
 
 comparison_output_options = bundled(
-    click.option("--markdown", "markdown_path", metavar="OUT", help="Save the table as Markdown."),
-    click.option("--latex", "latex_path", metavar="OUT", help="Save the table as LaTeX."),
+    click.option(
+        "--markdown",
+        "markdown_path",
+        metavar="OUT",
+        help="Save the table as Markdown. '-' is standard output.",
+    ),
+    click.option(
+        "--latex",
+        "latex_path",
+        metavar="OUT",
+        help="Save the table as LaTeX. '-' is standard output.",
+    ),
     click.option(
         "--plot",
         "plot_path",
@@ -140,9 +150,17 @@ comparison_output_options = bundled(
 
 output_options = bundled(
     click.option(
-        "--json", "json_path", metavar="OUT", help="Save the result; Python reads it back."
+        "--json",
+        "json_path",
+        metavar="OUT",
+        help="Save the result; Python reads it back. '-' is standard output.",
     ),
-    click.option("--csv", "csv_path", metavar="OUT", help="Save one row per query and cutoff."),
+    click.option(
+        "--csv",
+        "csv_path",
+        metavar="OUT",
+        help="Save one row per query and cutoff. '-' is standard output.",
+    ),
     click.option(
         "--plot",
         "plot_path",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
 from krag_eval.cli.wording import one_line
 from krag_eval.cutoffs import spelled
-from krag_eval.files import replacing
+from krag_eval.datasets.streams import is_read_in_directories
+from krag_eval.files import check_apart, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +23,41 @@ if TYPE_CHECKING:
     from krag_eval.comparison import Comparison
     from krag_eval.results import EvaluationResult
 
-__all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language"]
+__all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language", "printing_beside"]
 
 ReportLanguage: TypeAlias = Literal["en", "ko"]
+
+# What is text of no particular ending, so that '-' can stand for standard output.
+_STREAMED = ("--json", "--csv", "--markdown", "--latex")
+# The progress of a run is kept beside its output.
+_PROGRESS = {"--per-query": ".partial"}
+
+
+class StandardOutput:
+    """Standard output as the place of one output; everything else is printed elsewhere."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stdout
+
+    def write(self, text: str) -> None:
+        """Write all of it, in UTF-8 whatever the terminal can show."""
+        self._stream.flush()
+        self._stream.buffer.write(text.encode("utf-8"))
+        self._stream.buffer.flush()
+
+    def descriptor(self) -> int | None:
+        """Return what the operating system calls it; ``None`` if it is no file of its own."""
+        return _descriptor(self._stream)
+
+
+Target: TypeAlias = "Path | StandardOutput"
 
 
 class Outputs(NamedTuple):
     """The files asked for, by what goes into them."""
 
-    json: Path | None
-    csv: Path | None
+    json: Target | None
+    csv: Target | None
     plot: Path | None
     report: Path | None
     per_query: Path | None
@@ -60,8 +88,7 @@ class Outputs(NamedTuple):
         """
         named = {"--json": json, "--csv": csv, "--plot": plot, "--report": report}
         named["--per-query"] = per_query
-        paths = _checked_outputs(named, sources)
-        return cls(*map(paths.get, named))
+        return cls(**_checked_outputs(named, sources))
 
     def write(self, result: EvaluationResult, language: ReportLanguage = "en") -> None:
         """Write every file asked for; each appears complete or not at all."""
@@ -91,24 +118,69 @@ class Outputs(NamedTuple):
             _say_written(self.csv, "one row per run, query and cutoff")
 
     def _write_json(self, result: EvaluationResult) -> None:
-        if self.json:
+        if isinstance(self.json, StandardOutput):
+            from krag_eval.saved import as_text
+
+            self.json.write(as_text(result, "-"))
+        elif self.json:
             result.to_json(self.json)
             _say_written(self.json, "the result")
 
 
-def _checked_outputs(named: Mapping[str, str | None], sources: Sequence[str]) -> dict[str, Path]:
-    """Return where to write, by option, if every name can be written to.
+def _checked_outputs(named: Mapping[str, str | None], sources: Sequence[str]) -> dict[str, Any]:
+    """Return where to write, by the option's name in Python, if every name can be written to.
 
     Raises:
         ValueError: If one of them cannot be, naming the option.
     """
     given = {option: name for option, name in named.items() if name is not None}
-    paths = {option: _checked_output(option, name, sources) for option, name in given.items()}
-    if len(set(paths.values())) < len(paths):
-        raise ValueError(f"{', '.join(paths)}: each needs a file of its own.")
+    if list(given.values()).count("-") > 1:
+        raise ValueError(f"{', '.join(given)}: only one of them can be - (standard output).")
+    targets = {option: _checked_output(option, name) for option, name in given.items()}
+    _check_apart(targets, sources)
     for option, name in given.items():
         _check_ending(option, name)
-    return paths
+    return {_python_name(option): targets.get(option) for option in named}
+
+
+def _python_name(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def _check_apart(targets: Mapping[str, Target], sources: Iterable[str]) -> None:
+    """Refuse an output that is read, by option."""
+    written = {
+        option: target.descriptor() if isinstance(target, StandardOutput) else target
+        for option, target in targets.items()
+    }
+    read = [_descriptor(sys.stdin) if source == "-" else source for source in sources]
+    check_apart(
+        {option: place for option, place in written.items() if place is not None},
+        [source for source in read if source is not None],
+        is_read=is_read_in_directories,
+        folders={
+            option: Path(f"{written[option]}{ending}")
+            for option, ending in _PROGRESS.items()
+            if option in written
+        },
+    )
+
+
+def _descriptor(stream: object) -> int | None:
+    try:
+        return int(stream.fileno())  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+@contextmanager
+def printing_beside(outputs: Outputs | ComparisonOutputs) -> Iterator[None]:
+    """Print to standard error meanwhile, if an output goes to standard output."""
+    if any(isinstance(target, StandardOutput) for target in outputs):
+        with redirect_stdout(sys.stderr):
+            yield
+    else:
+        yield
 
 
 def checked_language(language: ReportLanguage | None, report: str | None) -> ReportLanguage:
@@ -125,8 +197,8 @@ def checked_language(language: ReportLanguage | None, report: str | None) -> Rep
 class ComparisonOutputs(NamedTuple):
     """The files asked for a comparison, by what goes into them."""
 
-    markdown: Path | None
-    latex: Path | None
+    markdown: Target | None
+    latex: Target | None
     plot: Path | None
     report: Path | None
 
@@ -142,8 +214,17 @@ class ComparisonOutputs(NamedTuple):
     ) -> ComparisonOutputs:
         """Return where to write, if every name can be written to; see ``Outputs.checked``."""
         named = {"--markdown": markdown, "--latex": latex, "--plot": plot, "--report": report}
-        paths = _checked_outputs(named, sources)
-        return cls(*map(paths.get, named))
+        return cls(**_checked_outputs(named, sources))
+
+    def check_apart(self, sources: Iterable[str]) -> None:
+        """Refuse an output among further files that are read.
+
+        Raises:
+            ValueError: Naming the option.
+        """
+        _check_apart(
+            {f"--{name}": target for name, target in self._asdict().items() if target}, sources
+        )
 
     def write(self, comparison: Comparison, language: ReportLanguage = "en") -> None:
         """Write every file asked for; each appears complete or not at all."""
@@ -161,13 +242,16 @@ class ComparisonOutputs(NamedTuple):
             _say_written(self.report, "a page to read")
 
 
-def _say_written(path: Path, what: str) -> None:
-    """Say that a file was written, and what is in it."""
-    click.echo(f"wrote {one_line(str(path))} ({what})")
+def _say_written(path: Target, what: str) -> None:
+    """Say that a file was written, and what is in it; standard output shows it itself."""
+    if isinstance(path, Path):
+        click.echo(f"wrote {one_line(str(path))} ({what})")
 
 
-def _checked_output(option: str, name: str, sources: Sequence[str]) -> Path:
+def _checked_output(option: str, name: str) -> Target:
     """Return where a file will be written; through a link, the file it points to."""
+    if name == "-":
+        return _checked_standard_output(option)
     path = Path(os.path.realpath(name))
     if path.is_dir() or not path.name:
         raise ValueError(f"{option}: {name} is a directory; name a file in it.")
@@ -177,10 +261,18 @@ def _checked_output(option: str, name: str, sources: Sequence[str]) -> Path:
         raise ValueError(f"{option}: there is no directory {path.parent}; create it first.")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"{option}: the directory {path.parent} cannot be written to.")
-    read = {Path(os.path.realpath(source)) for source in sources if source != "-"}
-    if path.exists() and path in read:
-        raise ValueError(f"{option}: {name} is the file to be evaluated; name another.")
     return path
+
+
+def _checked_standard_output(option: str) -> StandardOutput:
+    if option not in _STREAMED:
+        raise ValueError(
+            f"{option}: - is standard output, which {', '.join(_STREAMED)} alone can be written "
+            "to; name a file."
+        )
+    if getattr(sys.stdout, "buffer", None) is None:
+        raise ValueError(f"{option}: - is standard output, which is closed; name a file.")
+    return StandardOutput()
 
 
 def _check_ending(option: str, name: str) -> None:
@@ -204,7 +296,10 @@ def _rows_of(result: EvaluationResult) -> pd.DataFrame:
     return rows[["query", "k", *(name for name in rows.columns if name not in ("query", "k"))]]
 
 
-def _write_csv(rows: pd.DataFrame, path: Path) -> None:
+def _write_csv(rows: pd.DataFrame, path: Target) -> None:
+    if isinstance(path, StandardOutput):
+        path.write(rows.to_csv(index=False, lineterminator="\n"))
+        return
     with replacing(path) as temporary:
         rows.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
 
@@ -216,7 +311,10 @@ def _write_plot(result: EvaluationResult, path: Path) -> None:
         save_plot(temporary, lambda ax: metric_bars(result, result.k[-1], ax=ax))
 
 
-def _write_text(text: str, path: Path) -> None:
+def _write_text(text: str, path: Target) -> None:
+    if isinstance(path, StandardOutput):
+        path.write(text)
+        return
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 

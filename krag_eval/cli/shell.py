@@ -1,29 +1,35 @@
 """How the command answers: bad input with one line, a mistake of ours with a traceback.
 
-Exit codes: 0; 1 for a result that is not good enough, with one line on standard error for each
-reason; 2 for input that cannot be used, with one line on standard error; 130 when interrupted. A
-mistake of ours ends in a traceback and 1.
+Exit codes: 0; 1 for a result that is not good enough, which is a verdict and nothing else, with one
+line on standard error for each reason; 2 for input that cannot be used, with one line on standard
+error, and for a mistake of ours, with a traceback; 130 when interrupted; 141 when nobody reads
+standard output any more and there is no verdict.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dis import opmap
-from typing import Any, TextIO
+from typing import IO, Any, TextIO, cast
 
 import click
 
+from krag_eval.cli.verdicts import Verdict
 from krag_eval.cli.wording import in_shell_words, one_line
 from krag_eval.messages import KragEvalWarning
 
 __all__ = ["Shell", "is_refusal", "warnings_as"]
 
-_BAD_INPUT = 2
+_NO_VERDICT = 2
 _INTERRUPTED = 130
+_NOBODY_READS = 141
+_REFUSALS = (click.ClickException, ValueError, TypeError, OSError, ImportError)
 
 
 class Shell(click.Group):
@@ -40,17 +46,48 @@ class Shell(click.Group):
         """Run a command and end the process with its exit code."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        _never_fail_to_encode()
+        failure: BaseException | None = None
+        with _lasting_streams() as stdout:
+            try:
+                answer = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+                code = _code_of(answer, stdout)
+            except BaseException as error:
+                code, failure = _explained(error), error
+        raise SystemExit(code) from failure
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; of a pipe that broke within, not at our streams, click would say 1."""
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except click.Abort:
-            code = _INTERRUPTED
-        except (click.ClickException, ValueError, TypeError, OSError, ImportError) as error:
-            if not is_refusal(error):
-                raise
-            click.echo(f"krag-eval: error: {one_line(_problem(error))}", err=True)
-            code = _BAD_INPUT
-        sys.exit(code if isinstance(code, int) else 0)
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _code_of(answer: object, stdout: _LastingStream | None) -> int:
+    """Return the exit code of a command that went through."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    if isinstance(answer, Verdict):
+        return int(answer)
+    return _NOBODY_READS if stdout is not None and stdout.is_closed else 0
+
+
+def _explained(error: BaseException) -> int:
+    """Say on standard error why there is no verdict, and return the exit code."""
+    if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
+        return _explained(error.__context__)  # click and others end so what went wrong within
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        return _INTERRUPTED
+    if isinstance(error, SystemExit):  # as after the completion of a word
+        return _NO_VERDICT if error.code else 0
+    if isinstance(error, _REFUSALS) and is_refusal(error):
+        click.echo(f"krag-eval: error: {one_line(_problem(error))}", err=True)
+    elif isinstance(error, MemoryError):
+        click.echo("krag-eval: error: out of memory; evaluate a smaller file, or fewer queries "
+                   "at a time by --chunk-size.", err=True)  # fmt: skip
+    else:
+        traceback.print_exception(error)
+    return _NO_VERDICT
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -104,8 +141,91 @@ def _problem(error: Exception) -> str:
     return in_shell_words(str(error))
 
 
-def _never_fail_to_encode() -> None:
-    """A question in a script the terminal cannot show is escaped, not a crash."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+class _LastingStream(io.RawIOBase):
+    """The bytes of a standard stream; when nobody reads it any more, the command goes on unread.
+
+    So ``krag-eval gate … | head -1`` ends with the code of its verdict, and every file asked for is
+    written.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str, *, must_be_written: bool) -> None:
+        self._stream = getattr(stream, "raw", stream)
+        self._name = name
+        self._must_be_written = must_be_written
+        self._is_lost = False
+        self.is_closed = False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream."""
+        return int(self._stream.fileno())
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return bool(self._stream.isatty())
+
+    def write(self, data: Any) -> int | None:
+        """Write, unless an earlier attempt showed that it is in vain.
+
+        Raises:
+            OSError: If it cannot be written, as to a full disk, naming the stream.
+        """
+        if self._is_lost:
+            return len(data)
+        try:
+            return cast("int | None", self._stream.write(data))
+        except OSError as error:
+            self._is_lost = True
+            self.is_closed = isinstance(error, BrokenPipeError)
+            self._point_nowhere()
+            if self.is_closed or not self._must_be_written:
+                return len(data)
+            raise OSError(error.errno, error.strerror, self._name) from error
+
+    def _point_nowhere(self) -> None:
+        """Let what others still hold for this stream be flushed without harm."""
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+
+
+@contextmanager
+def _lasting_streams() -> Iterator[_LastingStream | None]:
+    """Put standard streams in place that outlast their reader; yield standard output."""
+    with ExitStack() as stack:
+        stdout = _lasting(sys.stdout, "standard output", must_be_written=True)
+        stderr = _lasting(sys.stderr, "standard error", must_be_written=False)
+        for stream, redirect in ((stdout, redirect_stdout), (stderr, redirect_stderr)):
+            if stream is not None:
+                text, _ = stream
+                stack.enter_context(redirect(text))
+                stack.callback(_flush, text)
+        yield None if stdout is None else stdout[1]
+
+
+def _lasting(
+    stream: TextIO | None, name: str, *, must_be_written: bool
+) -> tuple[TextIO, _LastingStream] | None:
+    """Return a stream in place of another; none for what is no stream of bytes."""
+    binary = getattr(stream, "buffer", None)
+    if stream is None or binary is None:
+        return None
+    _flush(stream)
+    raw = _LastingStream(binary, name, must_be_written=must_be_written)
+    text = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        # A question in a script the terminal cannot show is escaped, not a crash.
+        errors="backslashreplace",
+        line_buffering=getattr(stream, "line_buffering", False),
+    )
+    return text, raw
+
+
+def _flush(stream: TextIO) -> None:
+    with suppress(OSError, ValueError):
+        stream.flush()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval.cli.naming import told_apart
-from krag_eval.cli.outputs import Outputs
+from krag_eval.cli.outputs import Outputs, printing_beside
 from krag_eval.cli.printing import WIDEST, WIDTH, four_digits, print_cells, print_signature
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.wording import one_line
@@ -84,8 +84,18 @@ _LONGEST_RUN = 40
     show_default=True,
     help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
 )
-@click.option("--json", "json_path", metavar="OUT", help="Save the result of a single run.")
-@click.option("--csv", "csv_path", metavar="OUT", help="Save one row per run, topic and cutoff.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="OUT",
+    help="Save the result of a single run. '-' is standard output.",
+)
+@click.option(
+    "--csv",
+    "csv_path",
+    metavar="OUT",
+    help="Save one row per run, topic and cutoff. '-' is standard output.",
+)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
@@ -105,14 +115,14 @@ def trec(
     _check_names(qrels, runs, json_path)
     outputs = Outputs.checked(json_path, csv_path, sources=[qrels, *runs])
     k = check_cutoffs([unspelled(one) for one in cutoffs])
-    with warnings_as("warning"):
+    with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
             name: _evaluated(judged, run, [*(one for one in k if one), None], reading)
             for name, run in zip(told_apart(runs), runs, strict=True)
         }
-    _print_runs(results, judged.name)
-    outputs.write_runs(results)
+        _print_runs(results, judged.name)
+        outputs.write_runs(results)
 
 
 def _check_names(qrels: str, runs: Sequence[str], json_path: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,17 +17,22 @@ if TYPE_CHECKING:
     from krag_eval.gates import GateReport
     from krag_eval.results import EvaluationResult
 
-__all__ = ["check_floors_early", "pronounce", "rehearsed"]
-
-_NOT_GOOD_ENOUGH = 1
+__all__ = ["Verdict", "check_floors_early", "pronounce", "rehearsed"]
 
 
-def pronounce(report: GateReport) -> int:
-    """Print what passed, and to standard error what failed; return the exit code."""
+class Verdict(IntEnum):
+    """Whether a result is good enough, as an exit code."""
+
+    GOOD_ENOUGH = 0
+    NOT_GOOD_ENOUGH = 1
+
+
+def pronounce(report: GateReport) -> Verdict:
+    """Print what passed, and to standard error what failed; return the verdict."""
     for gate in report.gates:
         verdict = "passed" if gate.passed else "failed"
         click.echo(f"{verdict}: {one_line(gate.reason)}", err=not gate.passed)
-    return 0 if report.passed else _NOT_GOOD_ENOUGH
+    return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
 
 
 def check_floors_early(floors: Sequence[str], options: Mapping[str, Any]) -> None:

@@ -28,6 +28,8 @@ _REMEDIES = {
     "None (or 'all') for all": "'all' for all",
     "name it in evaluate(k=[…])": "name it by -k when evaluating",
     "evaluate with per_query=… to write": "evaluate again with --per-query OUT to write",
+    'averaging_method="micro"': "--averaging micro",
+    'averaging_method="both"': "--averaging both",
     "(resume=False)": "(--no-resume)",
     "pass resume=False to start anew": "give --no-resume to start anew",
     "give floors, or a baseline and a metric": "give --fail-under, or --baseline and --metric",

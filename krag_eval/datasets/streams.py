@@ -26,7 +26,7 @@ from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.marks import OWN
 from krag_eval.datasets.tabular import mark_in_cell, question_in_cell
 
-__all__ = ["Chunk", "Cursor", "QueryFiles", "only_whole"]
+__all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
 
 _PARQUET = b"PAR1"
 # Ending -> what is read as a table, by load_dataset.
@@ -56,6 +56,16 @@ def only_whole(path: str | os.PathLike[str]) -> str | None:
     except (OSError, EOFError, ValueError):
         return None  # whoever reads it says what is wrong
     return "a JSON array" if array else None
+
+
+def is_read_in_directories(name: str) -> bool:
+    """Return whether a file of that name is one that directories of queries are made of.
+
+    >>> is_read_in_directories("part-1.jsonl.gz"), is_read_in_directories("chart.png")
+    (True, False)
+    """
+    plain = name.lower().removesuffix(".gz")
+    return plain.endswith((*_JSONL_ENDINGS, ".parquet"))
 
 
 class Cursor(NamedTuple):

@@ -79,7 +79,8 @@ def retrieval_evaluators(
         k: A cutoff or several; ``None`` for all retrieved documents.
         matcher: What makes a retrieved document a match: a name or a matcher.
         threshold: Similarity from which a pair is a match; the matcher's own if not given.
-        metrics: Metrics by column name, or of your own; all built-in ones if not given.
+        metrics: Metrics by name, ``"recall"`` or, where ``k`` is 5, ``"recall@5"``, or of your
+            own; all built-in ones if not given.
         averaging_method: Which averages the summary holds: ``"micro"``, ``"macro"``, ``"both"``.
         matching_criteria: When a query is a hit: ``"all"`` of its ground truth found, or
             ``"partial"``.
@@ -117,12 +118,23 @@ def retrieval_evaluators(
         probe = OfflineRetrievalEvaluator(
             [["a"]], [["a"]], no_ground_truth=no_ground_truth, **options
         )
-    chosen = None if metrics is None else list(metrics)
+    cutoffs = check_cutoffs(k)
+    chosen = None if metrics is None else _without_cutoffs(metrics, cutoffs)
     chosen_metrics(chosen, metrics_for(probe.matching_criteria))
     experiment = _Experiment(
-        options, check_cutoffs(k), chosen, no_ground_truth, documents_key, reference_key
+        options, cutoffs, chosen, no_ground_truth, documents_key, reference_key
     )
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
+
+
+def _without_cutoffs(
+    metrics: Iterable[str | Metric], k: tuple[int | None, ...]
+) -> list[str | Metric]:
+    """Read ``"recall@5"``, as scores are named, where 5 is the only cutoff."""
+    if len(k) > 1:
+        return list(metrics)  # a cutoff in a name is refused there
+    at = f"@{spelled(k[0])}"
+    return [one.removesuffix(at) if isinstance(one, str) else one for one in metrics]
 
 
 class _Experiment(NamedTuple):

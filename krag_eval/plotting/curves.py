@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from krag_eval.averages import resolved_average
 from krag_eval.cutoffs import spelled
-from krag_eval.messages import unknown_name
 from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.intervals import bounds_of
 from krag_eval.plotting.styling import (
@@ -171,10 +171,8 @@ def _checked(
     if metrics is None:
         scores = [key for key in known if not key.startswith(_RANK)]
         return list(default or scores or known)[:_AT_MOST]
-    keys = [metrics] if isinstance(metrics, str) else list(metrics)
-    for key in keys:
-        if key not in known:
-            raise ValueError(unknown_name("metrics: an average", key, tuple(known)))
+    asked = [metrics] if isinstance(metrics, str) else list(metrics)
+    keys = [resolved_average("metrics: an average", key, known) for key in asked]
     if not 1 <= len(keys) <= _AT_MOST:
         raise ValueError(
             f"metrics must name 1 to {_AT_MOST} averages, more cannot be told apart; got "

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from krag_eval.averages import resolved_average
 from krag_eval.cutoffs import parse_metric, spelled
-from krag_eval.messages import unknown_name
 from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.styling import (
     BLUE,
@@ -136,9 +136,10 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
     table = result.per_query(k)
     columns = [str(column) for column in table.columns if column not in _COUNTS]
     means = {result.keys[column]: column for column in columns}
-    if name not in columns and name not in means:
-        refusal = unknown_name("metric: a value per query", name, tuple(columns))
-        raise ValueError(f"{refusal} Ranks are drawn by first_rank_bars.")
+    try:
+        name = resolved_average("metric: a value per query", name, (*columns, *means))
+    except ValueError as refusal:
+        raise ValueError(f"{refusal} Ranks are drawn by first_rank_bars.") from None
     return means.get(name, name), k
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from krag_eval.files import naming
 from krag_eval.plotting.fonts import NO_KOREAN_FONT
 from krag_eval.plotting.styling import SIZE
 
@@ -35,6 +36,7 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
 
     Raises:
         ValueError: For another ending, listing those that are possible.
+        OSError: If the file cannot be written; the error names it.
     """
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if ending not in PLOT_FORMATS:
@@ -46,8 +48,12 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
 
     figure = Figure(figsize=SIZE, layout="constrained")
     draw(figure.subplots())
+    # In memory first: of a full disk, matplotlib's PDF writer says something else.
+    written = io.BytesIO()
     with _boxes_for_missing_letters():
-        figure.savefig(path, format=ending[1:], dpi=150, bbox_inches="tight", pad_inches=0.15)
+        figure.savefig(written, format=ending[1:], dpi=150, bbox_inches="tight", pad_inches=0.15)
+    with naming(path), open(path, "wb") as file:
+        file.write(written.getbuffer())
 
 
 def inline_svg(

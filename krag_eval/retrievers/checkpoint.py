@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from krag_eval.files import lock
+from krag_eval.files import lock, naming
 from krag_eval.messages import clipped
 from krag_eval.retrievers.kept import as_json, from_json
 
@@ -66,7 +66,7 @@ class Checkpoint:
             lock(self._file, f"checkpoint: {self._path} {refusal}")
             self._read(purpose)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def append(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
@@ -77,8 +77,9 @@ class Checkpoint:
             OSError: If it cannot be written.
         """
         line = {"query": position, "seconds": seconds, "documents": as_json(documents)}
-        self._file.write(_line(line))
-        self._file.flush()
+        with naming(self._path):
+            self._file.write(_line(line))
+            self._file.flush()
         self.answers[position] = (documents, seconds)
 
     def note(self) -> str:
@@ -90,7 +91,8 @@ class Checkpoint:
 
     def close(self) -> None:
         """Close the file, which frees it for another run."""
-        self._file.close()
+        with naming(self._path):
+            self._file.close()
 
     def _read(self, purpose: Mapping[str, Any]) -> None:
         header = _line({"format": _FORMAT, "format_version": _VERSION, **purpose})
@@ -101,8 +103,9 @@ class Checkpoint:
             if not header.startswith(first):
                 raise ValueError(_foreign(self._path))
             self._file.truncate(0)
-            self._file.write(header)
-            self._file.flush()
+            with naming(self._path):
+                self._file.write(header)
+                self._file.flush()
             return
         _check_purpose(first, purpose, self._path)
         end = len(first)

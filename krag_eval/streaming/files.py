@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from krag_eval.datasets.base import Blamed, Place
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
+from krag_eval.files import check_apart
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.messages import warn
 from krag_eval.metrics import Metric
@@ -24,7 +24,7 @@ from krag_eval.progress import bar_of, check_progress
 from krag_eval.results import EvaluationResult
 from krag_eval.row_files import POSITION, RowsInFile, checked_row_file
 from krag_eval.rows import Rows
-from krag_eval.streaming.state import Progress, RunState
+from krag_eval.streaming.state import Progress, RunState, folder_of_progress
 
 __all__ = ["evaluate_file"]
 
@@ -65,7 +65,8 @@ def evaluate_file(
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         per_query: Where to write one row per query, ``*.parquet`` or ``*.csv``: the question
             (``query``, as text), its ``position`` in the input from 0, and counts and metrics at
-            every cutoff, ``ndcg@10``. A file of that name is replaced at the end.
+            every cutoff, ``ndcg@10``. A file of that name is replaced at the end; it must not be
+            among those that are read.
         metrics: Metrics to compute; all built-in ones if not given.
         chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
         resume: Whether to go on from the progress of an earlier run; if not, it is deleted.
@@ -81,7 +82,8 @@ def evaluate_file(
     Raises:
         DatasetError: If anything in a file cannot be used; the message names file and line or row.
         ImportError: If a Parquet file is to be read or written and pyarrow is missing.
-        ValueError: If an option is not possible, or there is the progress of another run.
+        ValueError: If an option is not possible, ``per_query`` is among the files that are read, or
+            there is the progress of another run.
         OSError: If a file cannot be written, or another run writes to the same output.
 
     >>> import tempfile
@@ -113,7 +115,11 @@ def evaluate_file(
         "metrics": {name: metric.key for name, metric in plan.metrics.items()},
     }
     if output is not None:
-        _check_apart(output, files)
+        check_apart(
+            {"per_query": output},
+            [files.name, *files.paths],
+            folders={"per_query": folder_of_progress(output)},
+        )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature):
         done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
@@ -239,15 +245,6 @@ def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
             f"{done.n_unnamed} of {done.n_queries} queries in {files.name} have no "
             f"{fields.question} (the first is {done.first_unnamed}), so all are labelled by "
             "position."
-        )
-
-
-def _check_apart(output: Path, files: QueryFiles) -> None:
-    """Refuse an output that is part of the input, now or the next time it is read."""
-    read = {Path(os.path.realpath(path)) for path in files.paths}
-    if output in read or output.parent == Path(os.path.realpath(files.name)):
-        raise ValueError(
-            f"per_query: {output} is among the files to be evaluated; write it somewhere else."
         )
 
 

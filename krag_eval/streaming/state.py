@@ -23,12 +23,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from krag_eval.datasets.streams import Cursor
-from krag_eval.files import lock
+from krag_eval.files import lock, naming
 from krag_eval.messages import clipped
 from krag_eval.partitions import Partial
 from krag_eval.row_files import join_rows, write_rows
 
-__all__ = ["Progress", "RunState"]
+__all__ = ["Progress", "RunState", "folder_of_progress"]
 
 _FORMAT = "krag_eval.progress"
 _VERSION = 1
@@ -86,6 +86,11 @@ class Progress:
         )
 
 
+def folder_of_progress(output: Path) -> Path:
+    """Return the directory that holds the progress of a run until its output appears."""
+    return output.with_name(f"{output.name}.partial")
+
+
 class RunState:
     """The open state of one run; use it in a ``with`` block.
 
@@ -100,7 +105,7 @@ class RunState:
     """
 
     def __init__(self, output: Path, run: Mapping[str, Any], *, resume: bool) -> None:
-        self.folder = output.with_name(f"{output.name}.partial")
+        self.folder = folder_of_progress(output)
         self._output = output
         # As it will be read back.
         self._run = json.loads(json.dumps(run))
@@ -132,15 +137,17 @@ class RunState:
     def add(self, rows: Mapping[str, NDArray[Any]], progress: Progress) -> None:
         """Keep the rows of one more chunk; when this returns, they are kept for good."""
         part = self._part(progress.n_parts - 1)
-        write_rows(part, rows)
-        _flush(part)
+        with naming(part):
+            write_rows(part, rows)
+            _flush(part)
         self._write(progress)
 
     def finish(self, n_parts: int) -> None:
         """Put the rows together; the output appears complete, and the state is deleted."""
         joined = self.folder / f"joined{self._output.suffix}"
-        join_rows([self._part(number) for number in range(n_parts)], joined)
-        _flush(joined)
+        with naming(joined):
+            join_rows([self._part(number) for number in range(n_parts)], joined)
+            _flush(joined)
         os.replace(joined, self._output)
         self._delete()
 
@@ -192,8 +199,9 @@ class RunState:
             "progress": progress.to_json(),
         }
         new = self.folder / f"{_PROGRESS}.new"
-        new.write_text(json.dumps(content, ensure_ascii=True), "ascii")
-        _flush(new)
+        with naming(new):
+            new.write_text(json.dumps(content, ensure_ascii=True), "ascii")
+            _flush(new)
         os.replace(new, self.folder / _PROGRESS)
 
     def _part(self, number: int) -> Path:

@@ -23,6 +23,9 @@ def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     result = CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
+    if "Traceback (most recent call last)" in result.output:
+        assert result.exit_code == 2
+        raise result.exception.__cause__
     return result
 
 

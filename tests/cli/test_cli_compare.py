@@ -181,7 +181,7 @@ class TestOutputs:
 
     def test_a_source_is_not_overwritten(self, a: Path, b: Path) -> None:
         """Of any system."""
-        assert "is the file to be evaluated" in refusal("compare", a, b, "--markdown", b)
+        assert "is among the files that are read" in refusal("compare", a, b, "--markdown", b)
 
 
 class TestNames:

@@ -4,10 +4,12 @@ import csv
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import refusal, run
+from cli_runs import ENVIRONMENT, SAMPLE, refusal, run, shell
 
 from krag_eval import EvaluationResult
 from krag_eval.datasets import read_jsonl
@@ -81,7 +83,7 @@ class TestOutputs:
             ("--plot", "none/out.png", "--plot: there is no directory"),
             ("--json", ".", "--json: .* is a directory"),
             ("--plot", "out.gif", r"--plot: .*out\.gif must end in one of \.png, \.svg, \.pdf"),
-            ("--csv", "sample.jsonl", "--csv: .*sample.jsonl is the file to be evaluated"),
+            ("--csv", "sample.jsonl", "--csv: .*sample.jsonl is among the files that are read"),
         ],
     )
     def test_impossible_outputs_are_refused_before_anything_is_read(
@@ -105,3 +107,179 @@ class TestOutputs:
         """One would overwrite the other."""
         same = tmp_path / "out"
         assert "a file of its own" in refusal("evaluate", sample, "--json", same, "--csv", same)
+
+    @pytest.mark.parametrize("option", ["--json", "--csv", "--plot", "--report", "--per-query"])
+    def test_no_output_is_what_is_read(self, sample: Path, tmp_path: Path, option: str) -> None:
+        """Not through a link either, and not what standard input is read from."""
+        ending = {"--plot": ".png", "--report": ".html", "--per-query": ".csv"}.get(option, ".json")
+        source, link = tmp_path / f"source{ending}", tmp_path / f"link{ending}"
+        source.write_text(SAMPLE, "utf-8")
+        os.link(source, link)
+        read = tmp_path / "read.jsonl"
+        read.symlink_to(source)
+        for output in (source, link):
+            message = refusal("evaluate", read, option, output)
+            assert message.startswith(f"{option}: ")
+            assert "among the files that are read" in message
+        with source.open("rb") as stdin:
+            done = shell("evaluate", "-", option, link, stdin=stdin)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"krag-eval: error: {option}: ")
+        assert source.read_text("utf-8") == SAMPLE
+
+    @pytest.mark.parametrize("name", ["part.jsonl", "new.json", "new.jsonl.gz", "new.parquet"])
+    def test_no_output_goes_into_a_directory_that_is_read(
+        self, sample: Path, tmp_path: Path, name: str
+    ) -> None:
+        """It would be read the next time; a picture would not."""
+        folder = tmp_path / "data"
+        folder.mkdir()
+        (folder / "part.jsonl").write_text(SAMPLE, "utf-8")
+        message = refusal("evaluate", folder, "--json", folder / name)
+        assert message.startswith("--json: ")
+        assert "among the files that are read" in message
+        assert [path.name for path in folder.iterdir()] == ["part.jsonl"]
+        assert run("evaluate", folder, "--plot", folder / "chart.png").exit_code == 0
+
+    def test_the_progress_of_a_run_is_left_alone(self, sample: Path, tmp_path: Path) -> None:
+        """It is written and read meanwhile."""
+        rows = tmp_path / "rows.csv"
+        (tmp_path / "rows.csv.partial").mkdir()
+        within = tmp_path / "rows.csv.partial" / "progress.json"
+        message = refusal("evaluate", sample, "--per-query", rows, "--json", within)
+        assert message.startswith(f"--per-query: {within} lies in ")
+
+    def test_rows_of_a_saved_result_are_read_too(self, sample: Path, tmp_path: Path) -> None:
+        """They are beside it, and a comparison reads them."""
+        rows, saved = tmp_path / "rows.csv", tmp_path / "saved.json"
+        run("evaluate", sample, "-k", 2, "--per-query", rows, "--json", saved)
+        before = rows.read_bytes()
+        message = refusal("compare", saved, sample, "-k", 2, "--metric", "mrr@2", "--latex", rows)
+        assert message.startswith("--latex: ")
+        assert "among the files that are read" in message
+        assert rows.read_bytes() == before
+
+
+class TestStandardOutput:
+    """``-``, as for reading."""
+
+    def test_json_alone_is_on_it(self, sample: Path, tmp_path: Path) -> None:
+        """Byte for byte what the file holds; everything else is on standard error."""
+        saved = tmp_path / "out.json"
+        options = ("-k", 2, "--fail-under", "mrr@2=0.5", "--csv", tmp_path / "out.csv")
+        run("evaluate", sample, *options, "--json", saved)
+        done = shell("evaluate", sample, *options, "--json", "-")
+        assert (done.returncode, done.stdout) == (0, saved.read_text("utf-8"))
+        assert "mrr" in done.stderr
+        assert "out.csv (one row" in done.stderr
+        assert "passed: mrr@2" in done.stderr
+        assert not Path("-").exists()
+
+    def test_csv_alone_is_on_it(self, sample: Path, tmp_path: Path) -> None:
+        """The same bytes as in the file; Korean questions too."""
+        saved = tmp_path / "out.csv"
+        run("evaluate", sample, "-k", 2, "--csv", saved)
+        done = shell("evaluate", sample, "-k", 2, "--csv", "-")
+        assert done.stdout == saved.read_text("utf-8")
+
+    def test_in_ascii(self, tmp_path: Path) -> None:
+        """A terminal that cannot show a text does not change it."""
+        line = {"question": "café \U0001f600", "actual": ["a"], "predicted": ["a"]}
+        ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+        env = ENVIRONMENT | ascii_only
+        done = shell("evaluate", "-", "--json", "-", input=json.dumps(line), env=env)
+        assert json.loads(done.stdout)["queries"] == [line["question"]]
+
+    def test_a_broken_floor_is_still_one(self, sample: Path) -> None:
+        """1, and JSON all the same."""
+        done = shell("evaluate", sample, "--fail-under", "mrr@5=0.9", "--json", "-")
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["metrics"]["mrr@5"] == 0.75
+
+    def test_a_refusal_leaves_it_empty(self, sample: Path) -> None:
+        """Nobody takes half an answer for one."""
+        done = shell("evaluate", sample, "--json", "-", "-k", "0")
+        assert (done.returncode, done.stdout) == (2, "")
+
+    @pytest.mark.parametrize("option", ["--markdown", "--latex"])
+    def test_tables_of_a_comparison(self, sample: Path, tmp_path: Path, option: str) -> None:
+        """The table alone."""
+        other = tmp_path / "other.jsonl"
+        other.write_text(SAMPLE, "utf-8")
+        out = tmp_path / "table"
+        arguments = ("compare", sample, other, "-k", 2, "--metric", "mrr@2", option)
+        run(*arguments, out)
+        done = shell(*arguments, "-")
+        assert (done.returncode, done.stdout) == (0, out.read_text("utf-8"))
+
+    def test_trec(self) -> None:
+        """As for every evaluation."""
+        data = Path(__file__).parents[1] / "data"
+        files = (data / "graded.qrels", data / "spread.run")
+        saved = json.loads(shell("trec", *files, "--json", "-").stdout)
+        assert "ndcg@5" in saved["metrics"]
+        assert shell("trec", *files, "--csv", "-").stdout.startswith("run,query,k,")
+
+    def test_only_one_output_has_it(self, sample: Path) -> None:
+        """They would run into each other."""
+        message = refusal("evaluate", sample, "--json", "-", "--csv", "-")
+        assert message == "--json, --csv: only one of them can be - (standard output)."
+
+    @pytest.mark.parametrize("option", ["--plot", "--report", "--per-query"])
+    def test_what_needs_a_file_is_refused(self, sample: Path, option: str) -> None:
+        """By what can be written there."""
+        message = refusal("evaluate", sample, option, "-")
+        assert message.startswith(f"{option}: - is standard output, which --json, --csv")
+
+    def test_a_file_that_is_read_and_appended_to(self, sample: Path) -> None:
+        """``>>`` the input: the program can see that it is the same file."""
+        with sample.open("ab") as stdout:
+            done = subprocess.run(
+                [sys.executable, "-m", "krag_eval", "evaluate", str(sample), "--json", "-"],
+                env=ENVIRONMENT,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                check=False,
+                timeout=60,
+            )
+        assert done.returncode == 2
+        assert b"--json: standard output is among the files that are read" in done.stderr
+        assert sample.read_text("utf-8") == SAMPLE
+
+    def test_a_file_of_that_name(
+        self, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By its path."""
+        monkeypatch.chdir(tmp_path)
+        run("evaluate", sample, "--json", "./-")
+        assert EvaluationResult.from_json(tmp_path / "-").n_queries == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a limit of POSIX")
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--json", "out.json"),
+        ("--csv", "out.csv"),
+        ("--plot", "out.png"),
+        ("--plot", "out.pdf"),
+        ("--report", "out.html"),
+        ("--per-query", "out.csv"),
+    ],
+)
+def test_a_full_disk_names_the_file(tmp_path: Path, option: str, name: str) -> None:
+    """One line, and nothing is left of it; a limit on the size of files stands for the disk."""
+    import resource
+
+    source, folder = tmp_path / "in.jsonl", tmp_path / "out"
+    source.write_text('{"actual": ["a"], "predicted": ["a"]}\n' * 99)
+    folder.mkdir()
+    done = shell(
+        *("evaluate", source, option, folder / name),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)),
+    )
+    assert done.returncode == 2
+    [line] = [one for one in done.stderr.splitlines() if not one.startswith("Matplotlib")]
+    assert line.startswith(f"krag-eval: error: {folder / name}")
+    assert line.endswith("File too large")
+    assert list(folder.iterdir()) == []

@@ -146,7 +146,7 @@ class TestRefusals:
         (tmp_path / "a.jsonl").write_text(SAMPLE, "utf-8")
         message = refusal("evaluate", tmp_path, "--per-query", tmp_path / "rows.csv")
         assert message.startswith("--per-query: ")
-        assert "is among the files to be evaluated" in message
+        assert "would be among the files that are read" in message
 
 
 def test_no_bar_where_nobody_looks(sample: Path) -> None:

@@ -199,8 +199,8 @@ class TestRefusals:
             ([str(TIED), "--json", "out.json"], "--json: holds the result of one run, got 2 runs"),
             ([str(SPREAD)], "RUN: each run is named once"),
             (["-", "-"], "'-' can be read once"),
-            (["--csv", str(QRELS)], "is the file to be evaluated; name another"),
-            (["--csv", str(SPREAD)], "is the file to be evaluated; name another"),
+            (["--csv", str(QRELS)], "is among the files that are read; name another"),
+            (["--csv", str(SPREAD)], "is among the files that are read; name another"),
         ],
     )
     def test_options(self, options: list[str], expected: str) -> None:

@@ -1,0 +1,274 @@
+"""Writing files: what may be written where, and which file an error names."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from krag_eval import OfflineRetrievalEvaluator, evaluate_file, evaluate_retriever
+from krag_eval.datasets import load_dataset
+from krag_eval.files import check_apart, naming, replacing
+from krag_eval.plotting import PLOT_FORMATS, save_plot
+
+LINE = '{"question": "When?", "actual": ["a"], "predicted": ["a"]}\n'
+on_posix = pytest.mark.skipif(os.name == "nt", reason="limits and links of POSIX")
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    """Write a file of queries into a directory of its own."""
+    path = tmp_path / "data" / "part.jsonl"
+    path.parent.mkdir()
+    path.write_text(LINE)
+    return path
+
+
+def evaluated(n=1):
+    """Return the result of so many queries, whose texts take some room."""
+    lists = [[f"a text of some length {i}"] for i in range(n)]
+    return OfflineRetrievalEvaluator(lists, lists).evaluate(5)
+
+
+# --- what is read is not written -------------------------------------------------------------
+
+
+def spellings(path: Path) -> dict[str, Path]:
+    """Return other names of a file: links, a way round, and a way through a link."""
+    hard, soft = path.with_name("hard"), path.parent.parent / "soft"
+    around = path.parent.parent / "around"
+    os.link(path, hard)
+    soft.symlink_to(path)
+    around.symlink_to(path.parent, target_is_directory=True)
+    return {
+        "itself": path,
+        "hard link": hard,
+        "symbolic link": soft,
+        "through a link": around / path.name,
+        "with dots": path.parent / ".." / path.parent.name / path.name,
+    }
+
+
+@on_posix
+@pytest.mark.parametrize(
+    "name", ["itself", "hard link", "symbolic link", "through a link", "with dots"]
+)
+def test_whatever_it_is_called(queries, name):
+    """One file among several; as the path that was read, and as the one to be written."""
+    other = queries.parent.parent / "other"
+    other.write_text("")
+    named = spellings(queries)[name]
+    for output, read in ((named, queries), (queries, named)):
+        with pytest.raises(ValueError, match=r"^json: .* among the files that are read"):
+            check_apart({"csv": other.with_name("new"), "json": output}, [other, read])
+
+
+@on_posix
+def test_a_file_that_a_directory_reaches_by_a_link(queries):
+    """What is read is the file, wherever its link is."""
+    folder = queries.parent.parent / "links"
+    folder.mkdir()
+    (folder / "part.jsonl").symlink_to(queries)
+    with pytest.raises(ValueError, match=r"^json: .*part.jsonl is among"):
+        check_apart({"json": queries}, [folder])
+
+
+def test_by_a_name_in_another_case(queries, monkeypatch):
+    """Where the file system says that both are one."""
+    real = os.stat
+    loud = queries.with_name("PART.JSONL")
+    monkeypatch.setattr(os, "stat", lambda path, **more: real(
+        queries if os.fspath(path) == str(loud) else path, **more))  # fmt: skip
+    with pytest.raises(ValueError, match=r"^json: .*PART.JSONL is among"):
+        check_apart({"json": loud}, [queries])
+
+
+def test_a_new_file_in_a_directory_that_is_read(queries):
+    """It would be read the next time, if its name is one of those that are."""
+    folder, new = queries.parent, queries.with_name("new.json")
+    endings = {"is_read": lambda name: name.endswith((".json", ".jsonl"))}
+    with pytest.raises(ValueError, match=r"^json: .*new.json would be among"):
+        check_apart({"json": new}, [folder], **endings)
+    check_apart({"plot": queries.with_name("chart.png")}, [folder], **endings)
+    check_apart({"json": new}, [queries], **endings)  # the file alone is read
+
+
+@on_posix
+def test_two_outputs_in_one_file(queries):
+    """There or not, and by whatever name."""
+    new, named = queries.with_name("new"), spellings(queries)
+    for one, other in (
+        (new, new.parent / "." / "new"),
+        (new, queries.parent.parent / "around" / "new"),
+        (named["hard link"], queries),
+        (named["symbolic link"], queries),
+    ):
+        with pytest.raises(ValueError, match=r"^json, csv: each needs a file of its own"):
+            check_apart({"json": one, "csv": other}, [])
+    check_apart({"json": new, "csv": queries}, [])
+
+
+@pytest.mark.parametrize(("platform", "is_one"), [("darwin", True), ("linux", False)])
+def test_two_new_outputs_whose_names_differ_by_case(tmp_path, monkeypatch, platform, is_one):
+    """They are one file where file systems usually fold case."""
+    monkeypatch.setattr(sys, "platform", platform)
+    outputs = {"json": tmp_path / "Out", "csv": tmp_path / "out"}
+    if is_one:
+        with pytest.raises(ValueError, match="a file of its own"):
+            check_apart(outputs, [])
+    else:
+        check_apart(outputs, [])
+
+
+def test_the_directory_of_the_progress(tmp_path):
+    """Neither another output nor the input may be in it."""
+    folder = tmp_path / "rows.csv.partial"
+    rows, within = {"per_query": tmp_path / "rows.csv"}, folder / "part-000000.csv"
+    for outputs, inputs in (({**rows, "json": within}, []), (rows, [within]), (rows, [folder])):
+        with pytest.raises(ValueError, match=r"^per_query: .* lies in .*partial"):
+            check_apart(outputs, inputs, folders={"per_query": folder})
+    check_apart({**rows, "json": tmp_path / "a"}, [tmp_path], is_read=lambda name: False,
+                folders={"per_query": folder})  # fmt: skip
+
+
+@on_posix
+def test_an_open_file_is_known_by_its_descriptor(queries, tmp_path):
+    """As standard streams are; pipes and terminals may be read and written."""
+    with queries.open("rb") as file:
+        for output, read in ((queries, file.fileno()), (file.fileno(), queries)):
+            with pytest.raises(ValueError, match=r"^json: .* is among the files that are read"):
+                check_apart({"json": output}, [read])
+    read, write = os.pipe()
+    check_apart({"json": write}, [write])
+    os.close(read)
+    os.close(write)
+
+
+def test_what_is_not_there_is_not_read(tmp_path):
+    """The reader says that it is missing."""
+    check_apart({"json": tmp_path / "out"}, [tmp_path / "none", "a\0b"])
+
+
+@on_posix
+@pytest.mark.parametrize("name", ["hard link", "symbolic link", "through a link"])
+def test_a_streamed_file_is_not_replaced_by_its_rows(queries, name):
+    """Not through a link to a file of the directory, either."""
+    source = queries.rename(queries.with_name("part.csv"))
+    linked = queries.parent.parent / "in"
+    linked.mkdir()
+    (linked / "part.jsonl").symlink_to(source)
+    named = spellings(source)[name]
+    output = named if named.suffix else named.rename(named.with_name(f"{named.name}.csv"))
+    for path in (linked, linked / "part.jsonl"):
+        with pytest.raises(ValueError, match=r"^per_query: .* among the files"):
+            evaluate_file(path, per_query=output, progress=False)
+    assert source.read_text() == LINE
+
+
+def test_a_result_does_not_overwrite_its_rows(queries):
+    """Nor does its page."""
+    rows = queries.parent.parent / "rows.csv"
+    result = evaluate_file(queries, 5, per_query=rows, progress=False)
+    before = rows.read_bytes()
+    for write in (result.to_json, result.report):
+        with pytest.raises(ValueError, match=r"^path: .*rows\.csv is among the files"):
+            write(rows)
+    assert rows.read_bytes() == before
+
+
+# --- a disk that is full ---------------------------------------------------------------------
+
+
+@contextmanager
+def no_room(n_bytes=64):
+    """Let no file grow beyond that, as on a full disk."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def refused_for_lack_of_room(write, path, named=None, n_bytes=64):
+    """Check that the error names the file, and that nothing is left of it."""
+    before = set(path.parent.rglob("*"))
+    with pytest.raises(OSError, match=r"File too large|too large") as caught, no_room(n_bytes):
+        write(path)
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename == str(named or path)
+    return set(path.parent.rglob("*")) - before
+
+
+@on_posix
+@pytest.mark.parametrize("write", ["to_json", "report"])
+def test_a_result(tmp_path, write):
+    """Complete or not at all."""
+    result = evaluated(50)
+    assert refused_for_lack_of_room(getattr(result, write), tmp_path / "out.html") == set()
+
+
+@on_posix
+@pytest.mark.parametrize("ending", PLOT_FORMATS)
+def test_a_picture(tmp_path, ending):
+    """In every format: matplotlib's PDF writer would end in an error of its own."""
+    refused_for_lack_of_room(lambda path: save_plot(path, lambda ax: None), tmp_path / f"a{ending}")
+
+
+@on_posix
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
+def test_a_data_set(tmp_path, ending):
+    """In every format."""
+    rows = [{"question": f"{i}?", "actual": [f"{i} a"], "predicted": [str(i)]} for i in range(99)]
+    dataset = load_dataset(rows)
+    assert refused_for_lack_of_room(dataset.save, tmp_path / f"out{ending}") == set()
+
+
+@on_posix
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_rows_as_they_come(tmp_path, ending):
+    """The file that could not be written is the one of the progress."""
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(LINE * 99)
+    out = tmp_path / f"rows{ending}"
+    part = tmp_path / f"rows{ending}.partial" / f"part-000000{ending}"
+    refused_for_lack_of_room(
+        lambda path: evaluate_file(queries, 5, per_query=path, progress=False), out, part
+    )
+    assert not out.exists()
+
+
+@on_posix
+@pytest.mark.parametrize("n_bytes", [64, 2000])
+def test_a_checkpoint(tmp_path, n_bytes):
+    """At its first line, or at that of an answer."""
+    rows = [{"question": "When?", "actual": ["a"]}]
+    path = tmp_path / "run.jsonl"
+
+    def write(path):
+        evaluate_retriever(lambda question: ["a" * 3000], rows, 1, checkpoint=path)
+
+    refused_for_lack_of_room(write, path, n_bytes=n_bytes)
+
+
+def test_an_error_that_names_another_file_keeps_its_name(tmp_path):
+    """And one without a number of the system keeps its words."""
+    for error in (FileNotFoundError(2, "No such file", "other"), OSError("in our words")):
+        with pytest.raises(OSError, match=r"other|in our words") as caught, naming(tmp_path):
+            raise error
+        assert caught.value is error
+
+
+def test_a_temporary_file_is_called_by_the_name_of_the_file(tmp_path):
+    """The kind of the error stays."""
+    path = tmp_path / "out"
+    with pytest.raises(PermissionError) as caught, replacing(path) as temporary:
+        raise PermissionError(13, "Permission denied", str(temporary))
+    assert (caught.value.filename, caught.value.errno) == (str(path), 13)
+    assert list(tmp_path.iterdir()) == []
