@@ -205,8 +205,10 @@ def _rows_of(result: EvaluationResult) -> pd.DataFrame:
 
 
 def _write_csv(rows: pd.DataFrame, path: Path) -> None:
+    from krag_eval.row_files import write_csv
+
     with replacing(path) as temporary:
-        rows.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
+        write_csv(temporary, {name: rows[name] for name in rows.columns})
 
 
 def _write_plot(result: EvaluationResult, path: Path) -> None:

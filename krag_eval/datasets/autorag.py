@@ -33,8 +33,9 @@ def read_autorag(
     ``qa`` has the columns ``qid``, ``query`` and ``retrieval_gt``. Ground truth is a list of lists
     of document ids: all of the outer ones are needed, any one of an inner list will do, so ``[["a",
     "b"], ["c"]]`` becomes ``[AnyOf(["a", "b"]), "c"]``. As in AutoRAG, a flat list ``["a", "b"]``
-    means ``[["a", "b"]]`` and a string ``"a"`` means ``[["a"]]``; ``[[]]`` is no ground truth. So is
-    an empty string, as in ``[[""]]``, which AutoRAG writes and does not score; a warning counts them.
+    means ``[["a", "b"]]`` and a string ``"a"`` means ``[["a"]]``; ``[[]]`` is no ground truth. An
+    empty string, as in ``[[""]]``, is none either: AutoRAG does not score such a question. A
+    warning counts them.
 
     The evaluator of what is returned compares ids. Everything else is up to you: krag_eval's own
     conventions by default; AutoRAG's numbers with ``conventions=Conventions.autorag()`` and
@@ -123,9 +124,9 @@ def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
         actual.append(items or [])
     if blank:
         warn(
-            f"{questions.name}: retrieval_gt of {len(blank)} of {len(actual)} questions is an empty "
-            f"string (the first is in row {blank[0].number}), which is read as no ground truth, as "
-            "AutoRAG does."
+            f"{questions.name}: retrieval_gt of {len(blank)} of {len(actual)} questions is an "
+            f"empty string (the first is in row {blank[0].number}), which is read as no ground "
+            "truth, as AutoRAG does."
         )
     return actual
 
