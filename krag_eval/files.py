@@ -1,12 +1,14 @@
 """Writing files: complete or not at all, by one run at a time, and never one that is read.
 
 An error of writing names the file, which the operating system leaves out where a disk is full.
+Texts go into CSV files so that no spreadsheet runs them.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -16,12 +18,29 @@ from itertools import combinations
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-__all__ = ["FileOrDescriptor", "check_apart", "lock", "naming", "replacing"]
+__all__ = [
+    "FileOrDescriptor",
+    "check_apart",
+    "lock",
+    "naming",
+    "replacing",
+    "shielded",
+    "unshielded",
+]
 
 #: A file by its path, or one that is open by its descriptor.
 FileOrDescriptor: TypeAlias = "str | os.PathLike[str] | int"
 # How the directory begins in which a file is made before it takes its place.
 _TEMPORARY = ".krag-eval-"
+# What makes a spreadsheet take a cell for a formula, by its first character (OWASP, "CSV
+# injection"; the wide forms are for Japanese and Korean input). A cell also begins where a
+# spreadsheet that was told so, or guesses, parts a line by semicolons or tabs.
+_BEGINS = r"(?:\A|(?<=[;\t]))"
+_FORMULA = "(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
+_BLANK = r"(?='*[\t\r\n])"
+_TO_SHIELD = re.compile(f"{_BEGINS}{_FORMULA}|\\A{_BLANK}")
+_SHIELD = re.compile(f"{_BEGINS}'{_FORMULA}|\\A'{_BLANK}")
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 @contextmanager
@@ -204,3 +223,25 @@ def lock(file: IO[Any], refusal: str) -> None:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             raise OSError(refusal) from error
         # Some network file systems know no locks; a run there is as safe as without.
+
+
+def shielded(text: str) -> str:
+    """Return a text for a cell of a CSV file, with ``'`` before what would begin a formula.
+
+    A formula begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end, or one of the first four
+    after a semicolon or a tab. A text that already has ``'`` there gets one more, so that
+    :func:`unshielded` returns every text as it was. Plain numbers keep their sign.
+
+    >>> shielded("=1+1"), shielded("-5"), shielded("When?")
+    ("'=1+1", '-5', 'When?')
+    """
+    return text if _PLAIN_NUMBER.fullmatch(text) else _TO_SHIELD.sub("'", text)
+
+
+def unshielded(text: str) -> str:
+    """Return the text that :func:`shielded` made a cell of.
+
+    >>> unshielded("'=1+1"), unshielded("''tis")
+    ('=1+1', "''tis")
+    """
+    return _SHIELD.sub("", text)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from krag_eval.averages import needed_columns
 from krag_eval.cutoffs import spelled
+from krag_eval.files import shielded, unshielded
 from krag_eval.rows import COUNT_COLUMNS, DIGEST, NoRows, Rows, TableOf, checked_digests
 from krag_eval.summaries import Summary
 
@@ -34,6 +36,7 @@ __all__ = [
     "join_rows",
     "missing_pyarrow",
     "rows_named",
+    "write_csv",
     "write_rows",
 ]
 
@@ -42,6 +45,9 @@ ROW_FORMATS = (".parquet", ".csv")
 #: What a row is called: its question, and its place in the input, from 0.
 LABEL, POSITION = "query", "position"
 _ROWS_AT_ONCE = 50_000
+# What a CSV file begins with whose texts are shielded: a spreadsheet sees no difference.
+_SHIELDED = f'"{LABEL}",'.encode()
+_QUOTED = re.compile(r'[,"\r\n;\t]')
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +230,8 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
+    with open(path, "rb") as file:
+        as_written = unshielded if file.read(len(_SHIELDED)) == _SHIELDED else str
     # As texts, some rows at a time: not every version of pandas reads back the digits it wrote.
     chunks = pd.read_csv(
         path,
@@ -234,16 +242,19 @@ def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         chunksize=_ROWS_AT_ONCE,
     )
     parts = [
-        {name: _from_texts(name, chunk[name].tolist()) for name in columns} for chunk in chunks
+        {name: _from_texts(name, chunk[name].tolist(), as_written) for name in columns}
+        for chunk in chunks
     ]
     return pd.DataFrame(
         {name: np.concatenate([part[name] for part in parts]) for name in columns} if parts else {}
     )
 
 
-def _from_texts(name: str, texts: list[str]) -> NDArray[Any]:
+def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -> NDArray[Any]:
     """Read a column of a CSV file: an empty cell is nothing."""
-    if name in (LABEL, DIGEST):
+    if name == LABEL:
+        return np.array([as_written(text) or None for text in texts], object)
+    if name == DIGEST:
         return np.array([text or None for text in texts], object)
     if name == "counted":
         return np.array([text == "True" for text in texts], np.bool_)
@@ -293,10 +304,45 @@ def write_rows(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
     if path.suffix == ".parquet":
         _write_parquet(path, rows)
         return
-    import pandas as pd
+    write_csv(path, rows, shielding_shown=True)
 
-    # The shortest digits that read back to the same number.
-    pd.DataFrame(rows).to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+
+def write_csv(path: Path, columns: Mapping[str, Any], *, shielding_shown: bool = False) -> None:
+    """Write columns to a new CSV file, as :func:`csv_lines` has them."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.writelines(csv_lines(columns, shielding_shown=shielding_shown))
+
+
+def csv_lines(columns: Mapping[str, Any], *, shielding_shown: bool = False) -> Iterator[str]:
+    """Yield the lines of a CSV file, in which no text can be taken for a formula.
+
+    Numbers have the shortest digits that read back to the same number; what is undefined is an
+    empty cell.
+
+    Args:
+        columns: Arrays of one length, by name.
+        shielding_shown: Whether to put the first column's name in quotes, which tells
+            :class:`RowsInFile` that texts are to be read by ``unshielded``.
+    """
+    first, *others = columns
+    yield ",".join([f'"{first}"' if shielding_shown else first, *others]) + "\n"
+    cells = [_cells(column.tolist()) for column in columns.values()]
+    yield from (",".join(row) + "\n" for row in zip(*cells, strict=True))
+
+
+def _cells(values: list[Any]) -> list[str]:
+    """Return a column's cells; a text is quoted if a spreadsheet could part it in two."""
+    return [
+        _text_cell(value)
+        if isinstance(value, str)
+        else ("" if value is None or value != value else str(value))
+        for value in values
+    ]
+
+
+def _text_cell(text: str) -> str:
+    text = shielded(text)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 def join_rows(parts: Sequence[Path], path: Path) -> None:

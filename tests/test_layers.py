@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "averages": {"conventions", *_WORDS},
     "summaries": {"averages", "conventions", "cutoffs", *_WORDS},
     "rows": {"cutoffs", *_WORDS},
-    "row_files": {"averages", "cutoffs", "rows", "summaries", *_WORDS},
+    "row_files": {"averages", "cutoffs", "files", "rows", "summaries", *_WORDS},
     "results": {
         "conventions", "cutoffs", "evidence", "explanation", "files", "gates", "labels",
         "report", "retrieval", "rows", "saved", "summaries", "thresholds", "uncertainty", *_WORDS,
@@ -148,7 +148,7 @@ PACKAGES: dict[str, set[str]] = {
         "matching.base", "matching.combined", "matching.coverage", "matching.fuzzy",
         "matching.names",
         "matching.rouge", "matching.tokenizers", "plotting", "presentation", "report", "results",
-        "rows", "saved", "streaming", "uncertainty",
+        "row_files", "rows", "saved", "streaming", "uncertainty",
         *_WORDS,
     },
     # Other tools: thin, so they know what a user knows, and how one query came out.

@@ -297,11 +297,9 @@ def _rows_of(result: EvaluationResult) -> pd.DataFrame:
 
 
 def _write_csv(rows: pd.DataFrame, path: Target) -> None:
-    if isinstance(path, StandardOutput):
-        path.write(rows.to_csv(index=False, lineterminator="\n"))
-        return
-    with replacing(path) as temporary:
-        rows.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
+    from krag_eval.row_files import csv_lines
+
+    _write_text("".join(csv_lines({name: rows[name] for name in rows.columns})), path)
 
 
 def _write_plot(result: EvaluationResult, path: Path) -> None:

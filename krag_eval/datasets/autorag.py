@@ -16,6 +16,7 @@ from krag_eval.datasets.lines import MAX_BYTES
 from krag_eval.datasets.parquet import Table, table_columns
 from krag_eval.datasets.texts import ids_in, with_texts
 from krag_eval.documents import AnyOf, DocumentLike
+from krag_eval.messages import warn
 
 __all__ = ["autorag_dataset", "read_autorag"]
 
@@ -32,7 +33,9 @@ def read_autorag(
     ``qa`` has the columns ``qid``, ``query`` and ``retrieval_gt``. Ground truth is a list of lists
     of document ids: all of the outer ones are needed, any one of an inner list will do, so ``[["a",
     "b"], ["c"]]`` becomes ``[AnyOf(["a", "b"]), "c"]``. As in AutoRAG, a flat list ``["a", "b"]``
-    means ``[["a", "b"]]`` and a string ``"a"`` means ``[["a"]]``; ``[[]]`` is no ground truth.
+    means ``[["a", "b"]]`` and a string ``"a"`` means ``[["a"]]``; ``[[]]`` is no ground truth. An
+    empty string, as in ``[[""]]``, is none either: AutoRAG does not score such a question. A
+    warning counts them.
 
     The evaluator of what is returned compares ids. Everything else is up to you: krag_eval's own
     conventions by default; AutoRAG's numbers with ``conventions=Conventions.autorag()`` and
@@ -92,7 +95,7 @@ def autorag_dataset(
     texts = questions.texts("query")
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
-        actual=[_items(value, place) for place, value in questions.cells("retrieval_gt")],
+        actual=_ground_truth(questions),
         predicted=predicted,
         source=questions.name,
         defaults={"matcher": "id"},
@@ -110,9 +113,29 @@ def autorag_dataset(
 # Ground truth
 
 
-def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf]:
-    """Return AutoRAG's nested ground truth as items."""
+def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
+    """Return each question's items; empty strings in the place of ids are warned about."""
+    blank: list[Row] = []
+    actual = []
+    for row, value in questions.cells("retrieval_gt"):
+        items = _items(value, row)
+        if items is None:
+            blank.append(row)
+        actual.append(items or [])
+    if blank:
+        warn(
+            f"{questions.name}: retrieval_gt of {len(blank)} of {len(actual)} questions is an "
+            f"empty string (the first is in row {blank[0].number}), which is read as no ground "
+            "truth, as AutoRAG does."
+        )
+    return actual
+
+
+def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf] | None:
+    """Return AutoRAG's nested ground truth as items; ``None`` for an empty string."""
     if isinstance(value, str):
+        if not value.strip():
+            return None
         # A table saved as CSV holds the nested list as text.
         if not value.lstrip().startswith("["):
             return [value]
@@ -124,7 +147,19 @@ def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf]:
         groups = [groups]
     if not any(groups):
         return []
+    if all(_is_blank(group) for group in groups):
+        return None
     return [_item(group, row) for group in groups]
+
+
+def _is_blank(group: Any) -> bool:
+    """Tell whether a list of ids holds nothing but empty strings, and at least one."""
+    ids = plain(group)
+    return (
+        isinstance(ids, list | tuple)
+        and len(ids) > 0
+        and all(isinstance(one, str) and not one.strip() for one in ids)
+    )
 
 
 def _item(group: Any, row: Row) -> DocumentLike | AnyOf:

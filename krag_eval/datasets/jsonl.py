@@ -127,6 +127,7 @@ def record_in(text: str, fields: Fields, place: Place) -> Record:
         )
     actual = _documents(content, "actual_field", fields.actual, place)
     mark = mark_in(content.get(OWN), place)
+    question = mark.question(question)
     if fields.predicted is None:
         return Record(place, question, actual, [], mark)
     predicted = _documents(content, "predicted_field", fields.predicted, place)

@@ -10,7 +10,16 @@ from typing import Any, TypeAlias, TypeVar
 from krag_eval.datasets.base import Place
 from krag_eval.datasets.strict_json import kind_of, parsed
 
-__all__ = ["Lines", "Number", "Table", "grades_of", "scores_in", "scores_of"]
+__all__ = [
+    "Lines",
+    "Number",
+    "Table",
+    "grade_in",
+    "grades_of",
+    "object_in",
+    "score_in",
+    "scores_of",
+]
 
 Number = TypeVar("Number", int, float)
 #: ``{topic: {document: number}}``
@@ -31,7 +40,7 @@ def grades_of(content: Mapping[str, Mapping[str, int]], place: Place) -> Table[i
     >>> grades_of({"q1": {"d1": 2}}, Place("qrels"))
     {'q1': {'d1': 2}}
     """
-    return _checked(content, place, _grade)
+    return _checked(content, place, grade_in)
 
 
 def scores_of(content: Mapping[str, Mapping[str, float]], place: Place) -> Table[float]:
@@ -43,25 +52,33 @@ def scores_of(content: Mapping[str, Mapping[str, float]], place: Place) -> Table
     >>> scores_of({"q1": {"d1": 3}}, Place("run"))
     {'q1': {'d1': 3.0}}
     """
-    return _checked(content, place, _score)
+    return _checked(content, place, score_in)
 
 
-def scores_in(lines: Lines, name: str) -> Table[float]:
-    """Read a run from the lines of a JSON file.
+def object_in(lines: Lines, name: str, number: str) -> dict[str, Any]:
+    """Read an object of judgements, or of a run, from the lines of a JSON file.
 
-    >>> scores_in(iter([(1, '{"q1":'), (2, '{"d1": 3}}')]), "run.json")
-    {'q1': {'d1': 3.0}}
+    Args:
+        lines: Numbers and texts of the lines, the first of which begins with ``{``.
+        name: Name of the file.
+        number: What documents are given, ``"grade"`` or ``"score"``, for the message.
+
+    Raises:
+        DatasetError: If it is not one JSON object.
+
+    >>> object_in(iter([(1, '{"q1":'), (2, '{"d1": 3}}')]), "run.json", "score")
+    {'q1': {'d1': 3}}
     """
     numbered = list(lines)
     try:
-        content = parsed("".join(text for _, text in numbered), Place(name))
+        content: dict[str, Any] = parsed("".join(text for _, text in numbered), Place(name))
     except json.JSONDecodeError as error:
         line = numbered[min(error.lineno, len(numbered)) - 1][0]
         raise Place(name, line).error(
             f"not valid JSON: {error.msg} (column {error.colno}); expected one object "
-            "{topic: {document: score}}."
+            f"{{topic: {{document: {number}}}}}."
         ) from error
-    return scores_of(content, Place(name))
+    return content
 
 
 def _checked(
@@ -87,7 +104,8 @@ def _checked(
     return table
 
 
-def _grade(value: Any, document: str) -> int:
+def grade_in(value: Any, document: str) -> int:
+    """Return the grade of a document; a ``ValueError`` says what else it is."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     whole = number and (isinstance(value, Integral) or float(value).is_integer())
     if not whole or abs(value) > _LARGEST_GRADE:
@@ -97,7 +115,8 @@ def _grade(value: Any, document: str) -> int:
     return int(value)
 
 
-def _score(value: Any, document: str) -> float:
+def score_in(value: Any, document: str) -> float:
+    """Return the score of a document; a ``ValueError`` says what else it is."""
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ValueError(f"the score of {document!r} must be a number, got {str(value)[:40]}.")
     try:

@@ -1,7 +1,8 @@
 """What krag_eval adds to a query it saves: its label, and how to evaluate the data set.
 
 In a file this is one more field, ``"krag_eval"``, an object with ``"label"`` where that is not the
-question, and ``"evaluator"`` with the data set's defaults. Other tools ignore it.
+question, ``"evaluator"`` with the data set's defaults, and ``"shielded": true`` where the question
+would be a formula to a spreadsheet and was given a ``'``. Other tools ignore it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any, NamedTuple
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.base import Blamed
 from krag_eval.datasets.strict_json import kind_of, names_of
+from krag_eval.files import unshielded
 from krag_eval.messages import clipped, warn
 
 __all__ = ["OWN", "Mark", "labels_and_questions", "mark_in", "mark_to_write", "same_defaults"]
 
 #: The field, or column, with what krag_eval adds.
 OWN = "krag_eval"
+_KEYS = {"label", "evaluator", "shielded"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method")  # fmt: skip
 
@@ -27,6 +30,11 @@ class Mark(NamedTuple):
 
     label: str | int | None = None
     defaults: Mapping[str, Any] = {}
+    shielded: bool = False
+
+    def question(self, written: Any) -> Any:
+        """Return the question, from what stands in its field."""
+        return unshielded(written) if self.shielded and isinstance(written, str) else written
 
 
 def mark_in(value: Any, place: Blamed) -> Mark:
@@ -37,16 +45,19 @@ def mark_in(value: Any, place: Blamed) -> Mark:
     """
     if value is None:
         return Mark()
-    if not isinstance(value, Mapping) or not value.keys() <= {"label", "evaluator"}:
+    if not isinstance(value, Mapping) or not value.keys() <= _KEYS:
+        got = names_of(value) if isinstance(value, Mapping) else kind_of(value)
         raise place.error(
-            '"krag_eval" must be what Dataset.save wrote, an object with "label" and "evaluator", '
-            f"got {names_of(value) if isinstance(value, Mapping) else kind_of(value)}; leave the "
-            "field out."
+            '"krag_eval" must be what Dataset.save wrote, an object with "label", "evaluator" and '
+            f'"shielded", got {got}; leave the field out.'
         )
     label = value.get("label")
     if isinstance(label, bool) or not isinstance(label, str | int | None):
         raise place.error(f'"krag_eval": the label must be text or a number, got {kind_of(label)}.')
-    return Mark(label, _defaults(value.get("evaluator") or {}, place))
+    is_shielded = value.get("shielded", False)
+    if not isinstance(is_shielded, bool):
+        raise place.error(f'"krag_eval": shielded must be true, got {kind_of(is_shielded)}.')
+    return Mark(label, _defaults(value.get("evaluator") or {}, place), is_shielded)
 
 
 def _defaults(value: Any, place: Blamed) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Collection
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -13,10 +14,11 @@ from krag_eval.datasets.lines import MAX_BYTES, check_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "parquet_columns", "table_columns"]
+__all__ = ["Table", "is_parquet", "parquet_columns", "table_columns"]
 
 #: A Parquet file or a data frame.
 Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
+_MAGIC = b"PAR1"
 # Rows decoded at a time, so that the limit is noticed long before the memory is full.
 _BATCH = 4096
 
@@ -35,6 +37,24 @@ def table_columns(source: Any, role: str, max_bytes: int | None = MAX_BYTES) -> 
     raise TypeError(
         f"{role} must be the path of a Parquet file or a data frame, got a {type(source).__name__}."
     )
+
+
+def is_parquet(source: Any) -> bool:
+    """Tell whether a file is Parquet, by its first bytes; a stream that cannot go back is not."""
+    try:
+        if isinstance(source, str | os.PathLike):
+            if not os.path.isfile(source):
+                return False
+            with open(source, "rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
+        if isinstance(source, io.TextIOBase) or not source.seekable():
+            return False
+        begin = source.tell()
+        found = source.read(len(_MAGIC))
+        source.seek(begin)
+    except (AttributeError, OSError, ValueError):
+        return False  # whoever reads it says what is wrong
+    return bool(found == _MAGIC)
 
 
 def parquet_columns(

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,11 +22,12 @@ from krag_eval.datasets.base import Dataset, DatasetError, Place
 from krag_eval.datasets.loading import Format, load_dataset
 from krag_eval.datasets.marks import OWN, mark_to_write
 from krag_eval.documents import AnyOf, id_of, metadata_of, text_of
-from krag_eval.files import replacing
+from krag_eval.files import replacing, shielded
 from krag_eval.messages import clipped
 
 __all__ = ["save_dataset"]
 
+_SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _KINDS: dict[str, tuple[Format, bool]] = {
     ".jsonl": ("jsonl", False),
     ".jsonl.gz": ("jsonl", True),
@@ -166,14 +168,30 @@ def _write_jsonl(rows: _Rows, file: IO[str]) -> None:
 
 
 def _write_csv(rows: _Rows, file: IO[str]) -> None:
-    columns = _columns(rows, lambda query, documents: rows.json(query, documents))
+    """Write a table in which no cell can be taken for a formula, however lines are parted."""
+    marks = rows.marks()
+    if rows.questions is not None:
+        for query, question in enumerate(rows.questions):
+            if shielded(question) != question:
+                marks[query] = {**(marks[query] or {}), "shielded": True}
+    columns = _columns(rows, lambda query, value: _csv_json(rows.json(query, value)), marks)
+    if rows.questions is not None:
+        columns["question"] = [*map(shielded, rows.questions)]
     writer = csv.writer(file)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
 
 
+def _csv_json(text: str) -> str:
+    """Write a semicolon that a formula could follow in JSON's other way."""
+    return _SEMICOLON.sub(r"\\u003b", text)
+
+
 def _columns(
-    rows: _Rows, written: Callable[[int, list[Any]], Any], empty: str | None = ""
+    rows: _Rows,
+    written: Callable[[int, Any], Any],
+    marks: Sequence[Mapping[str, Any] | None],
+    empty: str | None = "",
 ) -> dict[str, list[Any]]:
     """Return the columns of a table; a mark is JSON, and there only if some query has one."""
     columns: dict[str, list[Any]] = {}
@@ -182,10 +200,9 @@ def _columns(
     for side in rows.sides:
         lists = rows.documents(side)
         columns[side] = [written(query, documents) for query, documents in enumerate(lists)]
-    marks = rows.marks()
     if any(marks):
         columns[OWN] = [
-            empty if mark is None else rows.json(query, mark) for query, mark in enumerate(marks)
+            empty if mark is None else written(query, mark) for query, mark in enumerate(marks)
         ]
     return columns
 
@@ -203,7 +220,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         side: all(isinstance(one, str) for items in lists for one in items)
         for side, lists in rows.sides.items()
     }
-    columns = _columns(rows, lambda query, documents: rows.json(query, documents), None)
+    columns = _columns(rows, rows.json, rows.marks(), None)
     kinds: dict[str, Any] = dict.fromkeys(columns, pyarrow.string())
     for side, plain in texts.items():
         if plain:

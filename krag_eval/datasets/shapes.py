@@ -202,6 +202,8 @@ def _several(table: Columns, what: str, found: Sequence[str], option: str) -> Ex
 
 
 def _hint(table: Columns) -> str:
+    if {"q_id", "doc_id", "score"} <= set(table.names):
+        return "judgements and runs are for read_trec(qrels, run); otherwise, "
     doubtful = [name for name in _DOUBTFUL if name in table.names]
     return "".join(f"{name!r} {_DOUBTFUL[name]}; " for name in doubtful)
 

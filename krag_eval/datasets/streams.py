@@ -286,7 +286,7 @@ def _record_of_row(content: dict[str, Any], fields: Fields, name: str, number: i
     )
     question = question_in_cell(content.get(fields.question), cell(fields.question))
     mark = mark_in_cell(content.get(OWN), cell(None))
-    return Record(cell(None), question, actual, predicted, mark)
+    return Record(cell(None), mark.question(question), actual, predicted, mark)
 
 
 def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[str]:

@@ -99,7 +99,12 @@ def names_of(content: Mapping[str, Any]) -> str:
 
 def _not_json(text: str, error: json.JSONDecodeError) -> str:
     spread = text.strip() in ("{", "[")
-    remedy = "put each object on one line (jq -c does)" if spread else "correct the line"
+    remedy = "correct the line"
+    if spread:
+        remedy = (
+            "put each object on one line (jq -c does); judgements and runs, {topic: {document: "
+            "number}}, are for read_trec(qrels, run)"
+        )
     return (
         f"not valid JSON: {error.msg} (column {error.colno}); expected one complete object per "
         f"line; {remedy}."

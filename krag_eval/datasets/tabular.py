@@ -29,9 +29,12 @@ def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
     roles = roles_of(table, mapped)
     table.check_has([roles.actual.texts or roles.actual.ids or ""])
     asked: Sequence[str | int | None] = [None] * table.n_rows
-    if roles.question is not None:
-        asked = [question_in_cell(value, row) for row, value in table.cells(roles.question)]
     marks = _marks(table)
+    if roles.question is not None:
+        asked = [
+            mark.question(question_in_cell(value, row))
+            for mark, (row, value) in zip(marks, table.cells(roles.question), strict=True)
+        ]
     queries, questions = labels_and_questions(
         asked, marks, table.name, roles.question or "question", _counted(table)
     )

@@ -1,21 +1,31 @@
 """TREC's files: judgements (qrels) and runs, as trec_eval reads them, and what stands in for them.
 
-Judgements are also read from BEIR's table of three columns, runs from a JSON object, and both from
-mappings.
+Judgements are also read from BEIR's table of three columns, and both from mappings, JSON objects
+and Parquet tables as ranx writes them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from krag_eval.datasets.base import Dataset, DatasetError, Place, Source, name_of
+from krag_eval.datasets.base import Blamed, Dataset, DatasetError, Place, Source, name_of
 from krag_eval.datasets.judged import Missing, Qrels, Run, ScorePrecision, judged_dataset
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
-from krag_eval.datasets.mappings import Lines, Number, Table, grades_of, scores_in, scores_of
+from krag_eval.datasets.mappings import (
+    Lines,
+    Number,
+    Table,
+    grade_in,
+    grades_of,
+    object_in,
+    score_in,
+    scores_of,
+)
+from krag_eval.datasets.parquet import is_parquet, parquet_columns
 
 __all__ = ["read_qrels", "read_run", "read_trec"]
 
@@ -23,6 +33,8 @@ __all__ = ["read_qrels", "read_run", "read_trec"]
 Rows: TypeAlias = Iterator[tuple[int, str, str, Number]]
 
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
+# The columns of a Parquet file, as ranx names them.
+_TOPIC, _DOCUMENT, _NUMBER = _RANX = ("q_id", "doc_id", "score")
 # What C calls white space, and nothing else: an id may hold an ideographic space.
 _SPACES = re.compile(r"[ \t\n\r\f\v]+")
 # A decimal point is harmless where nothing but zeros follows.
@@ -43,8 +55,10 @@ def read_trec(
     A line of the judgements is ``topic 0 document grade``, a line of the run ``topic Q0 document
     rank score tag``, in columns separated by white space; lines that begin with ``#`` are
     comments. As in trec_eval, documents are ordered by score, descending, then by id, descending;
-    the ranks in the file are ignored; a grade below 1 is not relevant. Judgements may also be
-    BEIR's table with the header ``query-id corpus-id score``.
+    the ranks in the file are ignored, and so is what follows the tag; a grade below 1 is not
+    relevant. Judgements may also be BEIR's table with the header ``query-id corpus-id score``.
+    Both may be JSON, ``{topic: {document: number}}``, or Parquet with the columns ``q_id``,
+    ``doc_id`` and ``score``, as ranx writes them.
 
     The evaluator of what is returned compares ids and has one query per topic, labelled by it. Its
     defaults reproduce trec_eval: ``Conventions.trec()``, grades from the judgements,
@@ -53,8 +67,7 @@ def read_trec(
 
     Args:
         qrels: The judgements: a path, an open file, or ``{topic: {document: grade}}``.
-        run: The run: a path, an open file, or ``{topic: {document: score}}``; such an object in a
-            JSON file is read too.
+        run: The run: a path, an open file, or ``{topic: {document: score}}``.
         missing: For topics of the judgements that are not in the run: ``"zero"`` counts them as
             nothing retrieved, with a warning (``trec_eval -c``); ``"skip"`` leaves them out
             (trec_eval without it).
@@ -96,8 +109,12 @@ def read_qrels(
     if isinstance(source, Mapping):
         return Qrels("qrels", grades_of(source, Place("qrels")))
     name = name_of(source)
+    if is_parquet(source):
+        return Qrels(name, _parquet_table(source, name, max_bytes, grade_in, "judgements"))
     with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
+        if first.lstrip().startswith("{"):
+            return Qrels(name, grades_of(object_in(every, name, "grade"), Place(name)))
         is_beir = first.split() == _BEIR_HEADER
         rows = _beir_judgements(every, name) if is_beir else _judgements(every, name)
         return Qrels(name, _table(rows, name, "judgements"))
@@ -115,10 +132,12 @@ def read_run(
     if isinstance(source, Mapping):
         return Run("run", scores_of(source, Place("run")))
     name = name_of(source)
+    if is_parquet(source):
+        return Run(name, _parquet_table(source, name, max_bytes, score_in, "retrieved documents"))
     with closing(numbered_lines(source, name, max_bytes)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
-            return Run(name, scores_in(every, name))
+            return Run(name, scores_of(object_in(every, name, "score"), Place(name)))
         return Run(name, _table(_retrieved(every, name), name, "retrieved documents"))
 
 
@@ -131,13 +150,19 @@ def _looked_into(lines: Lines) -> tuple[str, Lines]:
 # From lines to rows, and from rows to a table
 
 
-def _table(rows: Rows[Number], name: str, what: str) -> Table[Number]:
+def _table(
+    rows: Rows[Number],
+    name: str,
+    what: str,
+    place_of: Callable[[int], Blamed] | None = None,
+) -> Table[Number]:
     """Collect rows by topic; a document stands there once."""
     table: Table[Number] = {}
-    for line, topic, document, number in rows:
+    for at, topic, document, number in rows:
         documents = table.setdefault(topic, {})
         if document in documents:
-            raise Place(name, line).error(
+            place = Place(name, at) if place_of is None else place_of(at)
+            raise place.error(
                 f"the document {document!r} is listed a second time for the topic {topic!r}; "
                 "list each document once."
             )
@@ -145,6 +170,28 @@ def _table(rows: Rows[Number], name: str, what: str) -> Table[Number]:
     if not table:
         raise Place(name).error(f"holds no {what}; expected one per line.")
     return table
+
+
+def _parquet_table(
+    source: Any,
+    name: str,
+    max_bytes: int | None,
+    number_in: Callable[[Any, str], Number],
+    what: str,
+) -> Table[Number]:
+    """Read a table with one row for each topic and document, as ranx writes it."""
+    table = parquet_columns(source, name, max_bytes, _RANX)
+    table.check_has(_RANX)
+
+    def rows() -> Rows[Number]:
+        texts = zip(table.texts(_TOPIC), table.texts(_DOCUMENT), strict=True)
+        for at, (topic, document) in enumerate(texts):
+            try:
+                yield at, topic, document, number_in(table.columns[_NUMBER][at], document)
+            except ValueError as error:
+                raise table.row(at, "").error(str(error)) from error
+
+    return _table(rows(), name, what, lambda at: table.row(at, ""))
 
 
 def _judgements(lines: Lines, name: str) -> Rows[int]:
@@ -173,9 +220,9 @@ def _retrieved(lines: Lines, name: str) -> Rows[float]:
         if text.startswith("#"):
             continue
         columns = _columns(text)
-        if len(columns) != 6:
+        if len(columns) < 6:
             raise _wrong_columns(columns, "topic Q0 document rank score tag", Place(name, line))
-        topic, _, document, _, score, _ = columns
+        topic, _, document, _, score = columns[:5]  # as in trec_eval, more may follow the tag
         yield line, topic, document, _score(score, name, line)
 
 

@@ -40,6 +40,18 @@ class TestOutputs:
         ]
         assert [float(row["recall"]) for row in rows] == [1 / 3, 0.0, 1.0, 0.5]
 
+    def test_no_cell_of_a_csv_is_a_formula(self, tmp_path: Path) -> None:
+        """A question of somebody else's is no command for the spreadsheet; numbers stay numbers."""
+        queries = tmp_path / "queries.jsonl"
+        asked = ["=cmd|' /C calc'!A0", "a;=1+1", "two\rlines", "-5"]
+        lines = [{"question": one, "actual": ["a"], "predicted": ["a"]} for one in asked]
+        queries.write_text("\n".join(map(json.dumps, lines)))
+        run("evaluate", queries, "-k", 1, "--csv", tmp_path / "out.csv")
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        expected = ["'=cmd|' /C calc'!A0", "a;'=1+1", "two\rlines", "-5"]
+        assert [row["query"] for row in rows] == expected
+
     @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
     def test_plot_is_drawn(self, sample: Path, tmp_path: Path, ending: str) -> None:
         """The chart shows the last cutoff named, and the output says so."""

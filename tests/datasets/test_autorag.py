@@ -57,6 +57,13 @@ class TestGroundTruth:
         dataset = read_autorag(questions(value), retrieved={"q1": ["a"]})
         assert dataset.actual == [[AnyOf(["a", "b"]), "c"] if expected is None else expected]
 
+    @pytest.mark.parametrize("value", [[[""]], [""], "", " ", "[['']]", [["", ""]]], ids=repr)
+    def test_an_empty_string_is_no_ground_truth(self, value: object) -> None:
+        """AutoRAG's MetricInput.is_fields_notnone leaves such a question unscored."""
+        with pytest.warns(KragEvalWarning, match=r"1 of 2 questions .*the first is in row 1\)"):
+            dataset = read_autorag(questions([["a"]], value), retrieved={"q1": ["a"], "q2": ["b"]})
+        assert dataset.actual == [["a"], []]
+
     @pytest.mark.parametrize(
         ("value", "shown"),
         [
@@ -64,7 +71,8 @@ class TestGroundTruth:
             ([["a"], "b"], "got 'b' as one of them"),
             ([[1]], r"got '\[1\]'"),
             ([[["a"]]], "as one of them"),
-            ([[""]], "as one of them"),
+            ([["a"], [""]], r"got .\[''\]. as one of them"),
+            ([["a", ""]], "as one of them"),
             (None, "got nothing"),
             (float("nan"), "got nothing"),
             (7, r"got '7' \(int\)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -149,6 +150,28 @@ class TestRoundTrip:
             '{"question": "When?", "actual": ["nine"], "predicted": ["eight"]}\n'
         )
 
+    @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+    def test_formulas_are_shielded_and_come_back(self, tmp_path: Path, ending: str) -> None:
+        """Wherever a cell may begin: after a comma, or after a semicolon within a cell."""
+        asked = ["=cmd|' /C calc'!A0", "'=1", "a;@b", "When?", "-5"]
+        documents = [["x;=1"], ["a;b"], [{"page_content": "y;+1"}], ["-1"], [AnyOf(["=1", ";-1"])]]
+        dataset = Dataset([*asked], documents, questions=asked)  # type: ignore[arg-type]
+        dataset.save(tmp_path / f"qa{ending}")
+        assert load_dataset(tmp_path / f"qa{ending}") == dataset
+        content = (tmp_path / f"qa{ending}").read_bytes()
+        text = (gzip.decompress(content) if ending.endswith(".gz") else content).decode()
+        rows = [*csv.reader(text.splitlines())]
+        shown = ["'=cmd|' /C calc'!A0", "''=1", "a;'@b", "When?", "-5"]
+        assert [row[0] for row in rows[1:]] == shown
+        cells = [cell for row in rows for whole in row for cell in whole.split(";")]
+        assert not [cell for cell in cells if cell[:1] in {"=", "+", "@"}]
+
+    def test_only_marked_questions_lose_the_sign(self, tmp_path: Path) -> None:
+        """A table of somebody's own is read as it is written."""
+        path = tmp_path / "qa.csv"
+        path.write_text("question,actual\n'=1,[]\n")
+        assert load_dataset(path).questions == ["'=1"]
+
     def test_the_demo_data(self, tmp_path: Path) -> None:
         """English and Korean."""
         demo_dataset().save(tmp_path / "demo.csv")
@@ -272,6 +295,7 @@ class TestMarks:
         ("mark", "expected"),
         [
             ("x", "must be what Dataset.save wrote"),
+            ({"shielded": 1}, "shielded must be true, got a number"),
             ({"labels": []}, 'must be what Dataset.save wrote, .* got "labels"'),
             ({"label": 1.5}, "the label must be text or a number"),
             ({"evaluator": ["id"]}, "the evaluator must be an object with some of matcher"),

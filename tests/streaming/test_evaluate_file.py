@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -54,6 +55,29 @@ def test_everything_is_as_of_the_whole_file(tmp_path, output, chunk_size):
     )
     assert os.listdir(tmp_path / "out") == [output]
     assert result == expected
+
+
+def test_formulas_and_line_ends_in_questions_come_back_from_csv(tmp_path):
+    """Spreadsheets see no formula; the result reads the questions as they were asked."""
+    asked = ["=1+1", "'=1", "a;=b", "two\rlines", 'say "x", y', "-5", "When?"]
+    lines = [{"question": one, "actual": ["a"], "predicted": ["a"]} for one in asked]
+    path = write_jsonl(tmp_path / "queries.jsonl", lines)
+    os.mkdir(tmp_path / "out")
+    result = evaluate_file(path, 1, per_query=tmp_path / "out" / "rows.csv", chunk_size=2)
+    assert result.labels == asked
+    with open(tmp_path / "out" / "rows.csv", encoding="utf-8", newline="") as file:
+        written = [row[0] for row in csv.reader(file)]
+    assert written == ["query", "'=1+1", "''=1", "a;'=b", *asked[3:]]
+
+
+def test_rows_written_before_texts_were_shielded_are_read_as_they_are(tmp_path):
+    """Version 0.1.0 wrote no quotes around the first name."""
+    path = write_jsonl(tmp_path / "q.jsonl", [{"question": "x", "actual": ["a"], "predicted": []}])
+    os.mkdir(tmp_path / "out")
+    rows = tmp_path / "out" / "rows.csv"
+    result = evaluate_file(path, 1, per_query=rows)
+    rows.write_text(rows.read_text().replace('"query"', "query").replace("\nx,", "\n'=x,"))
+    assert result.labels == ["'=x"]
 
 
 def test_parquet_is_read_as_json_lines_are(tmp_path):
