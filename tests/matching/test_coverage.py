@@ -146,7 +146,7 @@ def test_long_texts_are_searched_to_the_end() -> None:
     assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
 
 
-@pytest.mark.parametrize("tokenizer", ["unicode", "whitespace", "character", "kiwi", str.split])
+@pytest.mark.parametrize("tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split])
 def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer: str) -> None:
     matcher = CoverageMatcher(tokenizer=tokenizer)
     korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
@@ -202,7 +202,7 @@ def test_a_longer_chunk_never_covers_less(text: list[str], cut: int) -> None:
 
 
 def test_the_signature_says_the_run_and_of_what() -> None:
-    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=unicode)"
+    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=words)"
     characters = CoverageMatcher(0.9, min_run=15, tokenizer="character")
     assert characters.signature == "coverage(min_run=15,tokenizer=character)"
     assert characters.threshold == 0.9
@@ -240,7 +240,7 @@ def test_a_tokenizer_that_loses_the_language_is_an_error() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_it_can_be_copied_and_pickled(copied) -> None:
     matcher = copied(CoverageMatcher(0.6, min_run=3))
-    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=unicode)", 0.6)
+    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=words)", 0.6)
     assert matcher.similarity("a b c d", "a b c") == 0.75
 
 
