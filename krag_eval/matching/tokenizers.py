@@ -31,7 +31,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from krag_eval.matching.plaintext import plain
 from krag_eval.messages import unknown_name
@@ -106,9 +106,9 @@ _NOT_LETTERS = re.compile(
     "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fef\uac00-\ud7a3]"
 )
 
-# A letter, with its marks, of a script written without spaces: Thai, Lao, Myanmar, Khmer, kana and
-# Han. Digits are left out, as they make numbers.
-_UNSPACED_LETTER = re.compile(
+# Letters of scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana and Han. Digits are left
+# out, as they make numbers.
+_UNSPACED = (
     "[\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"
     "\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf"
     "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e"
@@ -116,10 +116,9 @@ _UNSPACED_LETTER = re.compile(
     "\u1780-\u17b3\u17d7\u17dc"
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
-    "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
-    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d"
-    "\u108f\u109a-\u109d\ua9e5\uaa7b-\uaa7d\u17b4-\u17d3\u17dd\u3099\u309a]*+"
 )
+_UNSPACED_LETTER = re.compile(_UNSPACED)
+
 _NOT_LONE_JAMO = re.compile("[^\u3131-\u318e]+")
 
 
@@ -517,34 +516,43 @@ def _folded_words(text: str) -> list[str]:
     if _NOT_FOLDED.search(text):
         # Folding may take a letter apart: of "ΐ" it leaves the marks beside the letter.
         text = unicodedata.normalize("NFKC", text.casefold()).replace("i\u0307", "i")
-        text = _UNSPACED_LETTER.sub(r" \g<0> ", _POINTS.sub("", text))
+        text = _with_letters_apart(_POINTS.sub("", text))
         if _NOT_LETTERS.search(text):
             return _words_of_any_script(text)
     return text.encode().translate(_ASCII_WORDS).decode().split()
 
 
+def _with_letters_apart(text: str) -> str:
+    """Put spaces around each letter, with its marks, of a script written without them."""
+    if not _UNSPACED_LETTER.search(text):
+        return text
+    return _finders(bool(_ASTRAL.search(text))).unspaced.sub(r" \g<0> ", text)
+
+
 def _words_of_any_script(text: str) -> list[str]:
     """Return the words of a lower-case text in NFKC by the full rule, marks included."""
-    words, words_beyond_bmp = _word_finders()
-    find = words_beyond_bmp if _ASTRAL.search(text) else words
-    return find(text.replace("_", " "))
+    return _finders(bool(_ASTRAL.search(text))).words.findall(text.replace("_", " "))
+
+
+class _Finders(NamedTuple):
+    """What finds words, and letters of scripts without spaces, each with the marks that follow."""
+
+    words: re.Pattern[str]
+    unspaced: re.Pattern[str]
 
 
 @cache
-def _word_finders() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    """Return the finders of words in texts of the basic multilingual plane, and in all texts.
+def _finders(beyond_bmp: bool) -> _Finders:
+    """Return the finders for texts of the basic multilingual plane, or for all texts.
 
     ``re`` has no name for combining marks, so they are listed, or words in Devanagari, Thai and
     Arabic would fall apart. That takes 15 ms, spent at the first text that needs it. There are two
-    finders because ``re`` tries the ranges beyond the basic plane one by one: each space of a
-    Russian text would pay for Brahmi.
+    because ``re`` tries the ranges beyond the basic plane one by one: each space of a Russian text
+    would pay for Brahmi.
     """
-    marks = [code for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
-    basic = [code for code in marks if code < 0x10000]
-    return (
-        re.compile(rf"\w[\w{_as_class(basic)}]*").findall,
-        re.compile(rf"\w[\w{_as_class(marks)}]*").findall,
-    )
+    codes = range(0x20000 if beyond_bmp else 0x10000)
+    marks = _as_class(code for code in codes if unicodedata.category(chr(code))[0] == "M")
+    return _Finders(re.compile(rf"\w[\w{marks}]*"), re.compile(f"{_UNSPACED}[{marks}]*+"))
 
 
 def _as_class(codes: Iterable[int]) -> str:
