@@ -31,7 +31,7 @@ from benchmarks.rouge import dense_scores, timed
 from krag_eval.documents import QuerySet
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.combined import AndMatcher, OrMatcher
-from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import FloatArray
@@ -78,6 +78,8 @@ def matchers() -> Iterator[tuple[Matcher, tuple[float, ...]]]:
     yield ContainsMatcher(), ()
     yield ContainsMatcher(word_boundaries=False), ()
     yield CoverageMatcher(), (0.5, 0.7, 0.8, 0.9, 1.0)
+    yield CoverageMatcher(numbers=True), (0.5, 0.7, 0.8, 0.9, 1.0)
+    yield CoverageMatcher(tokenizer="unicode"), (0.8,)
     yield CoverageMatcher(tokenizer="character", min_run=15), (0.8,)
     yield CoverageMatcher(tokenizer="character", min_run=30), (0.8,)
     for statistic, rouge_type in product(("fmeasure", "recall"), ("rouge1", "rouge2", "rougeL")):
@@ -88,6 +90,7 @@ def matchers() -> Iterator[tuple[Matcher, tuple[float, ...]]]:
     rouge = RougeMatcher("rouge2", 0.8, statistic="recall")
     yield AndMatcher(CoverageMatcher(), rouge), ()
     yield OrMatcher(CoverageMatcher(), ContainsMatcher()), ()
+    yield AndMatcher(CoverageMatcher(), NumbersMatcher()), ()
 
 
 def quality(decided: BoolArray, truth: BoolArray) -> str:

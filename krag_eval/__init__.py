@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from krag_eval.gates import GateFailedError, GateReport
     from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
     from krag_eval.matching.combined import AndMatcher, OrMatcher
-    from krag_eval.matching.coverage import CoverageMatcher
+    from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
     from krag_eval.matching.embedding import EmbeddingMatcher
     from krag_eval.matching.exact import (
         ContainsMatcher,
@@ -67,6 +67,7 @@ _HOMES = {
     "MatchingCriteria": "conventions",
     "MetadataMatcher": "matching.exact",
     "Metric": "metrics",
+    "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.combined",
     "RetrievalRecorder": "retrievers.recorder",
@@ -109,6 +110,7 @@ __all__ = [
     "MatchingCriteria",
     "MetadataMatcher",
     "Metric",
+    "NumbersMatcher",
     "OfflineRetrievalEvaluator",
     "OrMatcher",
     "RetrievalRecorder",

@@ -37,6 +37,7 @@ _KRAG = {"match_method": "matcher", "rouge_threshold": "threshold"}
 _OF_THE_MATCHER = {
     "tokenizer": "coverage(tokenizer=kiwi)",
     "min_run": "coverage(min_run=5)",
+    "numbers": "coverage(numbers=yes)",
     "statistic": "rougeL(statistic=recall)",
     "stemmer": "rougeL(stemmer=yes)",
 }

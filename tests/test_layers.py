@@ -44,7 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching.base": {
         "documents", "matching.combined", "matching.joins", "matching.parallel", *_WORDS,
     },
-    "matching.tokenizers": _WORDS,
+    "matching.plaintext": set(),
+    "matching.tokenizers": {"matching.plaintext", *_WORDS},
     "matching.stemming": set(),
     "matching.numbering": {"matching.joins", "matching.parallel", "matching.tokenizers"},
     "matching.waiting": {"matching.joins", *_WORDS},
@@ -53,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching.embedding": {*_MATCHER, "matching.models"},
     "matching.models": set(),
     "matching.rouge": {*_TOKENIZING_MATCHER, "matching.stemming", "matching.waiting"},
-    "matching.coverage": _TOKENIZING_MATCHER,
+    "matching.coverage": {*_TOKENIZING_MATCHER, "matching.plaintext"},
     "matching.combined": _MATCHER,
     "matching.names": {"matching.base", *_WORDS},
     # -> relevance -> metrics -> averages -> results
@@ -382,7 +383,8 @@ def test_matchers_do_not_know_each_other():
     """Only tokenizers, and what all of them are made of."""
     shared = {
         "matching", "matching.base", "matching.joins", "matching.numbering", "matching.parallel",
-        "matching.models", "matching.stemming", "matching.tokenizers", "matching.waiting",
+        "matching.models", "matching.plaintext", "matching.stemming", "matching.tokenizers",
+        "matching.waiting",
     }  # fmt: skip
     for module, others in MAY_IMPORT.items():
         if module.startswith("matching.") and module not in ("matching.base", "matching.names"):

@@ -1,12 +1,13 @@
 """How much of the ground-truth text a retrieved text holds: the right question for chunks.
 
-This room knows how to find the runs of tokens that two texts share. How a text becomes tokens is
-the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
+This room knows how to find the runs of tokens that two texts share, and their numbers. How a text
+becomes tokens is the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers, numbered
+from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 
-__all__ = ["CoverageMatcher"]
+__all__ = ["CoverageMatcher", "NumbersMatcher"]
 
 TokenArray: TypeAlias = NDArray[np.int32]
 BucketArray: TypeAlias = NDArray[np.uint16]
@@ -44,8 +46,12 @@ class CoverageMatcher(TextMatcher):
 
     Right for retrieved chunks: whatever else a chunk holds, and wherever it was cut, does not
     count against it. The similarity is not symmetric, the ground truth comes first. Two texts of
-    the same words are 1, whatever their case, punctuation and line breaks (as far as the tokenizer
-    goes). A text without words is 0 with everything.
+    the same words are 1, whatever their case, punctuation, markup and line breaks (as far as the
+    tokenizer goes). A text without words is 0 with everything.
+
+    No word weighs more than another: another year, another amount or a "not" in the middle takes a
+    word or a few from the share and leaves it above the threshold. ``numbers`` settles the first
+    two; no matcher here sees a negation.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -55,12 +61,15 @@ class CoverageMatcher(TextMatcher):
         tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
+        numbers: If true, the similarity is 0 unless every number of the ground-truth text stands in
+            the predicted text, in any place and order: 1,234 as 1234, and otherwise as it is
+            written (:func:`krag_eval.matching.plaintext.numbers_in`), whatever the tokenizer.
 
     Raises:
         ValueError: If the threshold is outside [0, 1], ``min_run`` is not an integer of at least
             1, or no tokenizer has that name; when matching, if the tokenizer finds nothing in a
             text that has letters or digits.
-        TypeError: If the tokenizer is neither a name nor callable.
+        TypeError: If the tokenizer is neither a name nor callable, or ``numbers`` is not a bool.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -68,6 +77,15 @@ class CoverageMatcher(TextMatcher):
     >>> matcher.similarity("Refunds take up to five days", "… take up to five days. Fees: none.")
     0.8333333333333334
     >>> matcher.similarity("Refunds take up to five days", "Up to five refunds take days.")
+    0.0
+
+    Of these ten words two are lost, the year and the word before it:
+
+    >>> chunk = "In 2023 revenue from lending rose to a record high, too."
+    >>> matcher.similarity("In 2024 revenue from lending rose to a record high", chunk)
+    0.8
+    >>> CoverageMatcher(numbers=True).similarity(
+    ...     "In 2024 revenue from lending rose to a record high", chunk)
     0.0
     """
 
@@ -83,26 +101,107 @@ class CoverageMatcher(TextMatcher):
         self,
         threshold: float = 0.8,
         min_run: int | None = None,
-        tokenizer: str | Tokenizer = "unicode",
+        tokenizer: str | Tokenizer = "words",
+        *,
+        numbers: bool = False,
     ) -> None:
+        if not isinstance(numbers, bool):
+            raise TypeError(f"numbers must be True or False, got {numbers!r}.")
         self.threshold = check_threshold(threshold)
         self.tokenizer = resolve_tokenizer(tokenizer)
         if min_run is None:
             min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
         self.min_run = _checked_run(min_run)
+        self.numbers = numbers
 
     def settings(self) -> dict[str, object]:
-        """Return the length of a run, and of what."""
-        return {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
+        """Return the length of a run, of what, and whether numbers must stand in the chunk."""
+        settings = {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
+        return settings | ({"numbers": True} if self.numbers else {})
 
-    def read(self, texts: Sequence[str]) -> TokenNumbers:
+    def read(self, texts: Sequence[str]) -> TokenNumbers | _WithNumbers:
         """Tokenise each distinct text once."""
-        return numbered(self.tokenizer, texts)
+        tokens = numbered(self.tokenizer, texts)
+        return _WithNumbers(tokens, _numbers_of(texts)) if self.numbers else tokens
 
-    def block_scorer(self, texts: Sequence[str] | TokenNumbers) -> BlockScorer:
+    def block_scorer(self, texts: Sequence[str] | TokenNumbers | _WithNumbers) -> BlockScorer:
         """Find the runs that may be shared."""
-        tokens = texts if isinstance(texts, TokenNumbers) else self.read(texts)
-        return _SharedRuns(tokens, self.min_run).shares
+        read = texts if isinstance(texts, (TokenNumbers, _WithNumbers)) else self.read(texts)
+        if isinstance(read, TokenNumbers):
+            return _SharedRuns(read, self.min_run).shares
+        shares = _SharedRuns(read.tokens, self.min_run).shares
+        numbers = read.numbers
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            block = shares(actual, predicted)
+            for row, column in zip(*map(np.ndarray.tolist, np.nonzero(block)), strict=True):
+                if not numbers[actual[row]] <= numbers[predicted[column]]:
+                    block[row, column] = 0.0
+            return block
+
+        return score
+
+
+class NumbersMatcher(TextMatcher):
+    """A document matches when it holds the numbers of the ground-truth text.
+
+    The similarity is the share of the ground-truth text's different numbers that occur in the
+    predicted text, in any place and order, in [0, 1]; 1 if the ground-truth text has none. So it is
+    for use with another matcher: ``CoverageMatcher() & NumbersMatcher()`` wants the passage, and
+    its numbers unchanged. (``CoverageMatcher(numbers=True)`` makes the same decisions and is
+    faster.) What counts as a number, :func:`krag_eval.matching.plaintext.numbers_in` says: years,
+    amounts and percentages as they are written, 1,234 as 1234.
+
+    Args:
+        threshold: Share from which a pair is a match.
+
+    Raises:
+        ValueError: If the threshold is outside [0, 1].
+
+    >>> NumbersMatcher().similarity("1,200 euros for 3 years", "3 years, 1200 euros, 20 people")
+    1.0
+    >>> NumbersMatcher().similarity("1,200 euros for 3 years", "1,300 euros for 3 years")
+    0.5
+    """
+
+    name = "numbers"
+    normalize: ClassVar[bool] = False
+    advice: ClassVar[str] = (
+        "Numbers are compared as they are written: 5.0 is not 5, and 2,5 is 2 and 5. With "
+        "NumbersMatcher(0.5) half of them will do."
+    )
+
+    def __init__(self, threshold: float = 1.0) -> None:
+        self.threshold = check_threshold(threshold)
+
+    def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
+        """Find the numbers of each distinct text once."""
+        numbers = _numbers_of(texts)
+
+        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
+            truths = [numbers[unit] for unit in actual.tolist()]
+            found = [numbers[unit] for unit in predicted.tolist()]
+            return np.array(
+                [[len(t & f) / len(t) if t else 1.0 for f in found] for t in truths], float
+            )
+
+        return score
+
+
+@dataclass(frozen=True, eq=False)
+class _WithNumbers:
+    """All distinct texts as tokens, and the numbers that stand in each."""
+
+    tokens: TokenNumbers
+    numbers: list[frozenset[str]]
+
+    def take(self, texts: IntArray) -> _WithNumbers:
+        """Return some of the texts, in the order asked for."""
+        return _WithNumbers(self.tokens.take(texts), [self.numbers[text] for text in texts])
+
+
+def _numbers_of(texts: Sequence[str]) -> list[frozenset[str]]:
+    return [frozenset(numbers_in(text)) for text in texts]
 
 
 class _Haystack(NamedTuple):

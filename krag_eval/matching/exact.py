@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
@@ -37,6 +38,17 @@ _UNSPACED = (
     (0x20000, 0x3134F),
 )
 
+
+# What shows nothing: soft hyphens, zero-width spaces and joiners, variation selectors.
+_INVISIBLE = re.compile(
+    "[\u00ad\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+)
+# Spaces where no line may break are spaces, and typographic quotes the quotes of a keyboard.
+_TYPED = str.maketrans(
+    dict.fromkeys("\u00a0\u2007\u202f", " ")
+    | dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
+)
 
 # Occurrences that are looked at one by one.
 _FEW_OCCURRENCES = 100
@@ -100,7 +112,10 @@ class ContainsMatcher(TextMatcher):
     The occurrence must begin and end at word boundaries, so ``doc1`` is not found in ``doc10``.
     Scripts written without spaces (Chinese, Japanese, Thai, …) have a boundary at every character;
     Hangul is spaced, so ``서울`` is not found in ``서울은`` unless ``word_boundaries=False``.
-    White space around the ground-truth text does not count. Similarity is 1 or 0.
+    White space around the ground-truth text does not count. No-break spaces are spaces, typographic
+    quotes (‘ ’ “ ”, also low and reversed) are ' and ", and what shows nothing does not count: soft
+    hyphens, zero-width characters, variation selectors. A ground-truth text of nothing else is in
+    no text. Similarity is 1 or 0.
 
     Args:
         case_sensitive: If false, texts are compared without regard to case.
@@ -112,6 +127,8 @@ class ContainsMatcher(TextMatcher):
     1.0
     >>> ContainsMatcher().similarity("doc1", "doc10")
     0.0
+    >>> ContainsMatcher().similarity("the dog's co-owner", "the dog’s\u00a0co-own\u00ader")
+    1.0
     """
 
     name = "contains"
@@ -142,13 +159,18 @@ class ContainsMatcher(TextMatcher):
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Fold each distinct text once."""
-        folded = [_folded(text, self.case_sensitive, self.fold_whitespace) for text in texts]
+        folded = [
+            _folded(_as_typed(text), self.case_sensitive, self.fold_whitespace) for text in texts
+        ]
         occurs: Callable[[str, str], bool] = _occurs if self.word_boundaries else str.__contains__
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             needles = [folded[unit].strip() for unit in actual.tolist()]
             texts = [folded[unit] for unit in predicted.tolist()]
-            return np.array([[occurs(text, needle) for text in texts] for needle in needles], float)
+            return np.array(
+                [[bool(needle) and occurs(text, needle) for text in texts] for needle in needles],
+                float,
+            )
 
         return score
 
@@ -309,6 +331,11 @@ def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:
         text = " ".join(text.split())
     # Last, because folding case can leave combining marks apart.
     return unicodedata.normalize("NFC", text)
+
+
+def _as_typed(text: str) -> str:
+    """Return a text as a keyboard writes it, without what shows nothing."""
+    return text if text.isascii() else _INVISIBLE.sub("", text).translate(_TYPED)
 
 
 def _occurs(text: str, needle: str) -> bool:

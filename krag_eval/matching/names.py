@@ -23,6 +23,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "contains": ("exact", "ContainsMatcher", {}),
     "id": ("exact", "IdMatcher", {}),
     "coverage": ("coverage", "CoverageMatcher", {}),
+    "numbers": ("coverage", "NumbersMatcher", {}),
     "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
     "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
     "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),

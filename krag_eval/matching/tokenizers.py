@@ -6,7 +6,8 @@ ROUGE, documents, ranks or thresholds.
 =================  =============================================================================
 name               tokens
 =================  =============================================================================
-``"unicode"``      lower-cased words of any script; the default, ``"rouge_score"`` on ASCII text
+``"words"``        words as a reader sees them: without markup, hyphens at line ends and case
+``"unicode"``      lower-cased words of any script, ``"rouge_score"`` on ASCII text
 ``"rouge_score"``  those of the rouge-score package without stemming: ASCII letters and digits
 ``"whitespace"``   what stands between spaces, case and punctuation kept
 ``"character"``    every character but white space, lower-cased
@@ -30,8 +31,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from krag_eval.matching.plaintext import plain
 from krag_eval.messages import unknown_name
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "tokenizer_name",
     "unicode_tokens",
     "whitespace_tokens",
+    "word_tokens",
 ]
 
 #: Anything that turns one text into its tokens, in reading order.
@@ -82,11 +85,73 @@ _TYPOGRAPHY = re.compile(
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Vowel points, accents of cantillation and Koranic signs: all marks of the Hebrew and Arabic blocks
+# but hamza and madda, which are part of a letter.
+_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0656-\u065f"
+    "\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0898-\u089f\u08ca-\u08e1"
+    "\u08e3-\u08ff\ufb1e]"
+)
+
+# The same for words whose case is folded and that have no points: without ß, final sigma, kana and
+# Han. It stands for most English and Korean texts.
+_NOT_FOLDED = re.compile(
+    "[^\u0000-\u007f\u00e0-\u00f6\u00f8-\u00ff\u03b1-\u03c1\u03c3-\u03c9\uac00-\ud7a3]"
+)
+
+# The same once case is folded and letters without spaces stand apart.
+_NOT_LETTERS = re.compile(
+    "[^\u0000-\u007f\u00df-\u00f6\u00f8-\u02af\u03ac-\u03ce\u0430-\u0481\u048a-\u052f"
+    "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fef\uac00-\ud7a3]"
+)
+
+# Letters of scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana and Han. Digits are left
+# out, as they make numbers.
+_UNSPACED = (
+    "[\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"
+    "\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf"
+    "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e"
+    "\ua9e0-\ua9e4\ua9e6-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a\uaa7e\uaa7f"
+    "\u1780-\u17b3\u17d7\u17dc"
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
+)
+_UNSPACED_LETTER = re.compile(_UNSPACED)
+
 _NOT_LONE_JAMO = re.compile("[^\u3131-\u318e]+")
 
 
+def word_tokens(text: str) -> list[str]:
+    """Return the words of a text as its reader sees them (``"words"``, the default of coverage).
+
+    Those of :func:`unicode_tokens` with these differences, each decided from the text alone:
+
+    - HTML, Markdown, entities, hyphens at line ends and digit groups are read as
+      :func:`krag_eval.matching.plaintext.plain` does.
+    - Case is folded, not lowered: ß is ss, a final sigma a sigma, İ an i.
+    - Points of Arabic and Hebrew are dropped. Marks that belong to a letter stay: é, hamza, the
+      vowel signs of Devanagari.
+    - Each letter of a script written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese)
+      is a word, together with its marks.
+
+    Where nothing is left, as of a lone tag, the words of the text as it stands are kept.
+
+    >>> word_tokens("<b>Fußg&auml;nger</b>: [1,234,567](https://example.org) per-\\nsons")
+    ['fussgänger', '1234567', 'persons']
+    >>> word_tokens("東京都 snake_case")
+    ['東', '京', '都', 'snake', 'case']
+    """
+    read = plain(text)
+    if read.isascii():
+        words = read.encode().translate(_ASCII_WORDS).decode().split()
+    else:
+        words = _folded_words(read)
+    return words or unicode_tokens(text)
+
+
 def unicode_tokens(text: str) -> list[str]:
-    """Return the lower-cased words of a text in any script (``"unicode"``, the default).
+    """Return the lower-cased words of a text in any script (``"unicode"``, the default of ROUGE).
 
     The text is brought to NFKC, so that composed and decomposed Hangul, full-width and ordinary
     letters, ligatures and their letters are the same; then to lower case. A word is a letter or
@@ -104,10 +169,10 @@ def unicode_tokens(text: str) -> list[str]:
     """
     if not text.isascii() and _NOT_PLAIN.search(text):
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-        plain = _TYPOGRAPHY.sub(" ", text)
-        if _NOT_PLAIN.search(plain):
-            return _words_of_any_script(text)
-        text = plain
+        spaced = _TYPOGRAPHY.sub(" ", text)
+        if _NOT_PLAIN.search(spaced):
+            return _words_of_any_script(text.lower())
+        text = spaced
     return text.encode().translate(_ASCII_WORDS).decode().split()
 
 
@@ -161,6 +226,7 @@ def character_tokens(text: str) -> list[str]:
 
 
 _FUNCTIONS: dict[str, Tokenizer] = {
+    "words": word_tokens,
     "unicode": unicode_tokens,
     "rouge_score": rouge_score_tokens,
     "whitespace": whitespace_tokens,
@@ -443,28 +509,50 @@ def _without_zero_width(text: str) -> str:
     return _INVISIBLE.sub("", text).replace("\u200b", " ")
 
 
+def _folded_words(text: str) -> list[str]:
+    """Return the words of a text without case and points; letters where words have no spaces."""
+    if _NOT_FOLDED.search(text):
+        text = _TYPOGRAPHY.sub(" ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
+    if _NOT_FOLDED.search(text):
+        # Folding may take a letter apart: of "ΐ" it leaves the marks beside the letter.
+        text = unicodedata.normalize("NFKC", text.casefold()).replace("i\u0307", "i")
+        text = _with_letters_apart(_POINTS.sub("", text))
+        if _NOT_LETTERS.search(text):
+            return _words_of_any_script(text)
+    return text.encode().translate(_ASCII_WORDS).decode().split()
+
+
+def _with_letters_apart(text: str) -> str:
+    """Put spaces around each letter, with its marks, of a script written without them."""
+    if not _UNSPACED_LETTER.search(text):
+        return text
+    return _finders(bool(_ASTRAL.search(text))).unspaced.sub(r" \g<0> ", text)
+
+
 def _words_of_any_script(text: str) -> list[str]:
-    """Return the words of a text in NFKC by the full rule, case and marks included."""
-    words, words_beyond_bmp = _word_finders()
-    find = words_beyond_bmp if _ASTRAL.search(text) else words
-    return find(text.lower().replace("_", " "))
+    """Return the words of a lower-case text in NFKC by the full rule, marks included."""
+    return _finders(bool(_ASTRAL.search(text))).words.findall(text.replace("_", " "))
+
+
+class _Finders(NamedTuple):
+    """What finds words, and letters of scripts without spaces, each with the marks that follow."""
+
+    words: re.Pattern[str]
+    unspaced: re.Pattern[str]
 
 
 @cache
-def _word_finders() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    """Return the finders of words in texts of the basic multilingual plane, and in all texts.
+def _finders(beyond_bmp: bool) -> _Finders:
+    """Return the finders for texts of the basic multilingual plane, or for all texts.
 
     ``re`` has no name for combining marks, so they are listed, or words in Devanagari, Thai and
     Arabic would fall apart. That takes 15 ms, spent at the first text that needs it. There are two
-    finders because ``re`` tries the ranges beyond the basic plane one by one: each space of a
-    Russian text would pay for Brahmi.
+    because ``re`` tries the ranges beyond the basic plane one by one: each space of a Russian text
+    would pay for Brahmi.
     """
-    marks = [code for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
-    basic = [code for code in marks if code < 0x10000]
-    return (
-        re.compile(rf"\w[\w{_as_class(basic)}]*").findall,
-        re.compile(rf"\w[\w{_as_class(marks)}]*").findall,
-    )
+    codes = range(0x20000 if beyond_bmp else 0x10000)
+    marks = _as_class(code for code in codes if unicodedata.category(chr(code))[0] == "M")
+    return _Finders(re.compile(rf"\w[\w{marks}]*"), re.compile(f"{_UNSPACED}[{marks}]*+"))
 
 
 def _as_class(codes: Iterable[int]) -> str:

@@ -10,13 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import coverage
-from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 from krag_eval.messages import KragEvalWarning
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
@@ -146,7 +148,7 @@ def test_long_texts_are_searched_to_the_end() -> None:
     assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
 
 
-@pytest.mark.parametrize("tokenizer", ["unicode", "whitespace", "character", "kiwi", str.split])
+@pytest.mark.parametrize("tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split])
 def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer: str) -> None:
     matcher = CoverageMatcher(tokenizer=tokenizer)
     korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
@@ -201,8 +203,176 @@ def test_a_longer_chunk_never_covers_less(text: list[str], cut: int) -> None:
     assert shares[-1] == 1.0
 
 
+# A passage, the same passage as a chunk spells it, and how much of it words of any script find:
+# those that stand in runs of five, or all where the passage is shorter.
+SPELLED_OTHERWISE = [
+    (
+        "Revenue 2023: 5 million, costs 2023: 4 million",
+        "<table><tr><td>Revenue<td>2023<td>5<td>million</tr>"
+        "<tr><td>Costs<td>2023<td>4<td>million</tr></table>",
+        0.0,
+    ),
+    ("Research & development costs rose", "Research &amp; development costs rose", 0.0),
+    (
+        "Books may be kept for four weeks, films for one week",
+        "Books may be kept for <b>four weeks</b>, films for one week",
+        5 / 11,
+    ),
+    (
+        "Apply at the office of the city library before the end of May",
+        "Apply at the [office](https://example.org/office) of the **city** library before the end "
+        "of May",
+        10 / 13,
+    ),
+    ("서울은 대한민국의 수도이다", "**서울**은 대한민국의 수도이다", 0.0),
+    (
+        "The international bank pays the fee for every transfer",
+        "The inter-\nnational bank pays the fee for every trans-\nfer",
+        6 / 9,
+    ),
+    (
+        "Revenue of 1,234,567 euros was reported for the whole year",
+        "Revenue of 1234567 euros was reported for the whole year",
+        7 / 12,
+    ),
+    (
+        "Die Straße ist am Wochenende wegen Bauarbeiten gesperrt",
+        "DIE STRASSE IST AM WOCHENENDE WEGEN BAUARBEITEN GESPERRT",
+        6 / 8,
+    ),
+    ("تُفْتَحُ المَكْتَبَةُ فِي السَّاعَةِ التَّاسِعَةِ", "تفتح المكتبة في الساعة التاسعة", 0.0),
+    ("הַסִּפְרִיָּה נִפְתַּחַת בְּשָׁעָה תֵּשַׁע", "הספריה נפתחת בשעה תשע", 0.0),
+    ("图书馆每天上午九点开门周末休息", "图书馆每天上午九点开门,周末休息", 0.0),
+    ("ห้องสมุดเปิดเก้าโมงเช้าทุกวัน", "ห้องสมุดเปิดเก้าโมงเช้า ทุกวัน", 0.0),
+]
+
+
+@pytest.mark.parametrize(("passage", "chunk", "before"), SPELLED_OTHERWISE)
+def test_a_passage_with_markup_is_the_passage(passage: str, chunk: str, before: float) -> None:
+    """Either side may have it; "unicode", the default before, keeps what it found."""
+    assert CoverageMatcher().similarity(passage, f"x\n{chunk}\ny") == 1.0
+    assert CoverageMatcher().similarity(chunk, f"x\n{passage}\ny") == 1.0
+    assert CoverageMatcher(tokenizer="unicode").similarity(passage, chunk) == before
+
+
+# --- numbers ---
+
+REPORT = "In 2024 the revenue from lending rose by 2.5% to 1,234,567 euros"
+
+
+@pytest.mark.parametrize(
+    ("chunk", "held"),
+    [
+        (f"Report. {REPORT}.", True),
+        (REPORT.replace(",", ""), True),
+        (f"{REPORT.replace('2024', 'that year')}, as in 2024", True),  # in any place
+        (REPORT.replace("2024", "2023"), False),
+        (REPORT.replace("2.5", "2.6"), False),
+        (REPORT.replace("2.5", "25"), False),
+        (REPORT.replace("567", "568"), False),
+        (f"{REPORT.replace('2024', '2023')} <td width=2024>", False),  # no number for a reader
+    ],
+)
+@pytest.mark.parametrize("tokenizer", ["words", "unicode", "character", str.split])
+def test_with_numbers_each_must_stand_in_the_chunk(
+    tokenizer: str, chunk: str, held: bool
+) -> None:
+    """Then the similarity is as without them, else 0."""
+    without = CoverageMatcher(min_run=2, tokenizer=tokenizer)
+    matcher = CoverageMatcher(min_run=2, tokenizer=tokenizer, numbers=True)
+    assert without.similarity(REPORT, chunk) > 0.3
+    assert matcher.similarity(REPORT, chunk) == (without.similarity(REPORT, chunk) if held else 0.0)
+
+
+def test_numbers_of_the_chunk_alone_do_not_count() -> None:
+    matcher = CoverageMatcher(numbers=True)
+    assert matcher.similarity("Refunds are paid", "1. Refunds are paid in 7 days.") == 1.0
+
+
+def test_numbers_stand_in_the_signature_when_they_count() -> None:
+    """Off by default, so that signatures are what they were."""
+    assert "numbers" not in CoverageMatcher().signature
+    matcher = CoverageMatcher(numbers=True)
+    assert matcher.signature == "coverage(min_run=5,tokenizer=words,numbers=yes)"
+
+
+@pytest.mark.parametrize("wrong", [1, "yes", None])
+def test_numbers_are_a_yes_or_no(wrong: object) -> None:
+    with pytest.raises(TypeError, match=f"numbers must be True or False, got {wrong!r}"):
+        CoverageMatcher(numbers=wrong)  # type: ignore[arg-type]
+
+
+FIGURES = st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"]), max_size=9)
+
+
+@given(
+    lists=st.lists(
+        st.tuples(*[st.lists(FIGURES.map(" ".join), min_size=1, max_size=4)] * 2),
+        min_size=1,
+        max_size=3,
+    )
+)
+@settings(max_examples=50, deadline=None)
+@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(
+    lists: list[tuple[list[str], list[str]]],
+) -> None:
+    """``numbers=True`` and ``& NumbersMatcher()`` match the same pairs."""
+    queries = QuerySet.from_lists([truth for truth, _ in lists], [found for _, found in lists])
+    option = CoverageMatcher(0.5, min_run=2, numbers=True).match(queries)
+    both = (CoverageMatcher(0.5, min_run=2) & NumbersMatcher()).match(queries)
+    decided = [
+        {
+            (item, rank)
+            for item, rank, similarity in zip(m.item, m.rank, m.similarity, strict=True)
+            if similarity >= 0.5
+        }
+        for m in (option, both)
+    ]
+    assert decided[0] == decided[1]
+
+
+@pytest.mark.parametrize("matcher", [CoverageMatcher(numbers=True), NumbersMatcher()])
+def test_several_processes_find_the_same_numbers(matcher: TextMatcher) -> None:
+    actual = [[f"In {year} we paid {year - 1000} euros"] for year in range(2000, 2020)]
+    predicted = [[f"In {year} we paid 1,004 euros", *truth] for year, truth in enumerate(actual)]
+    alone = OfflineRetrievalEvaluator(actual, predicted, matcher).evaluate(k=[1, 2])
+    shared = OfflineRetrievalEvaluator(actual, predicted, matcher, n_jobs=2).evaluate(k=[1, 2])
+    assert shared.to_dict() == alone.to_dict()
+    assert alone.to_dict()["macro_recall@2"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "share"),
+    [
+        ("1,200 euros for 3 years", "3 years, 1200 euros", 1.0),
+        ("1,200 euros for 3 years", "3 years, 1300 euros", 1 / 2),
+        ("3, 3 and 4", "3", 1 / 2),  # different numbers
+        ("3 years", "no figure", 0.0),
+        ("no figure", "3 years", 1.0),
+        ("3 years", "5.3 or 30", 0.0),
+        (" ", "3", 0.0),  # a blank text matches nothing
+    ],
+)
+def test_a_matcher_of_numbers_is_their_share(truth: str, found: str, share: float) -> None:
+    assert NumbersMatcher().similarity(truth, found) == share
+
+
+def test_a_matcher_of_numbers_has_a_threshold() -> None:
+    assert (NumbersMatcher().threshold, NumbersMatcher().signature) == (1.0, "numbers")
+    assert NumbersMatcher(0.5).threshold == 0.5
+    with pytest.raises(ValueError, match="threshold"):
+        NumbersMatcher(2)
+
+
+def test_no_matcher_sees_a_negation() -> None:
+    """Of 17 words, the two before "not" lie in a run of two: 15/17. So the docs warn."""
+    rule = "Dogs are allowed in the garden and on the terrace but must be kept on a lead"
+    assert CoverageMatcher().similarity(rule, rule.replace("are", "are not")) == 15 / 17
+
+
 def test_the_signature_says_the_run_and_of_what() -> None:
-    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=unicode)"
+    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=words)"
     characters = CoverageMatcher(0.9, min_run=15, tokenizer="character")
     assert characters.signature == "coverage(min_run=15,tokenizer=character)"
     assert characters.threshold == 0.9
@@ -240,7 +410,7 @@ def test_a_tokenizer_that_loses_the_language_is_an_error() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_it_can_be_copied_and_pickled(copied) -> None:
     matcher = copied(CoverageMatcher(0.6, min_run=3))
-    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=unicode)", 0.6)
+    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=words)", 0.6)
     assert matcher.similarity("a b c d", "a b c") == 0.75
 
 

@@ -156,6 +156,37 @@ def test_exact_matching_of_a_text_that_is_none_names_the_argument():
 
 
 @pytest.mark.parametrize(
+    ("plain", "typeset"),
+    [
+        ("5 euros", "5\u00a0euros"),  # no-break, figure and narrow no-break space
+        ("5 000 euros", "5\u2007000\u202feuros"),
+        ("cooperation", "co\u00adoper\u00adation"),  # soft hyphens
+        ("a long word", "a\u200b \ufefflong wo\u200brd\u2060"),  # zero-width spaces
+        ("می خواهم", "می\u200c خواهم"),  # zero-width joiners and non-joiners
+        ("the dogs' owner's ", "the dogs’ owner’s"),
+        ("'a' and 'b'", "‘a’ and ‚b‛"),
+        ('"a" and "b"', "“a” and „b‟"),
+        ("서울", "\ufeff서울"),
+    ],
+)
+@pytest.mark.parametrize("word_boundaries", [True, False])
+def test_what_typesetting_adds_does_not_count(plain, typeset, word_boundaries):
+    """Either side may be typeset; that of the other matchers stays as it is."""
+    matcher = ContainsMatcher(word_boundaries=word_boundaries)
+    assert matcher.similarity(plain, f"x {typeset}.") == 1.0
+    assert matcher.similarity(typeset, f"x {plain}.") == 1.0
+    assert ExactTextMatcher().similarity(plain, typeset) == 0.0
+
+
+@pytest.mark.parametrize("word_boundaries", [True, False])
+def test_a_text_that_shows_nothing_is_contained_nowhere(word_boundaries):
+    """It would stand everywhere."""
+    matcher = ContainsMatcher(word_boundaries=word_boundaries)
+    assert matcher.similarity("\u200b\u00ad", "a\u200b\u00ad") == 0.0
+    assert matcher.similarity("a", "\u200b") == 0.0
+
+
+@pytest.mark.parametrize(
     ("actual", "predicted", "contained"),
     [
         ("doc1", "see doc1.", True),

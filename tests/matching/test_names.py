@@ -23,7 +23,7 @@ def test_every_name_makes_a_matcher_of_that_name(name):
 def test_every_named_matcher_finds_a_text_in_itself(name):
     """Similarity 1, and 0 with a text that has nothing in common."""
     matcher = resolve_matcher(name)
-    text = "the library opens at nine and closes at six on every working day"
+    text = "the library opens at 9 and closes at 18 on every working day"
     assert matcher.similarity(text, text) == 1.0
     assert matcher.similarity(text, "???") < matcher.threshold
 
@@ -111,6 +111,7 @@ def test_a_class_is_refused_with_a_hint():
     [
         *MATCHER_NAMES,
         "coverage(min_run=15,tokenizer=character)",
+        "coverage(min_run=5,tokenizer=words,numbers=yes)",
         "rouge2(statistic=recall,tokenizer=whitespace,stemmer=yes)",
         "fuzzy(scorer=partial_ratio)",
         "contains(case_sensitive=no)",
@@ -127,7 +128,7 @@ def test_what_a_signature_prints_is_read_back(name):
     ("spelled", "problem"),
     [
         ("coverage(min_run=x)", "coverage: min_run must be a whole number, got 'x'"),
-        ("coverage(run=5)", "setting of coverage must be one of 'min_run', 'tokenizer', got 'run'"),
+        ("coverage(run=5)", "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', got 'run'"),
         ("coverage(min_run=5,min_run=6)", "min_run is given twice"),
         ("rougeL(stemmer=true)", "rougeL: stemmer must be yes or no, got 'true'"),
         ("coverage(threshold=0.5)", "a setting of coverage must be one of"),

@@ -35,6 +35,7 @@ from krag_eval.matching.tokenizers import (
     tokenizer_name,
     unicode_tokens,
     whitespace_tokens,
+    word_tokens,
 )
 
 ROOT = Path(tokenizers.__file__).parents[2]
@@ -116,6 +117,113 @@ def fake_kiwi(monkeypatch: pytest.MonkeyPatch) -> type[FakeKiwi]:
     monkeypatch.setitem(sys.modules, "kiwipiepy", package)
     monkeypatch.setattr(tokenizers, "shared_kiwi", tokenizers._SharedKiwi())
     return FakeKiwi
+
+
+# --- words ---
+
+
+def folded_words_by_definition(text: str) -> list[str]:
+    """Words as the docstring of word_tokens defines them, of a text without markup."""
+    text = "".join(character for character in text if ord(character) not in INVISIBLE)
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    words, word = [], ""
+    for character in text.replace("i\u0307", "i") + " ":
+        kind = unicodedata.category(character)[0]
+        if is_point(character):
+            continue
+        if kind == "M" and word:
+            word += character
+        elif kind in "LN" and word and not is_unspaced(character) and not is_unspaced(word[0]):
+            word += character
+        else:
+            words += [word] if word else []
+            word = character if kind in "LN" else ""
+    return words
+
+
+UNSPACED_NAMES = (
+    "CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HENTAIGANA", "HIRAGANA", "IDEOGRAPHIC",
+    "KATAKANA", "KHMER", "LAO", "MYANMAR", "THAI",
+)  # fmt: skip
+
+
+def is_unspaced(character: str) -> bool:
+    """By the name that Unicode gives it. 〇 is a number to Unicode, and a letter to its readers."""
+    named = unicodedata.name(character, "").startswith(UNSPACED_NAMES)
+    return named and unicodedata.category(character) in ("Lo", "Lm", "Nl")
+
+
+def is_point(character: str) -> bool:
+    """A mark of Hebrew or Arabic, but for hamza and madda, which are part of a letter."""
+    name = unicodedata.name(character, "")
+    return (
+        unicodedata.category(character)[0] == "M"
+        and name.startswith(("HEBREW", "ARABIC"))
+        and not name.startswith(("ARABIC HAMZA", "ARABIC MADDAH"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        # Each rule of the table of what changed, with the words of the other spelling.
+        ("<tr><td>Total</td><td><b>5</b></td></tr>", ["total", "5"]),
+        ("R&amp;D&nbsp;costs", ["r", "d", "costs"]),
+        ("a < b", ["a", "b"]),
+        ("see [the **text**](https://example.org/a)", ["see", "the", "text"]),
+        ("**서울**은", ["서울은"]),
+        ("snake_case", ["snake", "case"]),
+        ("inter-\nnational", ["international"]),
+        ("1,234,567", ["1234567"]),
+        ("2.5%, 1,234.50", ["2", "5", "1234", "50"]),
+        ("STRASSE Straße STRAẞE", ["strasse"] * 3),
+        ("ΟΔΟΣ οδος οδοσ", ["οδοσ"] * 3),
+        ("İstanbul istanbul ISTANBUL", ["istanbul"] * 3),
+        ("السَّلَامُ السلام", ["السلام"] * 2),
+        ("שָׁלוֹם שלום", ["שלום"] * 2),
+        ("آمَن أمن", ["آمن", "أمن"]),  # hamza and madda are part of the letter
+        ("é हिन्दी", ["é", "हिन्दी"]),
+        ("東京都、日本", ["東", "京", "都", "日", "本"]),
+        ("AIによる2024年", ["ai", "に", "よ", "る", "2024", "年"]),
+        ("ภาษาที่", ["ภ", "า", "ษ", "า", "ที่"]),
+        ("ພາສາ ភាសា ဘာသာ", ["ພ", "າ", "ສ", "າ", "ភា", "សា", "ဘာ", "သာ"]),
+        ("๒๕๖๗", ["๒๕๖๗"]),
+        ("나는 밥을 먹었다.", ["나는", "밥을", "먹었다"]),
+    ],
+)
+def test_words_are_what_a_reader_sees(text: str, tokens: list[str]) -> None:
+    assert word_tokens(text) == tokens
+
+
+@pytest.mark.parametrize("text", ["<br>", "&nbsp;", "[](https://example.org)", "<!-- image -->"])
+def test_words_of_markup_alone_are_those_of_the_text_as_it_stands(text: str) -> None:
+    """A chunk of nothing else must not stop an evaluation."""
+    assert word_tokens(text) == unicode_tokens(text) != []
+
+
+@given(ANY_TEXT.filter(lambda text: not set("<&*`~[-\u00ad'.,’\u00a0") & set(text)))
+@settings(max_examples=300, deadline=None)
+@example("ΐ Ϊ\u0301 ᾳ ΑΙ ß ς İ i\u0307 ﬁ ８ ℌ ཱི 가 ｶﾞ 々〇 ที่า \u0e34a か\u3099 x\u0e31")
+def test_words_equal_their_definition(text: str) -> None:
+    """The fast paths change nothing."""
+    assert word_tokens(text) == folded_words_by_definition(text)
+
+
+def test_words_treat_every_character_as_defined() -> None:
+    """Each character of the planes that hold letters, marks and emoji, inside a text."""
+    wrong = [
+        hex(code)
+        for code in range(0x32400)
+        if chr(code) not in "*`~"
+        and word_tokens(f"x{chr(code)}y") != folded_words_by_definition(f"x{chr(code)}y")
+    ]
+    assert wrong == []
+
+
+@given(st.text(st.characters(max_codepoint=127, exclude_characters="<&*`~[]-,.'")))
+@settings(max_examples=200, deadline=None)
+def test_words_of_ascii_text_without_markup_are_those_of_unicode(text: str) -> None:
+    assert word_tokens(text) == unicode_tokens(text)
 
 
 # --- unicode ---

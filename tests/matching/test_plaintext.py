@@ -1,0 +1,314 @@
+"""Texts as their readers see them: what is markup, what is not, and the numbers."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from krag_eval.matching.plaintext import numbers_in, plain
+
+MARKUP = st.text(
+    st.sampled_from("ab1, .<>/=\"'&;#x*`~[](){}!-\n\t:\\é\u0301\u00ad\u2019\u00a0b>"), max_size=60
+)
+
+
+# --- HTML ---
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        # Formatting leaves nothing behind, so a word that is half bold is one word.
+        ("a <b>bold</b> word", "a bold word"),
+        ("un<em>believ</em>able", "unbelievable"),
+        ("H<sub>2</sub>O, m<SUP>2</SUP>", "H2O, m2"),
+        ('<a href="https://example.org/a?b=1">here</a>', "here"),
+        ("<span class=x data-id='7'>one</span>", "one"),
+        ("super<wbr>cali", "supercali"),
+        # What stands in a cell, a paragraph or an item of its own is a word of its own.
+        ("<tr><td>a</td><td>b</td></tr>", "  a  b  "),
+        ("one<p>two</p>three<hr/>four<br />five", "one two three four\nfive"),
+        ('<img src="a.png" alt="A chart">text', " text"),
+        ("<input disabled type=checkbox checked>yes", " yes"),
+        ("<TD NOWRAP COLSPAN=2>x</TD>", " x "),
+        ('<p title="a > b">x', " x"),
+        ("<h1\n  id = 'top'\n>x", " x"),
+        # Comments show nothing; what stands in scripts may be what the text is about.
+        ("a<!-- b <b> -->c<!---->d", "a c d"),
+        ("<!DOCTYPE html><html lang=en>x", "  x"),
+        ("<script>let x</script>", " let x "),
+    ],
+)
+def test_tags_of_html_are_no_words(text: str, read: str) -> None:
+    assert plain(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if a < b and c > d",
+        "a<b",
+        "a <b and c> d",  # no attributes of HTML
+        "a <b, c> d",
+        "x <unk> y",  # no element
+        "List<String> and <T>",
+        "<b",
+        "<b class='x",
+        "<!-- no end",
+        "<https://example.org/b>",
+        "<b@example.org>",
+        "</ b>",
+        "1 <2> 3",
+    ],
+)
+def test_what_is_no_tag_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+def test_the_elements_are_those_that_python_knows_to_be_void() -> None:
+    """Of the elements without an end, which another list names, each is taken for a tag."""
+    void = "area base br col embed hr img input link meta param source track wbr".split()
+    assert [plain(f"<{name}>").strip() for name in void] == [""] * len(void)
+
+
+class _Text(HTMLParser):
+    """Python's own reader of HTML: the text between tags, entities decoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.words += data.split()
+
+
+def test_a_table_reads_as_pythons_parser_reads_it() -> None:
+    table = """<table border="1" class='wide'><thead><tr><th>Year</th><th>R&amp;D</th></tr></thead>
+    <tbody><tr><td align=right>2023</td><td>&euro;&nbsp;5</td></tr></tbody></table>"""
+    parser = _Text()
+    parser.feed(table)
+    assert plain(table).split() == parser.words == ["Year", "R&D", "2023", "€", "5"]
+
+
+# --- entities ---
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("AT&amp;T", "AT&T"),
+        ("&lt;b&gt;", "<b>"),  # what is written about tags is text
+        ("&amp;lt;", "&lt;"),  # once
+        ("caf&eacute; &#233; &#xE9; &#XE9;", "café é é é"),
+        ("a&nbsp;b&shy;c", "a\u00a0b\u00adc"),
+        ("&#128;", "€"),  # as browsers read it
+    ],
+)
+def test_entities_are_decoded(text: str, read: str) -> None:
+    assert plain(text) == read == html.unescape(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["AT&T", "a & b", "R&D; and more", "?a=1&copy=2&lt=3", "a &amp b", "&notable;", "&#;", "&;"]
+    + ["&#99999999999;", "&#x;"],
+)
+def test_an_ampersand_that_begins_no_entity_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+# --- Markdown ---
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("see [the text](https://example.org/a_b)", "see [the text"),
+        ('[서울](https://ko.wikipedia.org/wiki/Seoul "Seoul")은', "[서울은"),
+        ("[Foo](https://example.org/Foo_(bar)) x", "[Foo x"),
+        ("[a](<b/c.md> 'title') [d](#e)", "[a [d"),
+        ("![A chart](chart.png)", "![A chart"),
+        ("of the report](../report.md) and", "of the report and"),  # a chunk may begin in a link
+        ("[x]()", "[x"),
+        ("[1]: https://example.org/a 'A title'\nx", "[1]\nx"),
+    ],
+)
+def test_targets_of_links_are_no_words(text: str, read: str) -> None:
+    assert plain(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[USD](2023)",  # a remark in parentheses
+        "f[i](x)",
+        "[a] (b/c)",
+        "[1][2]",
+        "[^1]: See the annex.",
+        "[text](a remark, see p. 3)",
+        "[text](https://example.org/no-end",
+    ],
+)
+def test_what_is_no_target_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("**서울**은 *수도*다", "서울은 수도다"),
+        ("***both*** and **two words**", "both and two words"),
+        ("`krag`는 ``a`` b", "krag는 a b"),
+        ("~~old~~er", "older"),
+        ("(**H**ello", "(Hello"),
+    ],
+)
+def test_marks_in_pairs_are_no_gaps(text: str, read: str) -> None:
+    assert plain(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "snake_case and __init__ and _a_b",
+        "2*3*4",
+        "x**2 + y**2",
+        "a * b * c",
+        "* item\n* item",
+        "e*trade and e*trade",
+        r"\*not\*",
+        "5 * 3",
+        "*a\nb*",
+        "~5 and ~6",
+    ],
+)
+def test_marks_that_mark_nothing_stay(text: str) -> None:
+    assert plain(text) == text
+
+
+# --- words across lines ---
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("hyphen", ["-", "\u2010", "\u00ad"])
+def test_a_word_hyphenated_at_a_line_end_is_one_word(hyphen: str, end: str) -> None:
+    assert plain(f"inter{hyphen}{end}national") == "international"
+    assert plain(f"inter{hyphen} \t{end}  national") == "international"
+    assert plain(f"Größen{hyphen}{end}änderung") == "Größenänderung"
+
+
+def test_a_hyphen_before_a_tag_for_a_line_break_counts_as_well() -> None:
+    assert plain("inter-<br>national") == "international"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "inter-national",
+        "Jean-\nPaul",  # a capital letter
+        "COVID-\n19",
+        "2023-\nand",  # no letter before it
+        "low -\nhigh",
+        "a-\n\nb",  # a new paragraph
+        "서울-\n부산",  # no case
+    ],
+)
+def test_other_hyphens_stay(text: str) -> None:
+    assert plain(text) == text
+
+
+# --- numbers ---
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("1,234,567", "1234567"),
+        ("$1,500.", "$1500."),
+        ("1,234.50", "1234.50"),
+        ("12,34,567 and 1,23,456", "1234567 and 123456"),  # lakh and crore
+        ("1'234'567 or 1’234", "1234567 or 1234"),
+        ("1\u00a0234\u00a0567 or 12\u202f345 or 1\u2009234", "1234567 or 12345 or 1234"),
+        ("1.234.567,50", "1234567,50"),
+        ("１，２３４", "１２３４"),
+        ("١٬٢٣٤", "١٢٣٤"),
+        ("매출 1,234,567원", "매출 1234567원"),
+    ],
+)
+def test_groups_of_digits_are_one_number(text: str, read: str) -> None:
+    assert plain(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2,3",
+        "2019,2020 and 2019, 2020",
+        "0,123",
+        "1.234",
+        "1,2345",
+        "1234,567",
+        "1,234,56",
+        "1 234 567",
+        "3.141,592",
+        "192.168.1.100",
+        "12,34,56",
+        "2024-09-30, 12:30",
+        "100,20,300",
+    ],
+)
+def test_digits_that_are_no_group_stay(text: str) -> None:
+    """Some could be meant; none can be nothing else."""
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("From 1,234.50 to -5 %", ["1234.50", "5"]),
+        ("2024-09-30 or 30.09.2024, 9:30", ["2024", "09", "30", "30.09.2024", "9", "30"]),
+        ("Q3 2024년 5월, 3rd, v1.2.3.", ["3", "2024", "5", "3", "1.2.3"]),
+        ("2,5 and 1,2,3", ["2", "5", "1", "2", "3"]),
+        ("<td width=90>７</td> [x](https://example.org/8)", ["7"]),
+        ("no number, not even five", []),
+    ],
+)
+def test_numbers_are_runs_of_digits_as_they_are_written(text: str, numbers: list[str]) -> None:
+    assert numbers_in(text) == numbers
+
+
+# --- any text ---
+
+
+@given(MARKUP)
+@settings(max_examples=300, deadline=None)
+@example("<b>\u0338")
+@example("a-\ne\u0301")
+def test_composed_and_decomposed_texts_read_the_same(text: str) -> None:
+    read = {plain(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")}
+    assert len({unicodedata.normalize("NFC", one) for one in read}) == 1
+
+
+@given(st.text(st.sampled_from("abcé .!?\n가나—"), max_size=60))
+def test_a_text_without_markup_is_left_alone(text: str) -> None:
+    assert plain(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<", "<b", "<b ", "<b a=", '<b a="', "<b a='x' ", "<!--", "<!-- --", "<!doctype", "</",
+        "&", "&#", "&a", "[", "](", "](a", "](a(", "](a(b)", '](a "', "](  ", "[a]: ", "]: ",
+        "*", "**", "**a", "*a ", "a*b", "`", "``a", "~~", "~~a", "-", "a-", "-\t", "a- ", "-\n",
+        "1,", "1,234", "1,234,", "12,34,", "1.234.", "1'234", "1\u00a0234", "1.", "é-\u00ad\n",
+    ],
+)  # fmt: skip
+def test_no_text_takes_more_than_its_length(piece: str) -> None:
+    """A million characters of what may begin something: quadratic, it would take hours."""
+    for text in (piece * (1_000_000 // len(piece)), piece + " " * 1_000_000 + piece):
+        assert len(plain(text)) <= len(text)
