@@ -114,9 +114,10 @@ def exp2m1(exponents: FloatArray) -> FloatArray:
     >>> exp2m1(np.array([0.0, 3.0, 0.5, 1e-16]))
     array([0.00000000e+00, 7.00000000e+00, 4.14213562e-01, 6.93147181e-17])
     """
-    powers = exp2(exponents) - 1.0
-    small = np.abs(exponents) < _SMALL_EXPONENT
-    if small.any():
+    powers = exp2(exponents)
+    powers -= 1.0
+    if exponents.min(initial=1.0) < _SMALL_EXPONENT:
+        small = np.abs(exponents) < _SMALL_EXPONENT
         x = exponents[small] * _LN_2
         series = np.ones_like(x)
         for n in range(10, 1, -1):  # the series of (e**x - 1) / x, from its end
