@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["exact_parts", "exact_sums", "exp2m1", "log2"]
+__all__ = ["exact_parts", "exact_sums", "exp2", "exp2m1", "log2"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -22,6 +22,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 _TABLE_BITS = 16
 _ONE = 1 << 128  # fixed point: 128 binary digits after the point
 _LN_2 = 0.6931471805599453
+_SMALL_EXPONENT = 1 / 16
 # Bits of a part: sums of up to 2**26 parts, each taken up to twice, fit into a float's 53.
 _PART_BITS = 26
 _LEAST_EXPONENT = -900
@@ -88,24 +89,41 @@ def _artanh_of_inverse(q: int) -> int:
     return total
 
 
-def exp2m1(exponents: FloatArray) -> FloatArray:
-    """Return 2 to the power of finite numbers, less 1; right near 0, exact where they are whole.
+def exp2(exponents: FloatArray) -> FloatArray:
+    """Return 2 to the power of finite numbers; exact where they are whole.
 
-    Within three units in the last place.
+    >>> exp2(np.array([0.0, 3.0, 0.5]))
+    array([1.        , 8.        , 1.41421356])
+    """
+    whole = np.rint(exponents)
+    if (whole == exponents).all():  # grades, nearly always
+        return np.asarray(np.ldexp(1.0, whole.astype(np.int64)), np.float64)
+    x = (exponents - whole) * _LN_2  # at most 0.35 either way
+    power = np.ones_like(x)
+    for n in range(16, 0, -1):  # the series of e**x, from its end
+        power = 1.0 + power * x / n
+    return np.asarray(np.ldexp(power, whole.astype(np.int64)), np.float64)
+
+
+def exp2m1(exponents: FloatArray) -> FloatArray:
+    """Return 2 to the power of finite numbers, less 1; exact where they are whole.
+
+    Nearer to 0 than 1/16, where little or nothing is left of ``exp2(x) - 1``, within three units in
+    the last place.
 
     >>> exp2m1(np.array([0.0, 3.0, 0.5, 1e-16]))
     array([0.00000000e+00, 7.00000000e+00, 4.14213562e-01, 6.93147181e-17])
     """
-    whole = np.rint(exponents)
-    power = np.asarray(np.ldexp(1.0, whole.astype(np.int64)), np.float64)
-    if (whole == exponents).all():  # grades, nearly always
-        return power - 1.0
-    x = (exponents - whole) * _LN_2  # at most 0.35 either way
-    series = np.ones_like(x)
-    for n in range(16, 1, -1):  # the series of (e**x - 1) / x, from its end
-        series = 1.0 + series * x / n
-    # 2**(whole + rest) - 1 in two parts that never nearly cancel.
-    return np.asarray(power * (series * x) + (power - 1.0), np.float64)
+    powers = exp2(exponents)
+    powers -= 1.0
+    if exponents.min(initial=1.0) < _SMALL_EXPONENT:
+        small = np.abs(exponents) < _SMALL_EXPONENT
+        x = exponents[small] * _LN_2
+        series = np.ones_like(x)
+        for n in range(10, 1, -1):  # the series of (e**x - 1) / x, from its end
+            series = 1.0 + series * x / n
+        powers[small] = x * series
+    return powers
 
 
 def exact_parts(columns: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,20 @@ __all__ = ["COUNTS", "METRICS", "Metric", "metrics_for", "precision_base"]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 # Gains beyond 2**1000 leave no room to be added up in float64.
-_LARGEST_GAIN = 1000
+_LARGEST_GRADES: Mapping[str, tuple[float, str]] = MappingProxyType(
+    {
+        "exponential": (
+            1000.0,
+            "the exponential gain 2**grade - 1 needs them to be at most 1000; "
+            "use Conventions(gain='linear').",
+        ),
+        "linear": (
+            2.0**1000,
+            "the linear gain needs them to be at most 2**1000, about 1.07e301; "
+            "divide all grades by the same number.",
+        ),
+    }
+)
 MetricFunction: TypeAlias = Callable[[Relevance, "int | None", Conventions], FloatArray]
 
 
@@ -253,18 +266,10 @@ def _down_to(n_entries: IntArray, depth: IntArray | None) -> IntArray:
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
-    linear = conventions.gain == "linear"
-    largest = 2.0**_LARGEST_GAIN if linear else _LARGEST_GAIN
+    largest, needs = _LARGEST_GRADES[conventions.gain]
     if grade.max(initial=0.0) > largest:
-        gain, allowed = (
-            ("linear gain", f"2**{_LARGEST_GAIN} (about {largest:.3g}); divide all by one number")
-            if linear
-            else ("exponential gain 2**grade - 1", f"{largest}; use Conventions(gain='linear')")
-        )
-        raise ValueError(
-            f"grades go up to {grade.max():g}, and the {gain} needs them to be at most {allowed}."
-        )
-    return grade if linear else exp2m1(grade)
+        raise ValueError(f"grades go up to {grade.max():g}, and {needs}")
+    return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
 def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:

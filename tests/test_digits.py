@@ -16,13 +16,13 @@ import pytest
 
 import krag_eval
 from krag_eval import digits
-from krag_eval.digits import exact_parts, exact_sums, exp2m1, log2
+from krag_eval.digits import exact_parts, exact_sums, exp2, exp2m1, log2
 
 RUN = """
 import hashlib, sys, warnings
 import numpy as np
 from krag_eval import Conventions, OfflineRetrievalEvaluator, RougeMatcher, compare
-from krag_eval.digits import exp2m1, log2
+from krag_eval.digits import exp2, exp2m1, log2
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(3)
@@ -44,7 +44,8 @@ metrics = ["ndcg@10", "macro_f1@10"]
 compared = compare({"a": results[0], "b": results[1]}, metric=metrics, n_resamples=300)
 print(compared.table.to_csv())
 print(hashlib.sha256(log2(np.arange(1, 300_000)).tobytes()).hexdigest())
-print(hashlib.sha256(exp2m1(rng.random(9999) * 20).tobytes()).hexdigest())
+print(hashlib.sha256(exp2(rng.random(9999) * 20).tobytes()).hexdigest())
+print(hashlib.sha256(exp2m1(rng.random(9999) / 2.0 ** rng.integers(4, 40)).tobytes()).hexdigest())
 """
 # What numpy and its BLAS may find on other machines, and how many threads they may use.
 MACHINES = [
@@ -123,30 +124,36 @@ def test_logarithms_of_nothing():
 
 
 def test_whole_powers_are_exact():
-    """As far as floats go, alone and beside others that are not whole."""
-    whole = np.arange(0.0, 1024.0)
-    expected = [2.0**n - 1 for n in range(1024)]
-    assert exp2m1(whole).tolist() == expected
-    assert exp2m1(np.append(whole, 0.5))[:-1].tolist() == expected
+    """As far as floats go."""
+    assert exp2(np.arange(-1000.0, 1024.0)).tolist() == [2.0**n for n in range(-1000, 1024)]
 
 
-@pytest.mark.parametrize(
-    "exponents",
-    [
-        np.random.default_rng(8).random(500) * 40,
-        np.random.default_rng(8).random(500) * 2,
-        0.5 + np.random.default_rng(8).random(500) / 10,  # between e**0.35 - 1 and 2 e**-0.35 - 1
-        10.0 ** np.random.default_rng(8).uniform(-300, 0, 100),
-    ],
-    ids=["large", "small", "half", "tiny"],
-)
-def test_powers_less_1_are_within_three_units_in_the_last_place(exponents):
-    """Compared with 40 decimal digits after those that cancel."""
+def test_powers_are_within_two_units_in_the_last_place():
+    """Compared with 40 decimal digits."""
+    exponents = np.random.default_rng(8).random(500) * 40 - 20
+    with localcontext() as context:
+        context.prec = 40
+        for exponent, ours in zip(exponents.tolist(), exp2(exponents).tolist(), strict=True):
+            exact = Decimal(2) ** Decimal(exponent)
+            assert abs(Decimal(ours) - exact) <= 2 * Decimal(math.ulp(float(exact)))
+
+
+def test_small_powers_less_1_are_within_three_units_in_the_last_place():
+    """Compared with 40 decimal digits after those that cancel; 2**1e-16 - 1 would be 0."""
+    rng = np.random.default_rng(8)
+    exponents = np.append(rng.random(300) / 16, 10.0 ** rng.uniform(-300, -2, 100))
     with localcontext() as context:
         context.prec = 340
         for exponent, ours in zip(exponents.tolist(), exp2m1(exponents).tolist(), strict=True):
             exact = Decimal(2) ** Decimal(exponent) - 1
             assert abs(Decimal(ours) - exact) <= 3 * Decimal(math.ulp(float(exact)))
+
+
+def test_other_powers_less_1_keep_their_digits():
+    """From 1/16 on and of whole numbers, also beside small ones."""
+    exponents = np.concatenate([1 / 16 + np.random.default_rng(8).random(500) * 9, np.arange(99.0)])
+    beside = exp2m1(np.append(exponents, 1e-16))
+    assert beside[:-1].tobytes() == exp2m1(exponents).tobytes() == (exp2(exponents) - 1).tobytes()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300, 3e-12])
