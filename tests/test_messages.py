@@ -48,15 +48,15 @@ def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
     )
 
 
-def test_a_metric_without_its_average_leads_to_both() -> None:
-    """Whoever asks for a recall has not said which mean; the names are listed once."""
+def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
+    """In capitals it is no name; the names are listed once."""
     rows = [[f"passage {i}"] for i in range(3)]
     result = OfflineRetrievalEvaluator(rows, rows).evaluate(3)
-    meant = r"got 'recall'; did you mean 'micro_recall' or 'macro_recall'\?$"
+    meant = r"got 'Recall'; did you mean 'micro_recall' or 'macro_recall'\?$"
     with pytest.raises(ValueError, match=meant):
-        result.check({"recall@3": 0.8})
+        result.check({"Recall@3": 0.8})
     with pytest.raises(ValueError, match=meant):
-        compare({"a": result, "b": result}, metric="recall@3")
+        compare({"a": result, "b": result}, metric="Recall@3")
 
 
 def test_an_allowed_name_is_listed_once() -> None:
