@@ -62,8 +62,8 @@ class CoverageMatcher(TextMatcher):
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
         numbers: If true, the similarity is 0 unless every number of the ground-truth text stands in
-            the predicted text, in any place and order: 1,234 as 1234, and otherwise as it is
-            written (:func:`krag_eval.matching.plaintext.numbers_in`), whatever the tokenizer.
+            the predicted text, in any place and order. What counts as a number, and as the same,
+            is that of :class:`NumbersMatcher`, whatever the tokenizer.
 
     Raises:
         ValueError: If the threshold is outside [0, 1], ``min_run`` is not an integer of at least
@@ -149,8 +149,12 @@ class NumbersMatcher(TextMatcher):
     predicted text, in any place and order, in [0, 1]; 1 if the ground-truth text has none. So it is
     for use with another matcher: ``CoverageMatcher() & NumbersMatcher()`` wants the passage, and
     its numbers unchanged. (``CoverageMatcher(numbers=True)`` makes the same decisions and is
-    faster.) What counts as a number, :func:`krag_eval.matching.plaintext.numbers_in` says: years,
-    amounts and percentages as they are written, 1,234 as 1234.
+    faster.)
+
+    A number is a run of digits, wherever it stands, and those that points join to it: 3 in Q3, 2.5,
+    1.2.3, each part of the date 2024-09-30. It counts by its value, 1,234 is 1234, 05 is 5 and 7.50
+    is 7.5; several points, as in 30.09.2024, leave it as it is written. Signs, units and percent
+    signs do not count, nor does what only markup holds; numbers spelled in letters are none.
 
     Args:
         threshold: Share from which a pair is a match.
@@ -167,7 +171,7 @@ class NumbersMatcher(TextMatcher):
     name = "numbers"
     normalize: ClassVar[bool] = False
     advice: ClassVar[str] = (
-        "Numbers are compared as they are written: 5.0 is not 5, and 2,5 is 2 and 5. With "
+        "Every number of the ground truth must stand in the chunk, in digits; with "
         "NumbersMatcher(0.5) half of them will do."
     )
 

@@ -40,15 +40,13 @@ _UNSPACED = (
 
 
 # What shows nothing: soft hyphens, zero-width spaces and joiners, variation selectors.
-_INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
-)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
 # Spaces where no line may break are spaces, and typographic quotes the quotes of a keyboard.
-_TYPED = str.maketrans(
-    dict.fromkeys("\u00a0\u2007\u202f", " ")
-    | dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
-)
+_TYPED = {
+    **dict.fromkeys("\u00a0\u2007\u202f", " "),
+    **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
+}
 
 # Occurrences that are looked at one by one.
 _FEW_OCCURRENCES = 100
@@ -335,7 +333,13 @@ def _folded(text: str, case_sensitive: bool, fold_whitespace: bool) -> str:
 
 def _as_typed(text: str) -> str:
     """Return a text as a keyboard writes it, without what shows nothing."""
-    return text if text.isascii() else _INVISIBLE.sub("", text).translate(_TYPED)
+    if text.isascii():
+        return text
+    text = _INVISIBLE.sub("", text)
+    # One by one: str.translate takes ten times as long.
+    for typeset, typed in _TYPED.items():
+        text = text.replace(typeset, typed)
+    return text
 
 
 def _occurs(text: str, needle: str) -> bool:

@@ -21,22 +21,24 @@ __all__ = ["numbers_in", "plain"]
 # https://html.spec.whatwg.org/multipage/obsolete.html#non-conforming-features
 # Elements that format a part of a word as well as a whole one: nothing stands in their place.
 _INLINE = frozenset(
-    """
-    a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp
-    small span strike strong sub sup time tt u var wbr
-    """.split()
+    (  # noqa: SIM905 - a list literal would take one line for each
+        "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark "
+        "nobr q s samp small span strike strong sub sup time tt u var wbr"
+    ).split()
 )
 # The others separate words; of these, "br" is a line break.
 _SEPARATING = frozenset(
-    """
-    address applet area article aside audio base basefont bgsound blockquote body br button canvas
-    caption center col colgroup datalist dd details dialog dir div dl dt embed fieldset figcaption
-    figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe image img
-    input isindex keygen label legend li link listing main map marquee math menu menuitem meta meter
-    multicol nav nextid noembed noframes noscript object ol optgroup option output p param picture
-    plaintext pre progress rb rp rt rtc ruby script search section select slot source spacer style
-    summary svg table tbody td template textarea tfoot th thead title tr track ul video xmp
-    """.split()
+    (  # noqa: SIM905 - a list literal would take one line for each
+        "address applet area article aside audio base basefont bgsound blockquote body br "
+        "button canvas caption center col colgroup datalist dd details dialog dir div dl dt "
+        "embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head "
+        "header hgroup hr html iframe image img input isindex keygen label legend li link "
+        "listing main map marquee math menu menuitem meta meter multicol nav nextid noembed "
+        "noframes noscript object ol optgroup option output p param picture plaintext pre "
+        "progress rb rp rt rtc ruby script search section select slot source spacer style "
+        "summary svg table tbody td template textarea tfoot th thead title tr track ul video "
+        "xmp"
+    ).split()
 )
 
 # A tag has attributes with values, or those of HTML that need none: "a <b and c> d" has no tag.
@@ -121,7 +123,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
 
 def plain(text: str) -> str:
-    """Return a text as its reader sees it, with numbers in one piece.
+    r"""Return a text as its reader sees it, with numbers in one piece.
 
     - Tags of HTML elements and their attributes go, and so do comments. Formatting (``<b>``,
       ``<a>``, ``<sup>``, …) leaves nothing behind, ``<br>`` a line break, any other tag a space.
@@ -139,7 +141,7 @@ def plain(text: str) -> str:
 
     >>> plain("<td>Total</td><td>&euro; 1,234,567</td>").split()
     ['Total', '€', '1234567']
-    >>> plain("See **the [statement](https://example.org/a)** of the inter-\\nnational bank")
+    >>> plain("See **the [statement](https://example.org/a)** of the inter-\nnational bank")
     'See the [statement of the international bank'
     """
     if not text.isascii():
@@ -158,19 +160,31 @@ def plain(text: str) -> str:
 
 
 def numbers_in(text: str) -> list[str]:
-    """Return the numbers of a text as they are written, in reading order.
+    """Return the numbers of a text, in reading order, so that equal numbers are equal texts.
 
     A number is a run of digits, wherever it stands, and the further runs that points join to it:
-    ``2.5`` and ``1.2.3`` are one number each. Groups of digits are joined first, markup does not
-    count (see :func:`plain`). Signs, units, percent signs and leading or final zeros are not
-    interpreted: ``-5 %`` holds ``5``, and ``5.0`` is another number than ``5``. A date is the
-    numbers that stand in it. Numbers spelled in letters are none.
+    ``2.5`` and ``1.2.3`` are one number each. Groups of digits are joined first, and markup does
+    not count (see :func:`plain`). Zeros that do not change the value are dropped, ``05`` is ``5``
+    and ``7.50`` is ``7.5``, but not where there are several points, as in ``30.09.2024``. A comma
+    that joins no groups separates numbers: ``2,5`` holds ``2`` and ``5``. Signs, percent signs and
+    units are no part of a number: ``-5 %`` holds ``5``. A date is the numbers that stand in it, and
+    numbers spelled in letters are none.
 
-    >>> numbers_in("In Q3 2024 revenue grew 2.5% to $1,234,567 (2024-09-30)")
-    ['3', '2024', '2.5', '1234567', '2024', '09', '30']
+    >>> numbers_in("In Q3 2024 revenue grew 2.50% to $1,234,567 (2024-09-30)")
+    ['3', '2024', '2.5', '1234567', '2024', '9', '30']
     """
     text = plain(text)
-    return _NUMBER.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return [_by_value(number) for number in _NUMBER.findall(text)]
+
+
+def _by_value(number: str) -> str:
+    whole, _, decimals = number.partition(".")
+    if "." in decimals:
+        return number
+    whole, decimals = whole.lstrip("0") or "0", decimals.rstrip("0")
+    return f"{whole}.{decimals}" if decimals else whole
 
 
 def _without_tags(text: str) -> str:

@@ -106,8 +106,8 @@ _NOT_LETTERS = re.compile(
     "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fef\uac00-\ud7a3]"
 )
 
-# Letters of scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana and Han. Digits are left
-# out, as they make numbers.
+# Letters of scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana and Han. Digits are
+# left out, as they make numbers.
 _UNSPACED = (
     "[\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"
     "\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf"
@@ -123,12 +123,12 @@ _NOT_LONE_JAMO = re.compile("[^\u3131-\u318e]+")
 
 
 def word_tokens(text: str) -> list[str]:
-    """Return the words of a text as its reader sees them (``"words"``, the default of coverage).
+    r"""Return the words of a text as its reader sees them (``"words"``, default of coverage).
 
     Those of :func:`unicode_tokens` with these differences, each decided from the text alone:
 
     - HTML, Markdown, entities, hyphens at line ends and digit groups are read as
-      :func:`krag_eval.matching.plaintext.plain` does.
+      ``krag_eval.matching.plaintext.plain`` does.
     - Case is folded, not lowered: ß is ss, a final sigma a sigma, İ an i.
     - Points of Arabic and Hebrew are dropped. Marks that belong to a letter stay: é, hamza, the
       vowel signs of Devanagari.
@@ -137,7 +137,7 @@ def word_tokens(text: str) -> list[str]:
 
     Where nothing is left, as of a lone tag, the words of the text as it stands are kept.
 
-    >>> word_tokens("<b>Fußg&auml;nger</b>: [1,234,567](https://example.org) per-\\nsons")
+    >>> word_tokens("<b>Fußg&auml;nger</b>: [1,234,567](https://example.org) per-\nsons")
     ['fussgänger', '1234567', 'persons']
     >>> word_tokens("東京都 snake_case")
     ['東', '京', '都', 'snake', 'case']

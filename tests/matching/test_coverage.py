@@ -148,7 +148,9 @@ def test_long_texts_are_searched_to_the_end() -> None:
     assert scores_of(CoverageMatcher(), actual, [" ".join(long)]).tolist() == [[1.0], [0.0]]
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split])
+@pytest.mark.parametrize(
+    "tokenizer", ["words", "unicode", "whitespace", "character", "kiwi", str.split]
+)
 def test_identical_texts_are_1_and_unrelated_ones_0(tokenizer: str) -> None:
     matcher = CoverageMatcher(tokenizer=tokenizer)
     korean = ["환불은 구매 후 칠일 이내에 가능합니다", "한강은 서울의 가운데를 흐르는 강이다"]
@@ -274,9 +276,7 @@ REPORT = "In 2024 the revenue from lending rose by 2.5% to 1,234,567 euros"
     ],
 )
 @pytest.mark.parametrize("tokenizer", ["words", "unicode", "character", str.split])
-def test_with_numbers_each_must_stand_in_the_chunk(
-    tokenizer: str, chunk: str, held: bool
-) -> None:
+def test_with_numbers_each_must_stand_in_the_chunk(tokenizer: str, chunk: str, held: bool) -> None:
     """Then the similarity is as without them, else 0."""
     without = CoverageMatcher(min_run=2, tokenizer=tokenizer)
     matcher = CoverageMatcher(min_run=2, tokenizer=tokenizer, numbers=True)

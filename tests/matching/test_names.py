@@ -128,7 +128,11 @@ def test_what_a_signature_prints_is_read_back(name):
     ("spelled", "problem"),
     [
         ("coverage(min_run=x)", "coverage: min_run must be a whole number, got 'x'"),
-        ("coverage(run=5)", "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', got 'run'"),
+        (
+            "coverage(run=5)",
+            "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', got 'run'",
+        ),
+        ("coverage(numbers=true)", "coverage: numbers must be yes or no, got 'true'"),
         ("coverage(min_run=5,min_run=6)", "min_run is given twice"),
         ("rougeL(stemmer=true)", "rougeL: stemmer must be yes or no, got 'true'"),
         ("coverage(threshold=0.5)", "a setting of coverage must be one of"),

@@ -131,9 +131,10 @@ def folded_words_by_definition(text: str) -> list[str]:
         kind = unicodedata.category(character)[0]
         if is_point(character):
             continue
-        if kind == "M" and word:
-            word += character
-        elif kind in "LN" and word and not is_unspaced(character) and not is_unspaced(word[0]):
+        joins = kind == "M" or (
+            kind in "LN" and not is_unspaced(character) and not is_unspaced(word[:1] or "x")
+        )
+        if word and joins:
             word += character
         else:
             words += [word] if word else []
