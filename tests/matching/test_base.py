@@ -810,7 +810,7 @@ def test_two_prompts_are_two_signatures():
 @pytest.mark.parametrize(
     "name",
     ["key", "api_key", "apiKey", "APIKey", "apikey", "openai_api_key", "token", "access_token",
-     "hf_tokens", "secret", "client_secret", "password", "db_password", "passwd", "credentials",
+     "secret", "client_secret", "password", "db_password", "passwd", "credentials",
      "auth", "authorization", "_token"],
 )  # fmt: skip
 @pytest.mark.parametrize("value", ["hunter2", 1234, None, object()])
