@@ -77,8 +77,9 @@ def compare(
             or lack the metric or its cutoff, or an argument is out of range.
 
     Warns:
-        KragEvalWarning: If there are fewer than 30 queries, or the results were made by different
-            versions of krag_eval.
+        KragEvalWarning: If there are fewer than 30 queries, the results were made by different
+            versions of krag_eval, or it cannot be told whether they have the same ground truth
+            (saved by krag_eval 0.1) or the same settings of a matcher of your own.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual = [[f"passage {i}"] for i in range(40)]

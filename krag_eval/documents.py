@@ -270,17 +270,18 @@ class Digests(Sequence[str]):
     """
 
     def __init__(self, make: Callable[[], list[str]], n_queries: int) -> None:
-        self._make = make
+        self._make: Callable[[], list[str]] | None = make
+        self._made: list[str] = []
         self._n_queries = n_queries
-
-    @cached_property
-    def _made(self) -> list[str]:
-        return self._make()
 
     def __len__(self) -> int:
         return self._n_queries
 
     def __getitem__(self, position: Any) -> Any:
+        make = self._make
+        if make is not None:
+            # Of threads that come at once each makes the same; then the documents can go.
+            self._made, self._make = make(), None
         return self._made[position]
 
 
@@ -446,6 +447,10 @@ class QuerySet:
             for position, item in enumerate(items)
         ]
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
+
+    def ground_truth(self) -> QuerySet:
+        """Return the same ground truth without the predicted documents."""
+        return QuerySet(self.actual, Lists([]), self.labels)
 
     def digests(self, grades: NDArray[np.float64] | None, reading: Reading) -> list[str]:
         """Return, per query, what tells its ground truth from another one, without its words.

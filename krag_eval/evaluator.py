@@ -372,8 +372,9 @@ class _Matching:
         self.grades = grades
         self.matcher = matcher
         self.n_jobs = n_jobs
-        # Made when results are saved or compared, of what is at hand: not of the matcher itself.
-        make = partial(queries.digests, grades, matcher._document_reading)
+        # Made when a result is saved or compared; until then it keeps the ground truth alive, and
+        # neither the predicted documents nor the matcher.
+        make = partial(queries.ground_truth().digests, grades, matcher._document_reading)
         self.digests = Digests(make, queries.n_queries)
         self._said: set[str] = set()
         self._matches: Matches | None = None

@@ -393,7 +393,8 @@ class EvaluationResult:
         Args:
             floors: The least each average may be, ``{"ndcg@10": 0.6}`` or ``["ndcg@10=0.6"]``; for
                 ``mean_rank``, where lower is better, the most. An undefined average fails.
-            baseline: An earlier result over the same queries with the same settings.
+            baseline: An earlier result over the same queries, with the same ground truth and
+                settings.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
                 than chance: if the interval of the paired difference excludes 0.

@@ -365,6 +365,10 @@ class TableMatcher(Matcher):
     def __init__(self, table: Mapping[tuple[str, str], float]) -> None:
         self.table = table
 
+    def settings(self):
+        """Return none: the table is all there is."""
+        return {}
+
     def similarity(self, actual, predicted):
         return self.table.get((actual.page_content, predicted.page_content), 0.0)
 

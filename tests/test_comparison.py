@@ -605,6 +605,37 @@ def test_other_ground_truth_can_be_meant():
         check_comparable(results)
 
 
+@few_queries
+def test_settings_that_are_unknown_warn():
+    """Two prompts may hide behind them."""
+
+    def asking(prompt):
+        return lambda actual, predicted: float(prompt == actual.page_content)
+
+    results = {
+        name: over(["a"], matcher=Matcher.from_function(asking(name), name="asking"))
+        for name in ("one", "two")
+    }
+    with pytest.warns(KragEvalWarning, match=r"same settings of the matcher asking\(settings unk"):
+        compare(results, n_resamples=100)
+
+
+def test_two_prompts_are_no_comparison():
+    """Of matchers of one's own, what they were made with is known."""
+
+    class Judge(Matcher):
+        """Answers as its prompt says."""
+
+        def __init__(self, prompt):
+            self.prompt = prompt
+
+        def similarity(self, actual, predicted):
+            return 0.0
+
+    results = (over(["a"], matcher=Judge(prompt)) for prompt in ("same?", "alike?"))
+    refused(r"matcher: Judge\(prompt=.same.*vs Judge\(prompt=.alike", *results)
+
+
 # Results of 0.1.0.
 
 SAVED_BY_0_1 = Path(__file__).parent / "data" / "result_0.1.0.json"

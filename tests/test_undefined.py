@@ -405,7 +405,7 @@ def test_a_similarity_out_of_range_is_an_error(similarity):
     evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], Constant(similarity))
     with pytest.raises(
         ValueError,
-        match=rf"matcher Constant: a similarity must be a number from 0 to 1, got {similarity} "
+        match=rf"matcher Constant.*: a similarity must be a number from 0 to 1, got {similarity} "
         r"for actual_docs\[0\]\[0\] and predicted_docs\[0\]\[0\]",
     ):
         evaluator.calculate_recall()

@@ -95,6 +95,10 @@ class OwnTextMatcher(Matcher):
         self.name = name
         self._text_match = text_match
 
+    def settings(self) -> dict[str, object]:
+        """Return none: the name stands for all."""
+        return {}
+
     def prepare(self, text: str) -> str:
         """Ask for texts instead of documents."""
         return text

@@ -10,12 +10,18 @@ hash. Every other :class:`Matcher` scores the pairs within each query.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
+import re
+import sys
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
+from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -48,6 +54,24 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockScorer", "KeyMatcher", "Matcher", "Matches", "TextMatcher", "check_threshold"]
 
+#: What a signature says of a matcher that holds more than can be told.
+SETTINGS_UNKNOWN = "settings unknown"
+# Arguments that stand in a result's signature by themselves.
+_TOLD_ELSEWHERE = ("name", "threshold")
+_LONGEST_SETTING = 40
+# Words of a name, whether they are joined by _ or by capitals.
+_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRET = re.compile(
+    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
+    "s?$",
+    re.IGNORECASE,
+)
+# A URL with a password or a query, and what is too long and too mixed for a word.
+_MAY_BE_SECRET = re.compile(
+    r"://.*[@?]|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16}", re.DOTALL
+)
+# What reads as nothing but a text within a signature.
+_PLAIN = re.compile("(?!(yes|no|None)$)[A-Za-z_][A-Za-z0-9_./:+-]*")
 # More than one, so that processes finish at about the same time.
 _PARTS_PER_PROCESS = 4
 
@@ -63,6 +87,12 @@ class Matcher(ABC):
     ``similarity`` receives what it returned instead. A batched ``similarities(actual, predicted)``
     may replace the pair-by-pair loop.
 
+    What it was made with stands in the signature: each argument of the constructor that is kept
+    under its own name (or with a ``_`` in front) and is text, a number, true, false or ``None``.
+    Long texts stand there as a hash, and what is named a key, token, secret or password does not.
+    Anything else, a model or a function, makes the signature say ``settings unknown``, and results
+    are compared with a warning; define :meth:`settings` to say what they are.
+
     Attributes:
         name: Name in signatures; the class name unless set.
         threshold: Similarity from which a pair is a match, in [0, 1]. A similarity of 0 is never
@@ -74,6 +104,11 @@ class Matcher(ABC):
     ...         return float(len(actual.page_content) == len(predicted.page_content))
     >>> SameLength().signature
     'SameLength'
+    >>> class Judge(SameLength):
+    ...     def __init__(self, prompt, api_key, temperature=0):
+    ...         self.prompt, self._temperature = prompt, temperature
+    >>> Judge("same?", "sk-1", 0.5).signature
+    'Judge(prompt="same?",temperature=0.5)'
     """
 
     name: str = ""
@@ -100,12 +135,12 @@ class Matcher(ABC):
                 scores[row, column] = self._number(self.similarity(truth, document))
         return scores
 
-    def _number(self, value: object) -> float:
+    def _number(self, value: Any) -> float:
         # Text is not parsed: "0.7" from a model's answer deserves a look first. Of a complex number
         # of numpy's, float() would drop a part.
-        if not isinstance(value, (str, bytes)) and not _is_complex(value):
+        if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
-                return float(value)  # type: ignore[arg-type]
+                return float(value)
         raise TypeError(
             f"matcher {self.signature}: a similarity must be a real number, got {value!r}."
         )
@@ -118,6 +153,11 @@ class Matcher(ABC):
         name: str | None = None,
     ) -> Matcher:
         """Return a matcher that asks a plain function for the similarity of each pair.
+
+        Its name stands for the function in signatures. Where that cannot tell two apart, the
+        signature says ``settings unknown``: for one that holds values of its own (a partial, a
+        function in a function that uses its variables, a method of an object), and for a lambda
+        without ``name``.
 
         Args:
             function: ``(actual, predicted) -> similarity in [0, 1]``, given LangChain documents.
@@ -137,15 +177,20 @@ class Matcher(ABC):
         return _FunctionMatcher(function, threshold, name)
 
     def settings(self) -> dict[str, object]:
-        """Return the settings that belong in the signature, in a fixed order."""
-        return {}
+        """Return the settings that belong in the signature, in a fixed order.
+
+        Those arguments of the constructor that can be told; a class of your own may return others.
+        """
+        return dict(_arguments(self, {})[0])
 
     @property
     def signature(self) -> str:
-        """Name and settings without spaces, such as ``rougeL(statistic=fmeasure)``."""
-        name = self.name or type(self).__name__
-        settings = ",".join(f"{key}={_spelled(value)}" for key, value in self.settings().items())
-        return f"{name}({settings})" if settings else name
+        """Name and settings, such as ``rougeL(statistic=fmeasure)``."""
+        settings, complete = self.settings(), True
+        if _is_constructor_newer(type(self)):
+            arguments, complete = _arguments(self, settings)
+            settings = {**settings, **arguments}
+        return _signature(self.name or type(self).__name__, settings, complete=complete)
 
     @property
     def _document_reading(self) -> Reading:
@@ -218,6 +263,14 @@ class _FunctionMatcher(Matcher):
         self.function = function
         self.threshold = check_threshold(threshold)
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self._complete = _is_importable(function) or (
+            _holds_nothing(function) and self.name != "<lambda>"
+        )
+
+    @property
+    def signature(self) -> str:
+        """The name, and whether it tells which function it is."""
+        return _signature(self.name, {}, complete=self._complete)
 
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return what the function says; strings and dicts reach it as documents."""
@@ -358,10 +411,6 @@ def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
     return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
 
 
-def _is_complex(value: Any) -> bool:
-    return isinstance(value, complex) or np.iscomplexobj(value)
-
-
 def check_threshold(threshold: object, name: str = "threshold") -> float:
     """Return a threshold as a float.
 
@@ -377,5 +426,98 @@ def check_threshold(threshold: object, name: str = "threshold") -> float:
     return float(threshold)  # type: ignore[arg-type]
 
 
+def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
+    told = [f"{key}={_spelled(value)}" for key, value in settings.items()]
+    told += [] if complete else [SETTINGS_UNKNOWN]
+    return f"{name}({','.join(told)})" if told else name
+
+
 def _spelled(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def _is_constructor_newer(kind: type) -> bool:
+    """Tell whether a constructor has arguments that an inherited ``settings`` cannot know."""
+    constructor, settings = (
+        next(place for place, one in enumerate(kind.__mro__) if name in vars(one))
+        for name in ("__init__", "settings")
+    )
+    return constructor < settings
+
+
+def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str, object], bool]:
+    """Return the arguments that a matcher was made with, and whether these are all.
+
+    Args:
+        matcher: The matcher.
+        known: Settings that are told already.
+    """
+    if type(matcher).__init__ is object.__init__:
+        return {}, True
+    told: dict[str, object] = {}
+    complete = True
+    _, *parameters = inspect.signature(type(matcher).__init__).parameters
+    for name in parameters:
+        value = _kept_under(name, matcher)
+        if name in _TOLD_ELSEWHERE or name in known or _is_secret(name, value):
+            continue
+        if value is None or isinstance(value, str | Real):
+            told[name] = _text_for_signature(value) if isinstance(value, str) else value
+        else:
+            complete = False
+    return told, complete
+
+
+def _kept_under(name: str, matcher: Matcher) -> Any:
+    """Return what an instance holds by a name, ``...`` if nothing; no property is asked."""
+    held = getattr(matcher, "__dict__", {})
+    for one in (name, f"_{name}"):
+        if one in held:
+            return held[one]
+        if isinstance(getattr(type(matcher), one, None), MemberDescriptorType):  # of __slots__
+            return getattr(matcher, one, ...)
+    return ...
+
+
+def _is_secret(name: str, value: object) -> bool:
+    """Tell whether a setting is to be left out for its name.
+
+    >>> _is_secret("apiKey", ""), _is_secret("access_token", ""), _is_secret("tokenizer", "")
+    (True, True, False)
+    >>> _is_secret("max_tokens", 100), _is_secret("tokens", "a,b")
+    (False, True)
+    """
+    words = _WORD.findall(name)
+    if isinstance(value, Real):  # a number of tokens is no token
+        words = [word for word in words if word.lower() != "tokens"]
+    return any(_SECRET.search(word) for word in words)
+
+
+def _text_for_signature(text: str) -> str:
+    """Return a text as it can stand in a signature; a hash of what is long or may be a secret.
+
+    >>> _text_for_signature("gpt-4o"), _text_for_signature("same, or not?")
+    ('gpt-4o', '"same, or not?"')
+    >>> _text_for_signature("https://me:1234@host/")
+    'sha256:a134d976896d'
+    """
+    if len(text) > _LONGEST_SETTING or _MAY_BE_SECRET.search(text):
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+        return f"sha256:{digest.hexdigest()[:12]}"
+    if _PLAIN.fullmatch(text):
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _is_importable(function: Any) -> bool:
+    """Tell whether a function is what its module has by its name, so that the name tells it."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in getattr(function, "__qualname__", "<none>").split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
+def _holds_nothing(function: Any) -> bool:
+    """Tell whether a function is code alone, without values from where it was made."""
+    held = ("__closure__", "__defaults__", "__kwdefaults__")
+    return isinstance(function, FunctionType) and not any(getattr(function, one) for one in held)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import unicodedata
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache, partial
 
 import numpy as np
 import pytest
@@ -27,6 +30,7 @@ from krag_eval import (
 from krag_eval.documents import QuerySet, text_of
 from krag_eval.matching.base import check_threshold
 from krag_eval.matching.joins import KeyJoin
+from krag_eval.matching.names import resolve_matcher
 
 
 def evaluated(matcher, actual, predicted, **options):
@@ -289,7 +293,7 @@ def test_similarities_may_be_anything_like_an_array(scores):
 def test_similarities_of_another_shape_are_refused(scores, shape):
     """The message names the matcher, the shape wanted, and the one that came."""
     with pytest.raises(
-        ValueError, match=rf"^matcher Returning: .* must have the shape \(1, 2\), got {shape}"
+        ValueError, match=rf"^matcher Returning\(.*\): .* must have the shape \(1, 2\), got {shape}"
     ):
         pairs(Returning(scores), ["a"], ["p", "q"])
 
@@ -340,7 +344,7 @@ def test_a_similarity_may_be_any_number(value):
 def test_a_similarity_out_of_range_is_refused(value):
     """Never clipped: the matcher is wrong, or is a distance."""
     with pytest.raises(
-        ValueError, match=r"^matcher Given: a similarity must be a number from 0 to 1"
+        ValueError, match=r"^matcher Given\(value=.*\): a similarity must be a number from 0 to 1"
     ):
         pairs(Given(value), ["a"], ["p"])
 
@@ -750,6 +754,231 @@ def test_the_signature_is_the_class_name_unless_there_is_a_name():
 
     assert Overlap().signature == "Overlap"
     assert Named().signature == "overlap(strict=no,depth=2,mode=x)"
+
+
+def made_with(*names):
+    """Return a class of matchers whose constructor takes arguments of these names."""
+    arguments = ", ".join(names)
+    lines = [f"def __init__(self, {arguments}):", *(f"    self.{name} = {name}" for name in names)]
+    space = {}
+    exec("\n".join(lines), space)
+    return type("Mine", (Overlap,), {"__init__": space["__init__"]})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("BAAI/bge-m3", "BAAI/bge-m3"),
+        ("text-embedding-3-small-2024-01-25", "text-embedding-3-small-2024-01-25"),
+        ("is it, the same?", '"is it, the same?"'),
+        ("같은가?", '"같은가?"'),
+        ("a\n\x1b[31m", r'"a\n\u001b[31m"'),
+        ("yes", '"yes"'),
+        ("3", '"3"'),
+        ("", '""'),
+        (True, "yes"),
+        (3, "3"),
+        (np.float64(0.5), "0.5"),
+        (None, "None"),
+        # printf '%041d' 0 | sha256sum
+        ("0" * 41, "sha256:4b7e6989a501"),
+    ],
+)
+def test_what_a_matcher_was_made_with_stands_in_its_signature(value, told):
+    """Texts, numbers, booleans and None; a long text as a hash."""
+    assert made_with("model")(value).signature == f"Mine(model={told})"
+
+
+def test_two_prompts_are_two_signatures():
+    """However long they are, and with a ``_`` before the attribute."""
+    prompts = ["Is it the same thing? " * 9 + end for end in "ab"]
+
+    class Asking(Overlap):
+        """Keeps its prompt to itself."""
+
+        def __init__(self, prompt, threshold=0.5):
+            self._prompt = prompt
+            self.threshold = threshold
+
+    signatures = {Asking(prompt).signature for prompt in prompts}
+    assert len(signatures) == 2
+    assert all(re.fullmatch(r"Asking\(prompt=sha256:[0-9a-f]{12}\)", one) for one in signatures)
+    assert Asking("a", 0.9).signature == "Asking(prompt=a)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["key", "api_key", "apiKey", "APIKey", "apikey", "openai_api_key", "token", "access_token",
+     "secret", "client_secret", "password", "db_password", "passwd", "credentials",
+     "auth", "authorization", "_token"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["hunter2", 1234, None, object()])
+def test_a_secret_stands_nowhere_in_a_signature(name, value):
+    """For its name, whatever it is; it does not make the settings unknown."""
+    assert made_with("model", name)("m", value).signature == "Mine(model=m)"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tokenizer", "kiwi"), ("max_tokens", 100), ("keyword", "x"), ("author", "x"), ("turn", 1)],
+)
+def test_what_only_sounds_like_a_secret_is_told(name, value):
+    """A tokenizer is no token, nor is a number of tokens."""
+    assert made_with(name)(value).signature == f"Mine({name}={value})"
+
+
+@pytest.mark.parametrize(
+    "value", ["postgres://u:hunter2@h/d", "http://h/?k=hunter2", "sk-proj-hunter2A1b2C3d4E5"]
+)
+def test_a_text_that_may_be_a_secret_is_told_as_a_hash(value):
+    """Under whatever name."""
+    assert re.fullmatch(r"Mine\(place=sha256:[0-9a-f]{12}\)", made_with("place")(value).signature)
+
+
+@pytest.mark.parametrize("value", [object(), len, ["a"], ("a",), {}, b"a", 1j, Decimal(1)])
+def test_any_other_object_makes_the_settings_unknown(value):
+    """What can be told is told beside it."""
+    matcher = made_with("model", "client")("m", value)
+    assert matcher.signature == "Mine(model=m,settings unknown)"
+
+
+def test_an_argument_that_is_kept_nowhere_is_unknown():
+    """Under another name, behind a property that might load a model, or a class's own default."""
+
+    class Hiding(Overlap):
+        """Keeps nothing under its name."""
+
+        size = 1
+
+        def __init__(self, prompt, model, size, *more):
+            self.template = prompt
+            self.__model = model
+
+        @property
+        def model(self):
+            """Must not be asked for a signature."""
+            raise AssertionError
+
+    assert Hiding("p", "m", 2).signature == "Hiding(settings unknown)"
+
+
+def test_settings_of_slots_and_dataclasses_are_found():
+    """They are attributes as well."""
+
+    @dataclass
+    class Plain(Overlap):
+        """A dataclass."""
+
+        prompt: str
+        top: int = 3
+
+    class Slotted(Overlap):
+        """Has slots, and, as its base has none, a dict too."""
+
+        __slots__ = ("_prompt",)
+
+        def __init__(self, prompt):
+            self._prompt = prompt
+
+    assert Plain("p").signature == "Plain(prompt=p,top=3)"
+    assert Slotted("p").signature == "Slotted(prompt=p)"
+
+
+def test_a_matcher_that_tells_its_settings_itself_is_believed():
+    """Nothing is added to what it says."""
+
+    class Telling(Overlap):
+        """Knows better."""
+
+        def __init__(self, prompt, client):
+            self.prompt, self.client = prompt, client
+
+        def settings(self):
+            """Return one."""
+            return {"prompt": self.prompt}
+
+    assert Telling("p", object()).signature == "Telling(prompt=p)"
+
+
+def test_a_subclass_of_a_built_in_matcher_adds_what_it_was_made_with():
+    """The settings it inherits cannot know of it."""
+
+    class Prefixed(ExactTextMatcher):
+        """Has one argument more."""
+
+        def __init__(self, prefix, **options):
+            super().__init__(**options)
+            self.prefix = prefix
+
+    class Same(ExactTextMatcher):
+        """Has no constructor of its own."""
+
+    assert Same(case_sensitive=False).signature == "text(case_sensitive=no)"
+    assert Prefixed("a").signature == "text(prefix=a,settings unknown)"  # of **options, no trace
+
+
+def test_the_built_in_matchers_sign_as_they_did():
+    """As in 0.1.0, from which results are kept."""
+    signatures = {
+        "text": "text",
+        "contains": "contains",
+        "id": "id",
+        "coverage(tokenizer=unicode)": "coverage(min_run=5,tokenizer=unicode)",
+        "fuzzy": "fuzzy(scorer=ratio)",
+        "rouge1": "rouge1(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
+        "rouge2": "rouge2(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
+        "rougeL": "rougeL(statistic=fmeasure,tokenizer=unicode,stemmer=no)",
+    }
+    assert {name: resolve_matcher(name).signature for name in signatures} == signatures
+
+
+def asking(prompt):
+    """Return a function that holds a prompt."""
+    return lambda actual, predicted: float(prompt == actual.page_content)
+
+
+class Asks:
+    """An object whose method is a function."""
+
+    def both(self, actual, predicted):
+        """Find everything."""
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "signature"),
+    [
+        (same_length, None, "same_length"),
+        (same_length, "mine", "mine"),
+        (lru_cache(same_length), None, "same_length(settings unknown)"),
+        (lambda actual, predicted: 1.0, "mine", "mine"),
+        (lambda actual, predicted: 1.0, None, "<lambda>(settings unknown)"),
+        (lambda actual, predicted, x=3: 1.0, "mine", "mine(settings unknown)"),
+        (asking("p"), "mine", "mine(settings unknown)"),
+        (partial(same_length), None, "partial(settings unknown)"),
+        (Asks().both, None, "both(settings unknown)"),
+        (Asks.both, None, "both"),
+    ],
+)
+def test_a_function_is_told_by_its_name_where_that_is_all_there_is(function, name, signature):
+    """A partial, a method and a function that uses variables around it hold more."""
+    assert Matcher.from_function(function, name=name).signature == signature
+
+
+@pytest.mark.filterwarnings("ignore:The matcher")
+def test_nothing_secret_reaches_a_result_a_file_or_a_page(tmp_path):
+    """Nor what is printed of the matcher and the evaluator."""
+    kind = made_with("prompt", "api_key", "url", "headers")
+    matcher = kind("hunter2 " * 9, "hunter2", "https://hunter2@host", {"auth": "hunter2"})
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["b"]], matcher)
+    result = evaluator.evaluate(1)
+    result.to_json(tmp_path / "result.json", texts=True)
+    result.report(tmp_path / "page.html")
+    written = [path.read_text("utf-8") for path in tmp_path.iterdir()]
+    printed = [repr(one) for one in (matcher, evaluator, result, result.explain(0))]
+    assert len(written) == 2
+    assert not any("hunter2" in one for one in (*written, *printed))
 
 
 def test_a_matcher_of_one_s_own_has_a_threshold_of_a_half():
