@@ -8,10 +8,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 __all__ = [
+    "Blamed",
+    "DatasetError",
     "KragEvalWarning",
+    "Place",
     "Tallies",
     "clipped",
     "muted",
@@ -160,3 +163,35 @@ def tallied() -> Iterator[Tallies]:
 def _is_ours(module: str) -> bool:
     # A cached property calls us through functools, a context manager through contextlib.
     return module.partition(".")[0] in ("krag_eval", "functools", "contextlib")
+
+
+class DatasetError(ValueError):
+    """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
+
+
+class Blamed(Protocol):
+    """Where something stands: a line of a file, a cell of a table."""
+
+    def error(self, problem: str) -> DatasetError:
+        """Return the refusal, which names the place."""
+
+
+class Place(NamedTuple):
+    """A file, and a line of it (0 for the file as a whole), to blame."""
+
+    name: str
+    line: int = 0
+
+    def error(self, problem: str) -> DatasetError:
+        """Return the refusal, on one line."""
+        return DatasetError(_printable(f"{self}: {problem}"))
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}" if self.line else self.name
+
+
+def _printable(text: str) -> str:
+    """Keep a message on one line, whatever the name of a file or field."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import warn
+from krag_eval.messages import Blamed, DatasetError, Place, warn
 from krag_eval.options import EVALUATOR_OPTIONS, check_options
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Blamed", "Dataset", "DatasetError", "Place", "Source", "labels_of", "name_of"]
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
-
-
-class DatasetError(ValueError):
-    """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,27 +124,6 @@ class Dataset:
         return f"Dataset of {self.n_queries} queries{read_from}{bare}"
 
 
-class Blamed(Protocol):
-    """Where something stands: a line of a file, a cell of a table."""
-
-    def error(self, problem: str) -> DatasetError:
-        """Return the refusal, which names the place."""
-
-
-class Place(NamedTuple):
-    """A file, and a line of it (0 for the file as a whole), to blame."""
-
-    name: str
-    line: int = 0
-
-    def error(self, problem: str) -> DatasetError:
-        """Return the refusal, on one line."""
-        return DatasetError(_printable(f"{self}: {problem}"))
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.line}" if self.line else self.name
-
-
 def name_of(source: Source) -> str:
     """Return what to call a source in messages.
 
@@ -176,10 +151,3 @@ def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[s
         "labelled by their ids."
     )
     return list(ids)
-
-
-def _printable(text: str) -> str:
-    """Keep a message on one line, whatever the name of a file or field."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
