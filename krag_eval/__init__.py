@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
+    from krag_eval._errors import KragEvalWarning
     from krag_eval.calibration import Calibration, calibrate
     from krag_eval.comparison import Comparison, compare
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
-    from krag_eval.messages import KragEvalWarning
     from krag_eval.metrics import METRICS, Metric
     from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
@@ -61,7 +61,7 @@ _HOMES = {
     "IdMatcher": "matching.exact",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
-    "KragEvalWarning": "messages",
+    "KragEvalWarning": "_errors",
     "METRICS": "metrics",
     "Matcher": "matching.base",
     "MatchingCriteria": "conventions",

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import unknown_name
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.messages import unknown_name
 
 __all__ = [
     "Columns",

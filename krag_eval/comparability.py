@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import clipped, warn
 from krag_eval.cutoffs import spelled
-from krag_eval.messages import clipped, warn
 from krag_eval.results import EvaluationResult
 
 __all__ = ["check_comparable"]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from krag_eval.messages import clipped, unknown_name
+from krag_eval._errors import clipped, unknown_name
 
 __all__ = ["AveragingMethod", "Conventions", "MatchingCriteria", "resolve_choice"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from krag_eval.messages import clipped
+from krag_eval._errors import clipped
 
 __all__ = ["check_cutoff", "check_cutoffs", "parse_metric", "spelled", "unspelled"]
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.messages import warn
+from krag_eval._errors import warn
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import named_options
 from krag_eval.averages import average
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, check_cutoffs
@@ -25,7 +26,6 @@ from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.metrics import Metric, metrics_for
-from krag_eval.options import named_options
 from krag_eval.plans import Plan, checked_conventions, checked_threshold
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from krag_eval._errors import Tallies, told_apart, warn, warn_of
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
-from krag_eval.messages import Tallies, told_apart, warn, warn_of
 from krag_eval.relevance import Relevance
 
 __all__ = ["Findings", "Likeness"]

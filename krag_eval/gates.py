@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._errors import clipped, told_apart
 from krag_eval.averages import resolved_average
 from krag_eval.cutoffs import parse_metric, spelled
-from krag_eval.messages import clipped, told_apart
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import PLAN_OPTIONS, check_options, tallied
 from krag_eval.cutoffs import check_cutoffs
 from krag_eval.documents import QuerySet
 from krag_eval.findings import Findings, Likeness
-from krag_eval.messages import tallied
 from krag_eval.metrics import Metric, metrics_for
-from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.plans import NOTHING_TO_MEASURE, Plan
 from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult

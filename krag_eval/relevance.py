@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import warn_of
 from krag_eval.matching.joins import Matches
-from krag_eval.messages import warn_of
 
 __all__ = ["Documents", "Relevance"]
 

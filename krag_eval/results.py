@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import clipped
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.cutoffs import check_cutoff, spelled
-from krag_eval.messages import clipped
 from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.summaries import Summary
 

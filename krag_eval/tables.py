@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import clipped
 from krag_eval.averages import resolved_average
 from krag_eval.conventions import Conventions
-from krag_eval.messages import clipped
 from krag_eval.metrics import COUNTS, METRICS, Metric, precision_base
 from krag_eval.relevance import Relevance
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import unknown_name, warn
 from krag_eval.conventions import Conventions
 from krag_eval.cutoffs import spelled
 from krag_eval.digits import exact_parts, exact_sums
-from krag_eval.messages import unknown_name, warn
 
 if TYPE_CHECKING:
     import pandas as pd

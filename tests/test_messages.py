@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
-from krag_eval.messages import muted, told_apart, unknown_name, warn
+from krag_eval._errors import muted, told_apart, unknown_name, warn
 
 
 def test_a_warning_points_at_the_user_s_line() -> None:

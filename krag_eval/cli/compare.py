@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.cli.differences import print_comparison
 from krag_eval.cli.naming import names_of
 from krag_eval.cli.options import (
@@ -28,7 +29,6 @@ from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, saved
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.verdicts import rehearsed
 from krag_eval.cli.wording import one_line
-from krag_eval.messages import KragEvalWarning
 
 if TYPE_CHECKING:
     from krag_eval.results import EvaluationResult

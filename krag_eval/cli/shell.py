@@ -20,9 +20,9 @@ from typing import IO, Any, TextIO, cast
 
 import click
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.cli.verdicts import Verdict
 from krag_eval.cli.wording import in_shell_words, one_line
-from krag_eval.messages import KragEvalWarning
 
 __all__ = ["Shell", "is_refusal", "warnings_as"]
 

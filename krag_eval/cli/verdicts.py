@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.cli.wording import one_line
 from krag_eval.cutoffs import unspelled
-from krag_eval.messages import KragEvalWarning
 
 if TYPE_CHECKING:
     from krag_eval.gates import GateReport

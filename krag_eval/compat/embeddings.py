@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from krag_eval.messages import unknown_name
+from krag_eval._errors import unknown_name
 
 __all__ = ["load_embeddings"]
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from krag_eval._errors import unknown_name, warn
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.matchers import GatedRougeMatcher, OwnTextMatcher, SubstringMatcher
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
@@ -17,7 +18,6 @@ from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.messages import unknown_name, warn
 from krag_eval.results import EvaluationResult
 from krag_eval.rows import RowsInMemory
 

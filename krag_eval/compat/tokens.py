@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from krag_eval._errors import unknown_name
 from krag_eval.matching import tokenizers
-from krag_eval.messages import unknown_name
 
 __all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]
 

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._errors import unknown_name
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     MatchingCriteria,
@@ -25,7 +26,6 @@ from krag_eval.cutoffs import check_cutoff
 from krag_eval.datasets.base import DatasetError, Place
 from krag_eval.datasets.literals import literal_in
 from krag_eval.matching.base import check_threshold
-from krag_eval.messages import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd

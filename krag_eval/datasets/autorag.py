@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from krag_eval._errors import warn
 from krag_eval.datasets.base import Dataset, Place, labels_of
 from krag_eval.datasets.cells import written_list
 from krag_eval.datasets.columns import Columns, Row, named, plain
@@ -16,7 +17,6 @@ from krag_eval.datasets.lines import MAX_BYTES
 from krag_eval.datasets.parquet import Table, table_columns
 from krag_eval.datasets.texts import ids_in, with_texts
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import warn
 
 __all__ = ["autorag_dataset", "read_autorag"]
 

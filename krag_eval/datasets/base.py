@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from krag_eval._errors import EVALUATOR_OPTIONS, Blamed, DatasetError, Place, check_options, warn
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import Blamed, DatasetError, Place, warn
-from krag_eval.options import EVALUATOR_OPTIONS, check_options
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from krag_eval._errors import warn
 from krag_eval.datasets.base import Place
-from krag_eval.messages import warn
 
 __all__ = ["check_overlap"]
 

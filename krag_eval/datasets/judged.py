@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from krag_eval._errors import unknown_name, warn
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.base import Dataset
 from krag_eval.datasets.joining import check_overlap
 from krag_eval.documents import AnyOf, DocumentLike
-from krag_eval.messages import unknown_name, warn
 
 __all__ = ["Missing", "Qrels", "Run", "ScorePrecision", "judged_dataset"]
 

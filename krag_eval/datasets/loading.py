@@ -12,6 +12,7 @@ from contextlib import closing
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from krag_eval._errors import unknown_name
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.base import Dataset, Place, name_of
 from krag_eval.datasets.columns import Columns, check_collected, is_frame
@@ -22,7 +23,6 @@ from krag_eval.datasets.parquet import parquet_columns
 from krag_eval.datasets.shapes import KNOWN, Mapped, is_autorag, is_langsmith
 from krag_eval.datasets.strict_json import kind_of, object_of, parsed
 from krag_eval.datasets.tabular import table_dataset
-from krag_eval.messages import unknown_name
 
 __all__ = ["load_dataset"]
 

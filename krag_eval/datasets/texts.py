@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from krag_eval._errors import warn
 from krag_eval.datasets.base import Dataset
 from krag_eval.documents import AnyOf, DocumentLike, id_of, metadata_of
-from krag_eval.messages import warn
 
 __all__ = ["ids_in", "with_texts"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._errors import PLAN_OPTIONS, check_options
 from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.worker import PARTIAL, Fields, Task
 from krag_eval.metrics import Metric
-from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import PartitionPlan
 
 if TYPE_CHECKING:

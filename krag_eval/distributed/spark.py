@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
+from krag_eval._errors import PLAN_OPTIONS, check_options
 from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.worker import PARTIAL, Fields, Task
 from krag_eval.metrics import Metric
-from krag_eval.options import PLAN_OPTIONS, check_options
 from krag_eval.partitions import PartitionPlan
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from krag_eval._errors import clipped
 from krag_eval.documents import AnyOf
-from krag_eval.messages import clipped
 
 __all__ = ["OUTPUT_KEYS", "REFERENCE_KEYS", "documents_in", "is_failure"]
 

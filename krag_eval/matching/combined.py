@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from krag_eval._errors import muted
 from krag_eval.documents import DocumentLike, QuerySet, Reading
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import FloatArray, IntArray, Matches
-from krag_eval.messages import muted
 
 __all__ = ["AndMatcher", "OrMatcher"]
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from krag_eval._errors import unknown_name
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.waiting import Comparison, warn_of_long_wait
-from krag_eval.messages import unknown_name
 
 __all__ = ["FuzzyMatcher"]
 

@@ -16,14 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.documents import (
-    QuerySet,
-    as_document,
-    content_key,
-    is_blank,
-    text_of,
-)
-from krag_eval.messages import clipped, warn_of
+from krag_eval._errors import clipped, warn_of
+from krag_eval.documents import QuerySet, as_document, content_key, is_blank, text_of
 
 __all__ = [
     "BlockScorer",

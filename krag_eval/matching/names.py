@@ -13,8 +13,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from krag_eval._errors import unknown_name
 from krag_eval.matching.base import Matcher
-from krag_eval.messages import unknown_name
 
 __all__ = ["MATCHER_NAMES", "resolve_matcher"]
 

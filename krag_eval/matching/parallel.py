@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.messages import KragEvalWarning, warn
+from krag_eval._errors import KragEvalWarning, warn
 
 __all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
 

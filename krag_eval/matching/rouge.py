@@ -16,13 +16,13 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import unknown_name, warn_of
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.stemming import StemNumbers
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 from krag_eval.matching.waiting import Comparison, warn_of_long_wait
-from krag_eval.messages import unknown_name, warn_of
 
 __all__ = ["RougeMatcher"]
 

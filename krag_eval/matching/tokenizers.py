@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
+from krag_eval._errors import unknown_name
 from krag_eval.matching.plaintext import plain
-from krag_eval.messages import unknown_name
 
 __all__ = [
     "TOKENIZER_NAMES",

@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import warn
 from krag_eval.matching.joins import FloatArray, IntArray, Units
-from krag_eval.messages import warn
 
 __all__ = ["Comparison", "warn_of_long_wait"]
 

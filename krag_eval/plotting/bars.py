@@ -18,13 +18,7 @@ from krag_eval.plotting.styling import (
     queries_of,
     value_label,
 )
-from krag_eval.plotting.wording import (
-    Language,
-    checked_language,
-    cutoff_words,
-    metric_name,
-    word,
-)
+from krag_eval.plotting.wording import Language, checked_language, cutoff_words, metric_name, word
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.messages import warn
+from krag_eval._errors import warn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

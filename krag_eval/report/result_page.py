@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
+from krag_eval._errors import muted
 from krag_eval.cutoffs import spelled
-from krag_eval.messages import muted
 from krag_eval.plotting import Language
 from krag_eval.report.evidence import ToldQuery, told_query
 from krag_eval.report.rendering import checked_number, joined, number, percent

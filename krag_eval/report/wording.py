@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from krag_eval.messages import unknown_name
+from krag_eval._errors import unknown_name
 from krag_eval.plotting import LANGUAGES, Language
 
 __all__ = ["words"]

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from krag_eval._errors import EVALUATOR_OPTIONS, check_options, muted
 from krag_eval.comparison import Comparison, compare
 from krag_eval.cutoffs import check_cutoffs, spelled
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.messages import muted
-from krag_eval.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrievers.calling import Call, RetrieverLike
 from krag_eval.retrievers.questions import Questions, Rows
 from krag_eval.retrievers.running import Run

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from krag_eval.options import EVALUATOR_OPTIONS, check_options
+from krag_eval._errors import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrievers.calling import Call, RetrieverLike
 from krag_eval.retrievers.questions import Questions, Rows
 from krag_eval.retrievers.running import Run

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from krag_eval._errors import clipped, warn
 from krag_eval.datasets.base import Dataset
-from krag_eval.messages import clipped, warn
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,8 @@ from uuid import UUID
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 
+from krag_eval._errors import EVALUATOR_OPTIONS, check_options, unknown_name, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.messages import unknown_name, warn
-from krag_eval.options import EVALUATOR_OPTIONS, check_options
 from krag_eval.retrieval import Failure, RetrievalRun
 from krag_eval.retrievers.recordings import (
     CALLS,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from krag_eval.messages import clipped, warn
+from krag_eval._errors import clipped, warn
 
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike

@@ -22,9 +22,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from krag_eval._errors import clipped
 from krag_eval.datasets.streams import Cursor
 from krag_eval.files import lock, naming
-from krag_eval.messages import clipped
 from krag_eval.partitions import Partial
 from krag_eval.row_files import join_rows, write_rows
 

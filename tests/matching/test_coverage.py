@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import coverage
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
-from krag_eval.messages import KragEvalWarning
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
 
@@ -107,7 +107,7 @@ def test_case_punctuation_and_line_breaks_do_not_count() -> None:
 
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 7))
-@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
 def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_run: int) -> None:
     """Any texts, any run, many pairs at once."""
     expected = [[reference(truth, found, min_run) for found in predicted] for truth in actual]
@@ -116,7 +116,7 @@ def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_r
 
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 4))
-@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
 def test_a_pair_scores_the_same_alone(
     actual: list[str], predicted: list[str], min_run: int
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_pair_scores_the_same_alone(
 
 
 @given(actual=texts, predicted=texts)
-@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
 def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: list[str]) -> None:
     """The hash only saves work: with one hash for everything the result is the same."""
     expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
@@ -313,7 +313,7 @@ FIGURES = st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"])
     )
 )
 @settings(max_examples=50, deadline=None)
-@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
 def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(
     lists: list[tuple[list[str], list[str]]],
 ) -> None:

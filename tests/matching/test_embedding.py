@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from numpy.typing import NDArray
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching.embedding import EmbeddingMatcher
-from krag_eval.messages import KragEvalWarning
 
 # Lengths 5, 5 and 1, so that the cosines are easy to see: 24/25, 3/5, 4/5 and their opposites.
 VECTORS = {"a": [3.0, 4.0], "b": [4.0, 3.0], "east": [1.0, 0.0], "-a": [-3.0, -4.0]}

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import Units
-from krag_eval.messages import KragEvalWarning
 
 SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
 

@@ -21,6 +21,7 @@ from nltk.stem.porter import PorterStemmer
 from numpy.typing import NDArray
 from rouge_score.rouge_scorer import RougeScorer
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge, stemming
 from krag_eval.matching.joins import Units
@@ -28,7 +29,6 @@ from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.tokenizers import unicode_tokens
-from krag_eval.messages import KragEvalWarning
 
 ROOT = Path(rouge.__file__).parents[2]
 TYPES = ("rouge1", "rouge2", "rougeL")
@@ -111,7 +111,7 @@ token_texts = st.lists(st.sampled_from(["a", "b", "cd", "efgh", "ab12"]), max_si
 @pytest.mark.parametrize("rouge_type", TYPES)
 @settings(deadline=None, max_examples=60)
 @given(actual=token_texts, predicted=st.lists(token_texts, min_size=1, max_size=3))
-@pytest.mark.filterwarnings("ignore::krag_eval.messages.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
 def test_scores_of_any_tokens_are_those_of_rouge_score(
     rouge_type: str, actual: str, predicted: list[str]
 ) -> None:
