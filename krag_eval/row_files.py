@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._io import shielded, unshielded
 from krag_eval.averages import needed_columns
 from krag_eval.cutoffs import spelled
-from krag_eval.files import shielded, unshielded
 from krag_eval.rows import COUNT_COLUMNS, DIGEST, NoRows, Rows, TableOf, checked_digests
 from krag_eval.summaries import Summary
 

@@ -23,10 +23,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.cutoffs import spelled, unspelled
 from krag_eval.evidence import Evidence, StoredTexts, Texts
-from krag_eval.files import check_apart, replacing
 from krag_eval.relevance import Relevance
 from krag_eval.retrieval import RetrievalRun
 from krag_eval.row_files import rows_named

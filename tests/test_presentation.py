@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval.agreement import agreement
-from krag_eval.presentation import EXAMINED, Excerpt, one_line, visible, width_of
+from krag_eval._text import EXAMINED, Excerpt, agreement, one_line, visible, width_of
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
+from krag_eval._io import check_apart, replacing
 from krag_eval.cli.wording import one_line
 from krag_eval.cutoffs import spelled
 from krag_eval.datasets.streams import is_read_in_directories
-from krag_eval.files import check_apart, replacing
 
 if TYPE_CHECKING:
     import pandas as pd

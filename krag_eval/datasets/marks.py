@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from krag_eval._errors import clipped, warn
+from krag_eval._io import unshielded
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.base import Blamed
 from krag_eval.datasets.strict_json import kind_of, names_of
-from krag_eval.files import unshielded
 
 __all__ = ["OWN", "Mark", "labels_and_questions", "mark_in", "mark_to_write", "same_defaults"]
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from krag_eval.files import naming
+from krag_eval._io import naming
 from krag_eval.plotting.fonts import NO_KOREAN_FONT
 from krag_eval.plotting.styling import SIZE
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from krag_eval._text import one_line
 from krag_eval.plotting.wording import Language, word
-from krag_eval.presentation import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

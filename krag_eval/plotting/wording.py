@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from krag_eval._errors import unknown_name
+from krag_eval._text import one_line
 from krag_eval.cutoffs import spelled
-from krag_eval.presentation import one_line
 
 __all__ = ["LANGUAGES", "Language", "checked_language", "cutoff_words", "metric_name", "word"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from krag_eval.files import replacing
+from krag_eval._io import replacing
 from krag_eval.plotting import Language
 
 if TYPE_CHECKING:

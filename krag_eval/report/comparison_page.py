@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from krag_eval import plotting
+from krag_eval._text import one_line
 from krag_eval.comparison import Comparison, Difference
 from krag_eval.plotting import Language
-from krag_eval.presentation import one_line
 from krag_eval.report.rendering import checked_number, joined, number, p_value, percent
 from krag_eval.report.wording import words
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from krag_eval._text import Excerpt, one_line
 from krag_eval.cutoffs import spelled
 from krag_eval.explanation import _highlighted as highlighted
-from krag_eval.presentation import Excerpt, one_line
 
 if TYPE_CHECKING:
     from krag_eval.explanation import Explanation

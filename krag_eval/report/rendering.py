@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from krag_eval import __version__
+from krag_eval._text import visible
 from krag_eval.plotting import Language
-from krag_eval.presentation import visible
 from krag_eval.report.wording import words
 
 __all__ = ["checked_number", "number", "p_value", "percent", "rendered"]

@@ -19,8 +19,8 @@ from krag_eval.retrieval import Failure
 from krag_eval.retrievers.calling import Call
 
 if TYPE_CHECKING:
+    from krag_eval._io import Bar
     from krag_eval.documents import DocumentLike
-    from krag_eval.progress import Bar
 
 __all__ = ["Answers", "Asking", "Keeper"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from krag_eval._errors import clipped
-from krag_eval.files import lock, naming
+from krag_eval._io import lock, naming
 from krag_eval.retrievers.kept import as_json, from_json
 
 if TYPE_CHECKING:

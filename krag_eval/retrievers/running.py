@@ -13,9 +13,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import clipped, muted, unknown_name, warn
+from krag_eval._io import bar_of, check_progress
 from krag_eval.cutoffs import check_cutoffs
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.progress import bar_of, check_progress
 from krag_eval.retrieval import RetrievalRun
 from krag_eval.retrievers.calling import Call
 from krag_eval.retrievers.questions import Questions

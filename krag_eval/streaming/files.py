@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from krag_eval._errors import PLAN_OPTIONS, check_options, warn
+from krag_eval._io import bar_of, check_apart, check_progress
 from krag_eval.datasets.base import Blamed, Place
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
-from krag_eval.files import check_apart
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.metrics import Metric
 from krag_eval.partitions import Part, PartitionPlan
-from krag_eval.progress import bar_of, check_progress
 from krag_eval.results import EvaluationResult
 from krag_eval.row_files import POSITION, RowsInFile, checked_row_file
 from krag_eval.rows import Rows

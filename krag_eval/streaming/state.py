@@ -23,14 +23,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from krag_eval._errors import clipped
+from krag_eval._io import lock, naming
 from krag_eval.datasets.streams import Cursor
-from krag_eval.files import lock, naming
 from krag_eval.partitions import Partial
 from krag_eval.row_files import join_rows, write_rows
 
 __all__ = ["Progress", "RunState", "folder_of_progress"]
 
-_FORMAT = "krag_eval.progress"
+_FORMAT = "krag_eval._io"
 _VERSION = 1
 _PROGRESS = "progress.json"
 _LOCK = "lock"
