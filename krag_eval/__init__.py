@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
-    from krag_eval.metrics import METRICS, Metric
     from krag_eval.pairing import Difference
     from krag_eval.results import EvaluationResult
     from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.retrievers.recorder import RetrievalRecorder
+    from krag_eval.scoring.metrics import METRICS, Metric
     from krag_eval.streaming.files import evaluate_file
     from krag_eval.uncertainty import confidence_intervals
 
@@ -62,11 +62,11 @@ _HOMES = {
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "_errors",
-    "METRICS": "metrics",
+    "METRICS": "scoring.metrics",
     "Matcher": "matching.base",
     "MatchingCriteria": "conventions",
     "MetadataMatcher": "matching.exact",
-    "Metric": "metrics",
+    "Metric": "scoring.metrics",
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.combined",

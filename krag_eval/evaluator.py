@@ -16,21 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import named_options
-from krag_eval.averages import average
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.cutoffs import check_cutoff, check_cutoffs
 from krag_eval.documents import Digests, QuerySet
 from krag_eval.evidence import DocumentTexts, Evidence
-from krag_eval.findings import Likeness
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
-from krag_eval.metrics import Metric, metrics_for
 from krag_eval.plans import Plan, checked_conventions, checked_threshold
-from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
 from krag_eval.rows import RowsInMemory
-from krag_eval.tables import chosen_metrics, table_of
+from krag_eval.scoring.averages import average
+from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs
+from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of
+from krag_eval.scoring.parts import Likeness
+from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from krag_eval.documents import AnyOf, QuerySet, text_of
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance
 
 __all__ = ["DocumentTexts", "Evidence", "StoredTexts", "Texts"]
 

@@ -17,9 +17,9 @@ import numpy as np
 from krag_eval._errors import told_apart
 from krag_eval._text import Excerpt, Row, Section, Sheet, agreement, as_html, as_text
 from krag_eval.conventions import Conventions, counts_at_places
-from krag_eval.cutoffs import spelled
 from krag_eval.evidence import Evidence
 from krag_eval.outcomes import GroundTruthItem, PredictedDocument, outcomes
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

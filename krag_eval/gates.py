@@ -13,8 +13,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import clipped, told_apart
-from krag_eval.averages import resolved_average
-from krag_eval.cutoffs import parse_metric, spelled
+from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.evidence import Evidence
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance
 
 __all__ = ["Credit", "GroundTruthItem", "Outcome", "PredictedDocument", "outcomes"]
 

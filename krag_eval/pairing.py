@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.digits import exact_parts, exact_sums
 from krag_eval.results import EvaluationResult
+from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.uncertainty import (
     ROUNDING,
     QuerySums,

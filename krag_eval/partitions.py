@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import PLAN_OPTIONS, check_options, tallied
-from krag_eval.cutoffs import check_cutoffs
 from krag_eval.documents import QuerySet
-from krag_eval.findings import Findings, Likeness
-from krag_eval.metrics import Metric, metrics_for
 from krag_eval.plans import NOTHING_TO_MEASURE, Plan
-from krag_eval.relevance import Relevance
 from krag_eval.results import EvaluationResult
 from krag_eval.rows import NoRows, Rows, column_types, flat_columns
-from krag_eval.summaries import Summary
-from krag_eval.tables import chosen_metrics, table_of
+from krag_eval.scoring.averages import Summary
+from krag_eval.scoring.cutoffs import check_cutoffs
+from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of
+from krag_eval.scoring.parts import Findings, Likeness
+from krag_eval.scoring.relevance import Relevance
 
 __all__ = ["Part", "Partial", "PartitionPlan"]
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from krag_eval import __version__
 from krag_eval._errors import clipped, unknown_name
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, resolve_choice
-from krag_eval.cutoffs import spelled
 from krag_eval.documents import QuerySet
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.relevance import Relevance
 
 __all__ = ["NO_GROUND_TRUTH", "NoGroundTruth", "Plan", "checked_conventions", "checked_threshold"]
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import clipped
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.cutoffs import check_cutoff, spelled
 from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
-from krag_eval.summaries import Summary
+from krag_eval.scoring.averages import Summary
+from krag_eval.scoring.cutoffs import check_cutoff, spelled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import shielded, unshielded
-from krag_eval.averages import needed_columns
-from krag_eval.cutoffs import spelled
 from krag_eval.rows import COUNT_COLUMNS, DIGEST, NoRows, Rows, TableOf, checked_digests
-from krag_eval.summaries import Summary
+from krag_eval.scoring.averages import Summary, needed_columns
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.cutoffs import spelled
+from krag_eval.scoring.cutoffs import spelled
 
 __all__ = [
     "COUNT_COLUMNS",

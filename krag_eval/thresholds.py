@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.averages import average, resolved_average
 from krag_eval.conventions import Conventions, MatchingCriteria
-from krag_eval.cutoffs import parse_metric, spelled
 from krag_eval.evidence import Evidence
-from krag_eval.metrics import METRICS, metrics_for
-from krag_eval.relevance import Relevance
-from krag_eval.tables import table_of
+from krag_eval.scoring.averages import average, resolved_average
+from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.metrics import METRICS, metrics_for, table_of
+from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import unknown_name, warn
 from krag_eval.conventions import Conventions
-from krag_eval.cutoffs import spelled
-from krag_eval.digits import exact_parts, exact_sums
+from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.digits import exact_parts, exact_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,7 @@ class Average(NamedTuple):
 def averages_of(keys: Mapping[str, str], conventions: Conventions) -> dict[str, Average]:
     """Return every average, micro and macro, of metrics given as column -> name of the mean.
 
-    The same rules as in ``krag_eval.averages``, in the form that resampling needs.
+    The same rules as in ``krag_eval.scoring.averages``, in the form that resampling needs.
     """
     known: dict[str, Average] = {}
     for column, key in keys.items():

@@ -1,6 +1,6 @@
 """The definitions written once more, with sets and loops, and the random cases to compare on.
 
-Nothing here is fast or clever, and nothing of ``krag_eval.metrics`` or ``krag_eval.averages`` is
+Nothing here is fast or clever, and nothing of ``krag_eval.scoring.metrics`` or ``krag_eval.scoring.averages`` is
 used: a query is a few items, each with its similarity at some ranks, and every value is worked out
 from that query alone.
 """
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from krag_eval import Conventions, KragEvalWarning, Matcher
 from krag_eval.matching.joins import Matches
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance
 
 THRESHOLD = 0.5
 # Two below the threshold, one on it, and a match that is less than certain.

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import AveragingMethod, Conventions, Metric, OfflineRetrievalEvaluator
-from krag_eval.averages import average, exact_mean, exact_sum
+from krag_eval.scoring.averages import average, exact_mean, exact_sum
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.floats(0, 1)

@@ -13,7 +13,7 @@ from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import AveragingMethod, Conventions, MatchingCriteria, OfflineRetrievalEvaluator
 from krag_eval.conventions import resolve_choice
-from krag_eval.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS
 
 EVERY = [
     Conventions(**dict(zip(Conventions.allowed(), chosen, strict=True)))

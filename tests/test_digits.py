@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import krag_eval
-from krag_eval import digits
-from krag_eval.digits import exact_parts, exact_sums, exp2, exp2m1, log2
+from krag_eval.scoring import digits
+from krag_eval.scoring.digits import exact_parts, exact_sums, exp2, exp2m1, log2
 
 RUN = """
 import hashlib, sys, warnings

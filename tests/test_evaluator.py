@@ -28,7 +28,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
+from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]

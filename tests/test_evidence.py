@@ -15,7 +15,7 @@ from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
 from krag_eval.evidence import Evidence
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
 # covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.

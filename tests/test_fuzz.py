@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from krag_eval import Conventions
 from krag_eval.cli import main
-from krag_eval.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS
 
 bounded = settings(
     max_examples=int(os.environ.get("KRAG_EVAL_FUZZ_EXAMPLES", "120")),

@@ -423,7 +423,7 @@ def test_imports_are_found_wherever_they_stand():
         Import("krag_eval.matching.exact", False, True),
         Import("krag_eval.matching.joins", False, True),
         Import("krag_eval.matching.base", False, True),
-        Import("krag_eval.metrics", False, True),
+        Import("krag_eval.scoring.metrics", False, True),
         Import("pandas", True, True),
         Import("matplotlib.pyplot", False, False),
         Import("rich.table", False, True),

@@ -10,10 +10,10 @@ import pytest
 from matplotlib import pyplot
 
 from krag_eval import Metric, OfflineRetrievalEvaluator, compare
-from krag_eval.averages import resolved_average
 from krag_eval.integrations.langsmith import retrieval_evaluators
-from krag_eval.metrics import METRICS
 from krag_eval.plotting import cutoff_curves, metric_distribution, threshold_curves
+from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.metrics import METRICS
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
 
 from krag_eval import Conventions, MatchingCriteria
-from krag_eval.metrics import COUNTS, METRICS, metrics_for, precision_base
+from krag_eval.scoring.metrics import COUNTS, METRICS, metrics_for, precision_base
 
 # The hit rate has two definitions, and an evaluator uses one of them.
 ALL = {**METRICS, "hit_any": metrics_for(MatchingCriteria.PARTIAL)["hit_rate"]}

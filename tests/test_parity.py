@@ -13,7 +13,7 @@ import pytrec_eval
 from reference import Item, Query, relevance_of
 
 from krag_eval import Conventions, OfflineRetrievalEvaluator
-from krag_eval.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS
 
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 MEASURES = {

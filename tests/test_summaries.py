@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import AveragingMethod, Conventions
-from krag_eval.averages import Sums
-from krag_eval.summaries import Summary
+from krag_eval.scoring.averages import Summary, Sums
 
 KEYS = {"recall": "macro_recall", "own": "own"}
 VALUES = st.one_of(st.floats(-10, 10), st.just(float("nan")))

@@ -18,7 +18,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS
 
 CALCULATIONS = [
     "calculate_hit_rate",

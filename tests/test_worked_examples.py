@@ -8,7 +8,7 @@ import pytest
 from reference import Item, Query, relevance_of
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval.metrics import METRICS
+from krag_eval.scoring.metrics import METRICS
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.cutoffs import check_cutoffs, unspelled
 from krag_eval.matching.names import MATCHER_NAMES
+from krag_eval.scoring.cutoffs import check_cutoffs, unspelled
 
 __all__ = [
     "bundled",

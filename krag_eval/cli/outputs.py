@@ -13,8 +13,8 @@ import click
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.cli.wording import one_line
-from krag_eval.cutoffs import spelled
 from krag_eval.datasets.streams import is_read_in_directories
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

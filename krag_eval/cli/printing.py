@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from krag_eval.cli.wording import one_line
-from krag_eval.cutoffs import spelled
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

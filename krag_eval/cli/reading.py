@@ -11,7 +11,7 @@ import click
 
 from krag_eval.cli.options import given
 from krag_eval.cli.shell import is_refusal
-from krag_eval.cutoffs import unspelled
+from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from krag_eval.cli.options import bundled, given
-from krag_eval.cutoffs import unspelled
+from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
     from krag_eval.results import EvaluationResult

@@ -11,7 +11,7 @@ import click
 
 from krag_eval._errors import KragEvalWarning
 from krag_eval.cli.wording import one_line
-from krag_eval.cutoffs import unspelled
+from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
     from krag_eval.gates import GateReport

@@ -22,10 +22,10 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
-from krag_eval.cutoffs import check_cutoff
 from krag_eval.datasets.base import DatasetError, Place
 from krag_eval.datasets.literals import literal_in
 from krag_eval.matching.base import check_threshold
+from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
     import pandas as pd

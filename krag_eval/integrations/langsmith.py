@@ -12,15 +12,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._errors import clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.cutoffs import check_cutoffs, spelled
 from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator
 from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in, is_failure
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.metrics import Metric, metrics_for
 from krag_eval.outcomes import GroundTruthItem, outcomes
 from krag_eval.results import EvaluationResult
-from krag_eval.tables import chosen_metrics
+from krag_eval.scoring.cutoffs import check_cutoffs, spelled
+from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
 

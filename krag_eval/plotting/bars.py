@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from krag_eval.cutoffs import spelled
 from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.intervals import bounds_of
 from krag_eval.plotting.styling import (
@@ -19,6 +18,7 @@ from krag_eval.plotting.styling import (
     value_label,
 )
 from krag_eval.plotting.wording import Language, checked_language, cutoff_words, metric_name, word
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

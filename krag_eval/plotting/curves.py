@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from krag_eval.averages import resolved_average
-from krag_eval.cutoffs import spelled
 from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.intervals import bounds_of
 from krag_eval.plotting.styling import (
@@ -21,6 +19,8 @@ from krag_eval.plotting.styling import (
     value_label,
 )
 from krag_eval.plotting.wording import Language, checked_language, metric_name, word
+from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval.averages import resolved_average
-from krag_eval.cutoffs import parse_metric, spelled
 from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.styling import (
     BLUE,
@@ -20,6 +18,8 @@ from krag_eval.plotting.styling import (
     value_label,
 )
 from krag_eval.plotting.wording import Language, checked_language, metric_name, word
+from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

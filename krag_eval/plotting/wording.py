@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from krag_eval._errors import unknown_name
 from krag_eval._text import one_line
-from krag_eval.cutoffs import spelled
+from krag_eval.scoring.cutoffs import spelled
 
 __all__ = ["LANGUAGES", "Language", "checked_language", "cutoff_words", "metric_name", "word"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval._text import Excerpt, one_line
-from krag_eval.cutoffs import spelled
 from krag_eval.explanation import _highlighted as highlighted
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     from krag_eval.explanation import Explanation

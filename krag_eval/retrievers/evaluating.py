@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.metrics import Metric
     from krag_eval.results import EvaluationResult
+    from krag_eval.scoring.metrics import Metric
 
 __all__ = ["aevaluate_retriever", "evaluate_retriever"]
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.metrics import Metric
     from krag_eval.results import EvaluationResult
+    from krag_eval.scoring.metrics import Metric
 
 __all__ = ["RetrievalRecorder"]
 

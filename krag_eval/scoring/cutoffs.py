@@ -8,8 +8,13 @@ from typing import Any
 
 from krag_eval._errors import clipped
 
-__all__ = ["check_cutoff", "check_cutoffs", "parse_metric", "spelled", "unspelled"]
-
+__all__ = [
+    "check_cutoff",
+    "check_cutoffs",
+    "parse_metric",
+    "spelled",
+    "unspelled",
+]
 
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from krag_eval._errors import warn_of
 from krag_eval.matching.joins import Matches
 
-__all__ = ["Documents", "Relevance"]
+__all__ = [
+    "Documents",
+    "Relevance",
+]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -13,9 +13,12 @@ from typing import Any
 from krag_eval._errors import Tallies, told_apart, warn, warn_of
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
-from krag_eval.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance
 
-__all__ = ["Findings", "Likeness"]
+__all__ = [
+    "Findings",
+    "Likeness",
+]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""From similarities to numbers: relevance, metrics, averages."""
