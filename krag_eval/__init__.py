@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from krag_eval.datasets.loading import load_dataset
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
-    from krag_eval.explanation import Explanation
     from krag_eval.gates import GateFailedError, GateReport
     from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
     from krag_eval.matching.combined import AndMatcher, OrMatcher
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
     from krag_eval.pairing import Difference
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.explanation import Explanation
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.retrievers.recorder import RetrievalRecorder
@@ -52,9 +52,9 @@ _HOMES = {
     "CoverageMatcher": "matching.coverage",
     "Difference": "pairing",
     "EmbeddingMatcher": "matching.embedding",
-    "EvaluationResult": "results",
+    "EvaluationResult": "results.result",
     "ExactTextMatcher": "matching.exact",
-    "Explanation": "explanation",
+    "Explanation": "results.explanation",
     "FuzzyMatcher": "matching.fuzzy",
     "GateFailedError": "gates",
     "GateReport": "gates",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import clipped, warn
-from krag_eval.results import EvaluationResult
+from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import spelled
 
 __all__ = ["check_comparable"]

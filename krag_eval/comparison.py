@@ -19,7 +19,7 @@ from krag_eval._errors import unknown_name
 from krag_eval.comparability import check_comparable
 from krag_eval.comparison_texts import as_html, as_latex, as_markdown, as_text, cells, sentence
 from krag_eval.pairing import Difference, PerQuery, changes_of, paired_differences
-from krag_eval.results import EvaluationResult
+from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.uncertainty import check_counted, check_sampling, warn_of_few_queries

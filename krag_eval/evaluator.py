@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from krag_eval._errors import named_options
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.documents import Digests, QuerySet
-from krag_eval.evidence import DocumentTexts, Evidence
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.plans import Plan, checked_conventions, checked_threshold
-from krag_eval.results import EvaluationResult
-from krag_eval.rows import RowsInMemory
+from krag_eval.results.evidence import DocumentTexts, Evidence
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.averages import average
 from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs
 from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of

@@ -18,7 +18,7 @@ from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Difference
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["Gate", "GateFailedError", "GateReport", "check", "parse_floor"]
 
@@ -133,7 +133,7 @@ def check(
 
 
 def _check_baseline(baseline: object) -> None:
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
     if not isinstance(baseline, EvaluationResult):
         raise TypeError(

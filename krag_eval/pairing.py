@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.results import EvaluationResult
+from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.uncertainty import (
     ROUNDING,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from krag_eval._errors import PLAN_OPTIONS, check_options, tallied
 from krag_eval.documents import QuerySet
 from krag_eval.plans import NOTHING_TO_MEASURE, Plan
-from krag_eval.results import EvaluationResult
-from krag_eval.rows import NoRows, Rows, column_types, flat_columns
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import NoRows, Rows, column_types, flat_columns
 from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.cutoffs import check_cutoffs
 from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of

@@ -24,7 +24,7 @@ from krag_eval.scoring.digits import exact_parts, exact_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["FEW_QUERIES", "confidence_intervals"]
 

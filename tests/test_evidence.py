@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval.evidence import Evidence
+from krag_eval.results.evidence import Evidence
 from krag_eval.scoring.relevance import Relevance
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and

@@ -199,7 +199,7 @@ def test_numbers_that_would_take_all_memory_are_refused(name, value, tmp_path):
 def refused(content, made):
     """Read a tampered file, as the target does, and let its refusal through."""
     from krag_eval import EvaluationResult
-    from krag_eval.saved import _checksum
+    from krag_eval.results.saved import _checksum
 
     content = {name: value for name, value in content.items() if name != "checksum"}
     content["checksum"] = _checksum(content)

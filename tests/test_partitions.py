@@ -322,7 +322,7 @@ def test_it_can_be_saved(tmp_path):
 )
 def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
     """Also by somebody who knows how to work out the checksum."""
-    from krag_eval.saved import _checksum
+    from krag_eval.results.saved import _checksum
 
     path = tmp_path / "result.json"
     merged().to_json(path)

@@ -19,7 +19,7 @@ from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator
 from krag_eval.comparison import compare
-from krag_eval.saved import _checksum
+from krag_eval.results.saved import _checksum
 
 TABLE = {("a", "p"): 0.1, ("a", "q"): 1 / 3, ("b", "p"): 0.7, ("c", "q"): 0.5}
 ARRAYS = (

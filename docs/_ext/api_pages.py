@@ -223,7 +223,7 @@ def said_of(name: str) -> list[str]:
 def homes() -> dict[str, str]:
     """Return the public name of everything public, by the module it was defined in and its name.
 
-    >>> homes()["krag_eval.results.EvaluationResult"]
+    >>> homes()["krag_eval.results.result.EvaluationResult"]
     'krag_eval.EvaluationResult'
     """
     found = {}

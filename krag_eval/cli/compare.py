@@ -31,7 +31,7 @@ from krag_eval.cli.verdicts import rehearsed
 from krag_eval.cli.wording import one_line
 
 if TYPE_CHECKING:
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["compare"]
 

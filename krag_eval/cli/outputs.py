@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.comparison import Comparison
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language", "printing_beside"]
 
@@ -119,7 +119,7 @@ class Outputs(NamedTuple):
 
     def _write_json(self, result: EvaluationResult) -> None:
         if isinstance(self.json, StandardOutput):
-            from krag_eval.saved import as_text
+            from krag_eval.results.saved import as_text
 
             self.json.write(as_text(result, "-"))
         elif self.json:
@@ -297,7 +297,7 @@ def _rows_of(result: EvaluationResult) -> pd.DataFrame:
 
 
 def _write_csv(rows: pd.DataFrame, path: Target) -> None:
-    from krag_eval.row_files import csv_lines
+    from krag_eval.results.rows import csv_lines
 
     _write_text("".join(csv_lines({name: rows[name] for name in rows.columns})), path)
 

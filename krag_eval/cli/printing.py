@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = [
     "WIDEST",

@@ -16,7 +16,7 @@ from krag_eval.scoring.cutoffs import unspelled
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.documents import AnyOf, DocumentLike
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["check_same_ground_truth", "evaluated_file", "saved_result"]
 
@@ -46,8 +46,8 @@ def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
     Raises:
         ValueError: If there must be rows, and the file holds averages alone.
     """
-    from krag_eval.results import EvaluationResult
-    from krag_eval.rows import NoRows
+    from krag_eval.results.result import EvaluationResult
+    from krag_eval.results.rows import NoRows
 
     result = EvaluationResult.from_json(file)
     if need_rows and isinstance(result.rows, NoRows):

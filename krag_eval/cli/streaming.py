@@ -14,7 +14,7 @@ from krag_eval.cli.options import bundled, given
 from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["Streaming", "streaming_options"]
 

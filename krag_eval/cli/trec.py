@@ -16,12 +16,12 @@ from krag_eval.cli.outputs import Outputs, printing_beside
 from krag_eval.cli.printing import WIDEST, WIDTH, four_digits, print_cells, print_signature
 from krag_eval.cli.shell import warnings_as
 from krag_eval.cli.wording import one_line
-from krag_eval.rows import RowsInMemory
+from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled, unspelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.judged import Qrels
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["trec"]
 

@@ -15,7 +15,7 @@ from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
     from krag_eval.gates import GateReport
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["Verdict", "check_floors_early", "pronounce", "rehearsed"]
 

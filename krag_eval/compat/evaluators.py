@@ -18,8 +18,8 @@ from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.rouge import RougeMatcher
-from krag_eval.results import EvaluationResult
-from krag_eval.rows import RowsInMemory
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import RowsInMemory
 
 __all__ = [
     "AveragingMethod",

@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 from krag_eval.distributed.worker import unpacked
 from krag_eval.partitions import PartitionPlan
-from krag_eval.results import EvaluationResult
-from krag_eval.rows import NoRows
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import NoRows
 
 __all__ = ["DistributedRun"]
 

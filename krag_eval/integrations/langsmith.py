@@ -16,8 +16,8 @@ from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator
 from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in, is_failure
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.names import resolve_matcher
-from krag_eval.outcomes import GroundTruthItem, outcomes
-from krag_eval.results import EvaluationResult
+from krag_eval.results.evidence import GroundTruthItem, outcomes
+from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled
 from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for
 

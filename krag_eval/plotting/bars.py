@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["metric_bars"]
 

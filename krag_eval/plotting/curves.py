@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["cutoff_curves", "threshold_curves"]
 
@@ -151,7 +151,7 @@ def _table_of(
     threshold: float | None,
     metrics: str | Iterable[str] | None,
 ) -> tuple[pd.DataFrame, float | None]:
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
     if isinstance(averages, EvaluationResult):
         if metrics is None:

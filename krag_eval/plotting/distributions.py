@@ -24,7 +24,7 @@ from krag_eval.scoring.cutoffs import parse_metric, spelled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["first_rank_bars", "metric_distribution"]
 

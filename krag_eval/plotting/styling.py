@@ -12,7 +12,7 @@ from krag_eval.plotting.wording import Language, word
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = [
     "BLUE",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.comparison import Comparison
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
 
 __all__ = ["write_comparison_report", "write_report"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval._text import Excerpt, one_line
-from krag_eval.explanation import _highlighted as highlighted
+from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
-    from krag_eval.explanation import Explanation
-    from krag_eval.outcomes import GroundTruthItem, PredictedDocument
+    from krag_eval.results.evidence import GroundTruthItem, PredictedDocument
+    from krag_eval.results.explanation import Explanation
 
 __all__ = ["ToldQuery", "ToldRow", "told_query"]
 

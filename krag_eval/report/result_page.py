@@ -13,8 +13,8 @@ from krag_eval.plotting import Language
 from krag_eval.report.evidence import ToldQuery, told_query
 from krag_eval.report.rendering import checked_number, joined, number, percent
 from krag_eval.report.wording import words
-from krag_eval.results import STATUSES, EvaluationResult
-from krag_eval.rows import RowsInMemory
+from krag_eval.results.result import STATUSES, EvaluationResult
+from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import spelled
 from krag_eval.uncertainty import FEW_QUERIES
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from krag_eval.retrieval import Failure
+from krag_eval.results.latency import Failure
 from krag_eval.retrievers.calling import Call
 
 if TYPE_CHECKING:

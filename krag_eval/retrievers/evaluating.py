@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
 
 __all__ = ["aevaluate_retriever", "evaluate_retriever"]

@@ -19,7 +19,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from krag_eval._errors import EVALUATOR_OPTIONS, check_options, unknown_name, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.retrieval import Failure, RetrievalRun
+from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.recordings import (
     CALLS,
     Question,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from krag_eval.matching.base import Matcher
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
 
 __all__ = ["RetrievalRecorder"]

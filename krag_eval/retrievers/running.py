@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._errors import clipped, muted, unknown_name, warn
 from krag_eval._io import bar_of, check_progress
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.retrieval import RetrievalRun
+from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.calling import Call
 from krag_eval.retrievers.questions import Questions
 from krag_eval.scoring.cutoffs import check_cutoffs
@@ -23,7 +23,7 @@ from krag_eval.scoring.cutoffs import check_cutoffs
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
-    from krag_eval.results import EvaluationResult
+    from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.asking import Answers, Keeper
     from krag_eval.scoring.metrics import Metric
 

@@ -18,9 +18,8 @@ from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.partitions import Part, PartitionPlan
-from krag_eval.results import EvaluationResult
-from krag_eval.row_files import POSITION, RowsInFile, checked_row_file
-from krag_eval.rows import Rows
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import POSITION, Rows, RowsInFile, checked_row_file
 from krag_eval.scoring.metrics import Metric
 from krag_eval.streaming.state import Progress, RunState, folder_of_progress
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from krag_eval.retrieval import Failure, Latency, RetrievalRun
+from krag_eval.results.latency import Failure, Latency, RetrievalRun
 
 RUN = RetrievalRun(
     np.array([0.5, math.nan, 1.5, 12.25]), (Failure(1, "TimeoutError", "too slow", 30.0),)

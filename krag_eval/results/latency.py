@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Failure", "Latency", "RetrievalRun", "Retry"]
+__all__ = [
+    "Failure",
+    "Latency",
+    "RetrievalRun",
+    "Retry",
+]
 
 
 class Latency(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.conventions import Conventions, MatchingCriteria
-from krag_eval.evidence import Evidence
+from krag_eval.results.evidence import Evidence
 from krag_eval.scoring.averages import average, resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import METRICS, metrics_for, table_of
@@ -23,7 +23,10 @@ from krag_eval.scoring.relevance import Relevance
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BUILT_IN", "averages_at_thresholds"]
+__all__ = [
+    "BUILT_IN",
+    "averages_at_thresholds",
+]
 
 #: An average and its cutoff.
 AverageAt: TypeAlias = tuple[str, "int | None"]

@@ -25,15 +25,27 @@ from numpy.typing import NDArray
 
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.evidence import Evidence, StoredTexts, Texts
-from krag_eval.retrieval import RetrievalRun
-from krag_eval.row_files import rows_named
-from krag_eval.rows import COUNT_COLUMNS, DIGEST, Rows, RowsInMemory, checked_digests
+from krag_eval.results.evidence import Evidence, StoredTexts, Texts
+from krag_eval.results.latency import RetrievalRun
+from krag_eval.results.rows import (
+    COUNT_COLUMNS,
+    DIGEST,
+    Rows,
+    RowsInMemory,
+    checked_digests,
+    rows_named,
+)
 from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.relevance import Relevance
 
-__all__ = ["FORMAT_VERSION", "as_text", "check_not_its_rows", "read", "write"]
+__all__ = [
+    "FORMAT_VERSION",
+    "as_text",
+    "check_not_its_rows",
+    "read",
+    "write",
+]
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1

@@ -17,14 +17,16 @@ import numpy as np
 from krag_eval._errors import told_apart
 from krag_eval._text import Excerpt, Row, Section, Sheet, agreement, as_html, as_text
 from krag_eval.conventions import Conventions, counts_at_places
-from krag_eval.evidence import Evidence
-from krag_eval.outcomes import GroundTruthItem, PredictedDocument, outcomes
+from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Explanation", "explained"]
+__all__ = [
+    "Explanation",
+    "explained",
+]
 
 _WIDTH = 100
 # What is shown of long lists: the first so many, and of the rest those that are spoken of.

@@ -20,19 +20,22 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import clipped
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
+from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.cutoffs import check_cutoff, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.evidence import Evidence
-    from krag_eval.explanation import Explanation
     from krag_eval.gates import GateReport
-    from krag_eval.retrieval import Latency, RetrievalRun
+    from krag_eval.results.evidence import Evidence
+    from krag_eval.results.explanation import Explanation
+    from krag_eval.results.latency import Latency, RetrievalRun
 
-__all__ = ["STATUSES", "EvaluationResult"]
+__all__ = [
+    "STATUSES",
+    "EvaluationResult",
+]
 
 #: What can have become of a query, best first.
 STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
@@ -284,8 +287,8 @@ class EvaluationResult:
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
-        from krag_eval.explanation import explained
         from krag_eval.labels import position_of
+        from krag_eval.results.explanation import explained
 
         evidence = self._evidence()  # before anything that other remedies would be named for
         cutoff, place = self._deepest_cutoff(k), position_of(self.labels, query, position)
@@ -351,7 +354,7 @@ class EvaluationResult:
         Raises:
             ValueError: If the matcher takes no threshold, or the result holds no evidence.
         """
-        from krag_eval.thresholds import BUILT_IN, averages_at_thresholds
+        from krag_eval.results.thresholds import BUILT_IN, averages_at_thresholds
 
         if metrics is None:
             k = self._deepest_cutoff(None)
@@ -443,7 +446,7 @@ class EvaluationResult:
             OSError: If the file cannot be written.
         """
         from krag_eval.report import write_report
-        from krag_eval.saved import check_not_its_rows
+        from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)
         write_report(self, path, language=language, **page)
@@ -542,7 +545,7 @@ class EvaluationResult:
                 that its rows are in.
             OSError: If the file cannot be written; the error names it.
         """
-        from krag_eval.saved import write
+        from krag_eval.results.saved import write
 
         write(path, self, texts=texts)
 
@@ -554,7 +557,7 @@ class EvaluationResult:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is not such a result, of another format, or damaged.
         """
-        from krag_eval.saved import read
+        from krag_eval.results.saved import read
 
         return read(path, cls)
 

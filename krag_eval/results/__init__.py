@@ -1,0 +1,1 @@
+"""What an evaluation came to: the result, its rows, saving and explaining it."""
