@@ -22,8 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.comparison import compare
-from krag_eval.uncertainty import confidence_intervals
+from krag_eval.statistics.comparison import compare
+from krag_eval.statistics.intervals import confidence_intervals
 
 POPULATION = 200_000
 DEPTH = 10

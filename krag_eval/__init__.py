@@ -11,12 +11,10 @@ __version__ = "0.2.0.dev0"
 if TYPE_CHECKING:
     from krag_eval._errors import KragEvalWarning
     from krag_eval.calibration import Calibration, calibrate
-    from krag_eval.comparison import Comparison, compare
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
     from krag_eval.datasets.loading import load_dataset
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
-    from krag_eval.gates import GateFailedError, GateReport
     from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
     from krag_eval.matching.combined import AndMatcher, OrMatcher
     from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
@@ -30,15 +28,17 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
-    from krag_eval.pairing import Difference
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
     from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
     from krag_eval.retrievers.recorder import RetrievalRecorder
     from krag_eval.scoring.metrics import METRICS, Metric
+    from krag_eval.statistics.comparison import Comparison, compare
+    from krag_eval.statistics.gates import GateFailedError, GateReport
+    from krag_eval.statistics.intervals import confidence_intervals
+    from krag_eval.statistics.paired import Difference
     from krag_eval.streaming.files import evaluate_file
-    from krag_eval.uncertainty import confidence_intervals
 
 #: Public name -> the module it lives in.
 _HOMES = {
@@ -46,18 +46,18 @@ _HOMES = {
     "AnyOf": "documents",
     "AveragingMethod": "conventions",
     "Calibration": "calibration",
-    "Comparison": "comparison",
+    "Comparison": "statistics.comparison",
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
-    "Difference": "pairing",
+    "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results.result",
     "ExactTextMatcher": "matching.exact",
     "Explanation": "results.explanation",
     "FuzzyMatcher": "matching.fuzzy",
-    "GateFailedError": "gates",
-    "GateReport": "gates",
+    "GateFailedError": "statistics.gates",
+    "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
@@ -76,8 +76,8 @@ _HOMES = {
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.comparing",
     "calibrate": "calibration",
-    "compare": "comparison",
-    "confidence_intervals": "uncertainty",
+    "compare": "statistics.comparison",
+    "confidence_intervals": "statistics.intervals",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.comparing",

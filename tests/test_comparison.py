@@ -27,9 +27,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval.comparability import check_comparable
-from krag_eval.comparison import Comparison, compare
-from krag_eval.pairing import Difference, holm
+from krag_eval.statistics.comparison import Comparison, check_comparable, compare
+from krag_eval.statistics.paired import Difference, holm
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 nothing_matched = pytest.mark.filterwarnings("ignore:The matcher .* matched nothing")

@@ -9,7 +9,7 @@ import pytest
 from reference import no_advice
 
 from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator
-from krag_eval.gates import Gate, GateFailedError, GateReport, parse_floor
+from krag_eval.statistics.gates import Gate, GateFailedError, GateReport, parse_floor
 
 
 def found_in(first_n, n_queries=40, k=(1, 5), **options):

@@ -18,8 +18,8 @@ from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.comparison import compare
 from krag_eval.results.saved import _checksum
+from krag_eval.statistics.comparison import compare
 
 TABLE = {("a", "p"): 0.1, ("a", "q"): 1 / 3, ("b", "p"): 0.7, ("c", "q"): 0.5}
 ARRAYS = (

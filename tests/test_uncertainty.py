@@ -18,9 +18,9 @@ from krag_eval import (
     KragEvalWarning,
     Metric,
     OfflineRetrievalEvaluator,
-    uncertainty,
 )
-from krag_eval.uncertainty import QuerySums, averages_of, confidence_intervals
+from krag_eval.statistics import intervals as uncertainty
+from krag_eval.statistics.intervals import QuerySums, averages_of, confidence_intervals
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 no_width = pytest.mark.filterwarnings("ignore:All queries have the same value")
@@ -390,7 +390,7 @@ def test_no_counted_query_is_refused():
 def test_importing_loads_neither_scipy_nor_pandas():
     """The heavy libraries load when an interval is asked for."""
     code = (
-        "import sys, krag_eval.uncertainty, krag_eval.comparison; "
+        "import sys, krag_eval.statistics.intervals, krag_eval.statistics.comparison; "
         "print(sorted({'scipy', 'pandas', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -66,7 +66,7 @@ def compare(
     .json. All must be over the same queries, in the same order. A difference is the second minus
     the first; p is that of a paired permutation test, after Holm's correction.
     """
-    from krag_eval.comparison import compare as compared
+    from krag_eval.statistics.comparison import compare as compared
 
     named = dict(zip(_checked_names(files), files, strict=True))
     outputs = ComparisonOutputs.checked(
@@ -99,7 +99,7 @@ def _check_options(
     options: Mapping[str, Any], files: Mapping[str, str], metrics: Sequence[str]
 ) -> None:
     """Refuse, before a long file is read, what could not be compared or has no effect."""
-    from krag_eval.comparison import compare as compared
+    from krag_eval.statistics.comparison import compare as compared
 
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
     if not to_be_evaluated:

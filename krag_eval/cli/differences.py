@@ -21,7 +21,7 @@ from krag_eval.cli.printing import (
 from krag_eval.cli.wording import one_line
 
 if TYPE_CHECKING:
-    from krag_eval.comparison import Comparison, Difference
+    from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["print_comparison"]
 

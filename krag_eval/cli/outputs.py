@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from krag_eval.comparison import Comparison
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.comparison import Comparison
 
 __all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language", "printing_beside"]
 

@@ -14,8 +14,8 @@ from krag_eval.cli.wording import one_line
 from krag_eval.scoring.cutoffs import unspelled
 
 if TYPE_CHECKING:
-    from krag_eval.gates import GateReport
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = ["Verdict", "check_floors_early", "pronounce", "rehearsed"]
 

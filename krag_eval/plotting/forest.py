@@ -23,7 +23,7 @@ from krag_eval.plotting.wording import Language, checked_language, word
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.comparison import Comparison, Difference
+    from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_forest", "forest_size"]
 

@@ -18,8 +18,8 @@ from krag_eval.plotting import Language
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.comparison import Comparison
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.comparison import Comparison
 
 __all__ = ["write_comparison_report", "write_report"]
 

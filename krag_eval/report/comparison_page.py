@@ -9,10 +9,10 @@ from typing import Any
 
 from krag_eval import plotting
 from krag_eval._text import one_line
-from krag_eval.comparison import Comparison, Difference
 from krag_eval.plotting import Language
 from krag_eval.report.rendering import checked_number, joined, number, p_value, percent
 from krag_eval.report.wording import words
+from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_page"]
 

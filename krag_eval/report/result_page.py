@@ -16,7 +16,7 @@ from krag_eval.report.wording import words
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import spelled
-from krag_eval.uncertainty import FEW_QUERIES
+from krag_eval.statistics.intervals import FEW_QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd

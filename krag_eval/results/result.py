@@ -27,10 +27,10 @@ from krag_eval.scoring.cutoffs import check_cutoff, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.gates import GateReport
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = [
     "STATUSES",
@@ -371,9 +371,9 @@ class EvaluationResult:
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
         """Return a bootstrap interval for every average at every cutoff.
 
-        See ``krag_eval.uncertainty.confidence_intervals``, also for the other arguments.
+        See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments.
         """
-        from krag_eval.uncertainty import confidence_intervals
+        from krag_eval.statistics.intervals import confidence_intervals
 
         return confidence_intervals(self, level, **sampling)
 
@@ -416,7 +416,7 @@ class EvaluationResult:
         FAILED  macro_recall@5 is 0.5000, below the floor of 0.8
         passed  mrr@5 is 1.0000, at or above the floor of 1
         """
-        from krag_eval.gates import check
+        from krag_eval.statistics.gates import check
 
         sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
         return check(

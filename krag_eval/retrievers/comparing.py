@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval._errors import EVALUATOR_OPTIONS, check_options, muted
-from krag_eval.comparison import Comparison, compare
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.retrievers.calling import Call, RetrieverLike
 from krag_eval.retrievers.questions import Questions, Rows
 from krag_eval.retrievers.running import Run
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled
+from krag_eval.statistics.comparison import Comparison, compare
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

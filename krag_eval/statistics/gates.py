@@ -17,10 +17,16 @@ from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
-    from krag_eval.comparison import Difference
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.comparison import Difference
 
-__all__ = ["Gate", "GateFailedError", "GateReport", "check", "parse_floor"]
+__all__ = [
+    "Gate",
+    "GateFailedError",
+    "GateReport",
+    "check",
+    "parse_floor",
+]
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
@@ -220,7 +226,7 @@ def _drop_gates(
     max_drop: float,
     sampling: Mapping[str, Any],
 ) -> list[Gate]:
-    from krag_eval.comparison import compare
+    from krag_eval.statistics.comparison import compare
 
     metrics = [metric] if isinstance(metric, str) else list(metric)
     compared = compare({"baseline": baseline, "new": result}, metric=metrics, **sampling)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["FEW_QUERIES", "confidence_intervals"]
+__all__ = [
+    "FEW_QUERIES",
+    "confidence_intervals",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntervalMethod: TypeAlias = Literal["BCa", "percentile"]

@@ -8,27 +8,39 @@ when it is needed.
 from __future__ import annotations
 
 import html
+import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from krag_eval._errors import unknown_name
-from krag_eval.comparability import check_comparable
-from krag_eval.comparison_texts import as_html, as_latex, as_markdown, as_text, cells, sentence
-from krag_eval.pairing import Difference, PerQuery, changes_of, paired_differences
+from krag_eval._errors import clipped, unknown_name, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import spelled, unspelled
-from krag_eval.uncertainty import check_counted, check_sampling, warn_of_few_queries
+from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
+from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = [
+    "Comparison",
+    "Difference",
+    "as_html",
+    "as_latex",
+    "as_markdown",
+    "as_text",
+    "cells",
+    "check_comparable",
+    "compare",
+    "sentence",
+]
 
 
 def compare(
@@ -342,3 +354,340 @@ def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
     if value is None or value not in allowed:
         raise ValueError(unknown_name(argument, value, allowed))
     return value
+
+
+# Settings in which comparable results may differ; their cutoffs are compared as a set.
+_MAY_DIFFER = ("averaging", "k", "krag_eval")
+# The first versions from which on some numbers are others than before.
+_NUMBERS_CHANGED = ((0, 2),)
+_UNKNOWN = "settings unknown"
+_NAMED = 5
+
+
+def check_comparable(
+    results: Mapping[str, EvaluationResult], *, same_ground_truth: bool = True
+) -> EvaluationResult:
+    """Refuse results that differ in more than the retriever; return the first.
+
+    Args:
+        results: Name -> result.
+        same_ground_truth: Whether the ground truth of every query must be the same.
+
+    Raises:
+        TypeError: If ``results`` is not a mapping of names to results.
+        ValueError: If there are fewer than two, or two of them differ; the message says in what.
+
+    Warns:
+        KragEvalWarning: If something cannot be told: the ground truth of a result of 0.1.0, the
+            settings of a matcher of one's own; or if versions differ.
+    """
+    (first_name, first), *others = _checked_results(results).items()
+    for name, other in others:
+        settings = _differing_settings(first, other)
+        differing = [*settings, *_differing_queries(first, other)]
+        if same_ground_truth and first.labels == other.labels:
+            differing += _differing_ground_truth(first, other)
+        if differing:
+            raise ValueError(
+                f"results: {first_name!r} and {name!r} cannot be compared, because they differ in "
+                f"{'; '.join(differing)}. Evaluate both over the same queries with the same "
+                f"settings.{_old_remedy({first_name: first, name: other}) if settings else ''}"
+            )
+    if same_ground_truth:
+        _warn_of_unknown_ground_truth(results)
+    _warn_of_unknown_settings(first)
+    _warn_of_versions(results)
+    return first
+
+
+def _checked_results(
+    results: Mapping[str, EvaluationResult],
+) -> Mapping[str, EvaluationResult]:
+    if not isinstance(results, Mapping):
+        raise TypeError(
+            'results must map names to results, such as {"bm25": result_a, "dense": result_b}, '
+            f"got {type(results).__name__}."
+        )
+    for name, result in results.items():
+        if not isinstance(name, str):
+            raise TypeError(f"results: a name must be a string, got {name!r}.")
+        if not isinstance(result, EvaluationResult):
+            raise TypeError(
+                f"results: {name!r} must be an EvaluationResult, got {type(result).__name__}."
+            )
+    if len(results) < 2:
+        raise ValueError(f"results must hold at least two results to compare, got {len(results)}.")
+    return results
+
+
+def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
+    names = [name for name in {**first.settings, **other.settings} if name not in _MAY_DIFFER]
+    pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
+    differing = [f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if ours != theirs]
+    if set(first.k) != set(other.k):
+        ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
+        differing.append(f"k: {ours} vs {theirs}")
+    return differing
+
+
+def _differing_queries(first: EvaluationResult, other: EvaluationResult) -> list[str]:
+    if first.n_queries != other.n_queries:
+        known = first.settings.get("queries") != other.settings.get("queries")
+        return [] if known else [f"queries: {first.n_queries} vs {other.n_queries}"]
+    if first.labels != other.labels:
+        reordered = sorted(map(repr, first.labels)) == sorted(map(repr, other.labels))
+        what = "order of the queries" if reordered else "queries"
+        places = [f"position {i}" for i in range(first.n_queries)]
+        return [_first_difference(what, first.labels, other.labels, places)]
+    return _differing_column("counted in the averages", first, first.counted, other.counted)
+
+
+def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) -> list[str]:
+    """Say where the same queries have other ground truth, as far as it is known."""
+    what = "number of ground-truth items"
+    differing = _differing_column(what, first, _ground_truth(first), _ground_truth(other))
+    ours, theirs = first.rows.digests, other.rows.digests
+    if ours is None or theirs is None:
+        return differing
+    rows = zip(first.labels, ours, theirs, strict=True)
+    # The last part is of what their matcher looks at, and it is the same matcher.
+    places = [label for label, our, their in rows if _seen(our) != _seen(their)]
+    if places and first.settings.get("matcher") == other.settings.get("matcher"):
+        differing.append(f"the ground truth of {_named(places)}")
+    return differing
+
+
+def _seen(digest: str) -> str:
+    return digest.rpartition("-")[2]
+
+
+def _named(labels: Sequence[str | int]) -> str:
+    named = ", ".join(map(clipped, labels[:_NAMED]))
+    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
+    return f"{'query' if len(labels) == 1 else 'queries'} {named}{more}"
+
+
+def _differing_column(
+    what: str, result: EvaluationResult, ours: NDArray[Any], theirs: NDArray[Any]
+) -> list[str]:
+    if np.array_equal(ours, theirs):
+        return []
+    places = [f"query {clipped(label)}" for label in result.labels]
+    return [_first_difference(what, ours.tolist(), theirs.tolist(), places)]
+
+
+def _ground_truth(result: EvaluationResult) -> NDArray[np.int64]:
+    return np.asarray(next(iter(result.tables.values()))["ground_truth"])
+
+
+def _first_difference(
+    what: str, ours: Sequence[object], theirs: Sequence[object], places: Sequence[str]
+) -> str:
+    """Word where two columns differ first, and in how many places more."""
+    rows = zip(places, ours, theirs, strict=True)
+    (place, our, their), *more = [row for row in rows if row[1] != row[2]]
+    others = f", and {len(more)} more" if more else ""
+    return f"{what}: {clipped(our)} vs {clipped(their)} ({place}{others})"
+
+
+def _without_digests(results: Mapping[str, EvaluationResult]) -> str:
+    """Name the results that do not know what their ground truth was."""
+    return ", ".join(repr(name) for name, one in results.items() if one.rows.digests is None)
+
+
+def _old_remedy(results: Mapping[str, EvaluationResult]) -> str:
+    old = _without_digests(results)
+    return f" Saved by krag_eval 0.1: {old}; evaluate and save anew." if old else ""
+
+
+def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> None:
+    old = _without_digests(results)
+    if old:
+        warn(
+            f"Whether the results have the same ground truth could not be checked beyond the "
+            f"number of items, because krag_eval 0.1 saved nothing to tell it by ({old}). Evaluate "
+            "and save anew to have it checked."
+        )
+
+
+def _warn_of_unknown_settings(result: EvaluationResult) -> None:
+    matcher = result.settings.get("matcher", "")
+    if _UNKNOWN in matcher:
+        warn(
+            f"Whether the results were made with the same settings of the matcher {matcher} could "
+            "not be checked; have its settings() return them."
+        )
+
+
+def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
+    versions = {name: result.settings.get("krag_eval", "?") for name, result in results.items()}
+    if len(set(versions.values())) == 1:
+        return
+    named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
+    numbers = {_numbers_since(version) for version in versions.values()}
+    differ = ", between which reported numbers changed" if len(numbers) > 1 else ""
+    warn(
+        f"The results were made by different versions of krag_eval ({named}){differ}. See 'changes "
+        "in reported numbers' in the documentation, or evaluate again with one version."
+    )
+
+
+def _numbers_since(version: str) -> int:
+    """Return how many times numbers had changed by a version; -1 for one that is none.
+
+    >>> _numbers_since("0.1.0"), _numbers_since("0.2.0.dev0"), _numbers_since("?")
+    (0, 1, -1)
+    """
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found is None:
+        return -1
+    made = int(found[1]), int(found[2])
+    return sum(made >= change for change in _NUMBERS_CHANGED)
+
+
+# Columns of the table that hold names; the others hold numbers.
+_N_NAMES = 3
+
+Cells = list[list[str]]
+
+
+def cells(differences: Sequence[Difference], level: float) -> Cells:
+    """Return the table as text, header first, rounded for reading."""
+    interval_name = f"{_percent(level)} interval"
+    header = ["a", "b", "metric", "value a", "value b", "b − a", interval_name]
+    header += ["p", "p (Holm)", "p (t-test)", "d_z", "wins / ties / losses of b"]
+    return [header] + [
+        [
+            row.a,
+            row.b,
+            row.metric,
+            _rounded(row.value_a),
+            _rounded(row.value_b),
+            _rounded(row.difference),
+            f"{_rounded(row.ci_low)} to {_rounded(row.ci_high)}",
+            _rounded_p(row.p_permutation),
+            _rounded_p(row.p_holm),
+            _rounded_p(row.p_t),
+            _rounded(row.effect_size),
+            f"{row.wins} / {row.ties} / {row.losses}",
+        ]
+        for row in differences
+    ]
+
+
+def as_text(table: Cells) -> list[str]:
+    """Return the table as aligned lines."""
+    header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < _N_NAMES else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (header, *rows)
+    ]
+
+
+def as_markdown(table: Cells) -> str:
+    """Return the table in GitHub's Markdown."""
+    header, *rows = [[_for_markdown(cell) for cell in row] for row in table]
+    rule = ["---"] * _N_NAMES + ["---:"] * (len(header) - _N_NAMES)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
+
+
+def as_latex(table: Cells) -> str:
+    """Return the table as a LaTeX ``tabular`` with the rules of booktabs."""
+    header, *rows = [[_for_latex(cell) for cell in row] for row in table]
+    return "\n".join(
+        (
+            rf"\begin{{tabular}}{{{'l' * _N_NAMES}{'r' * (len(header) - _N_NAMES)}}}",
+            r"\toprule",
+            rf"{' & '.join(header)} \\",
+            r"\midrule",
+            *(rf"{' & '.join(row)} \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        )
+    )
+
+
+def as_html(table: Cells) -> str:
+    """Return the table as an HTML element."""
+    header, *rows = [[html.escape(cell) for cell in row] for row in table]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+    return (
+        f"<table><thead><tr><th>{'</th><th>'.join(header)}</th></tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def sentence(row: Difference, level: float) -> str:
+    """Say in plain words what is known of one difference."""
+    if math.isnan(row.difference):
+        values = {row.a: row.value_a, row.b: row.value_b}
+        undefined = " and ".join(name for name, value in values.items() if math.isnan(value))
+        return (
+            f"{row.a} and {row.b} cannot be compared on {row.metric}: "
+            f"it is undefined for {undefined}."
+        )
+    low, high = row.ci_low, row.ci_high
+    first, second = (row.b, row.value_b), (row.a, row.value_a)
+    if row.is_shown(level):
+        low, high = sorted((abs(low), abs(high)))
+        if row.better == row.a:
+            first, second = second, first
+        start = f"{first[0]} is better than {second[0]} on {row.metric} by"
+    else:
+        start = (
+            f"No difference shown between {row.a} and {row.b} on {row.metric}: "
+            f"{row.b} minus {row.a} is"
+        )
+    by = abs(row.difference) if row.is_shown(level) else row.difference
+    p = "p < 0.001" if row.p_holm < 0.001 else f"p = {row.p_holm:.3f}"
+    return (
+        f"{start} {_short(by)} ({_short(first[1])} against {_short(second[1])}; "
+        f"{_percent(level)} interval {_short(low)} to {_short(high)}; {p} after Holm)."
+    )
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.10g} %"
+
+
+def _short(value: float) -> str:
+    """Print three decimals, or what it takes for a small number not to read as 0."""
+    return f"{value:.3f}" if abs(value) >= 0.0005 or value == 0 else f"{value:.1g}"
+
+
+def _rounded(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def _rounded_p(p: float) -> str:
+    if math.isnan(p):
+        return "–"
+    return f"{p:.4f}" if p >= 0.00005 else f"{p:.0e}"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "−": "$-$",
+    "–": "--",
+} | {special: f"\\{special}" for special in "&%$#_{}"}
+
+
+def _for_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def _for_markdown(text: str) -> str:
+    """Escape what Markdown would read as markup; underscores within a word are no markup."""
+    escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.digits import exact_parts, exact_sums
-from krag_eval.uncertainty import (
+from krag_eval.statistics.intervals import (
     ROUNDING,
     QuerySums,
     averages_of,
@@ -27,7 +27,13 @@ from krag_eval.uncertainty import (
     resampled_sums,
 )
 
-__all__ = ["Difference", "PerQuery", "changes_of", "holm", "paired_differences"]
+__all__ = [
+    "Difference",
+    "PerQuery",
+    "changes_of",
+    "holm",
+    "paired_differences",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Metric -> system -> value per query that counts.

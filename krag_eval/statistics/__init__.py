@@ -1,0 +1,1 @@
+"""How sure a number is: intervals, paired tests, comparisons, gates."""
