@@ -54,7 +54,7 @@ def one_process(folder: Path, matcher: str) -> Any:
     """Evaluate file by file in this process."""
     from pyarrow import parquet
 
-    from krag_eval.partitions import PartitionPlan
+    from krag_eval.evaluator import PartitionPlan
 
     plan = PartitionPlan.of(matcher=matcher)
     partials = []

@@ -23,7 +23,7 @@ from krag_eval import (
 )
 from krag_eval._errors import EVALUATOR_OPTIONS, PLAN_OPTIONS
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
-from krag_eval.plans import Plan
+from krag_eval.evaluator import Plan
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
 

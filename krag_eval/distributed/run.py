@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from krag_eval.distributed.worker import unpacked
-from krag_eval.partitions import PartitionPlan
+from krag_eval.evaluator import PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows
 

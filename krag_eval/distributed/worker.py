@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from krag_eval.distributed.cells import document_lists
-from krag_eval.partitions import Part, Partial, PartitionPlan
+from krag_eval.evaluator import Part, Partial, PartitionPlan
 
 if TYPE_CHECKING:
     import pandas as pd

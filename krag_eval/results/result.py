@@ -287,7 +287,7 @@ class EvaluationResult:
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
-        from krag_eval.labels import position_of
+        from krag_eval.documents import position_of
         from krag_eval.results.explanation import explained
 
         evidence = self._evidence()  # before anything that other remedies would be named for

@@ -16,8 +16,8 @@ from krag_eval._io import bar_of, check_apart, check_progress
 from krag_eval.datasets.base import Blamed, Place
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
+from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
-from krag_eval.partitions import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import POSITION, Rows, RowsInFile, checked_row_file
 from krag_eval.scoring.metrics import Metric

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import clipped
 from krag_eval._io import lock, naming
 from krag_eval.datasets.streams import Cursor
-from krag_eval.partitions import Partial
+from krag_eval.evaluator import Partial
 from krag_eval.results.rows import join_rows, write_rows
 
 __all__ = ["Progress", "RunState", "folder_of_progress"]
