@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rouge import dense_scores, timed
 from krag_eval.documents import QuerySet
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.combined import AndMatcher, OrMatcher
+from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher

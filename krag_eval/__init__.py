@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from krag_eval.datasets.loading import load_dataset
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
-    from krag_eval.matching.base import KeyMatcher, Matcher, TextMatcher
-    from krag_eval.matching.combined import AndMatcher, OrMatcher
+    from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, TextMatcher
     from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
     from krag_eval.matching.embedding import EmbeddingMatcher
     from krag_eval.matching.exact import (
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Public name -> the module it lives in.
 _HOMES = {
-    "AndMatcher": "matching.combined",
+    "AndMatcher": "matching.base",
     "AnyOf": "documents",
     "AveragingMethod": "conventions",
     "Calibration": "calibration",
@@ -69,7 +68,7 @@ _HOMES = {
     "Metric": "scoring.metrics",
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
-    "OrMatcher": "matching.combined",
+    "OrMatcher": "matching.base",
     "RetrievalRecorder": "retrievers.recorder",
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",

@@ -16,8 +16,7 @@ from langchain_core.documents import Document
 
 from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.combined import AndMatcher, OrMatcher
+from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 from krag_eval.matching.fuzzy import FuzzyMatcher

@@ -12,8 +12,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from krag_eval import EmbeddingMatcher, RougeMatcher
 from krag_eval.evaluator import PartitionPlan
-from krag_eval.matching import models
-from krag_eval.matching.models import MadeOnce
+from krag_eval.matching import embedding as models
+from krag_eval.matching.embedding import MadeOnce
 from krag_eval.matching.tokenizers import KiwiTokenizer, shared_kiwi
 
 made = []

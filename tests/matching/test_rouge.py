@@ -23,7 +23,8 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.matching import rouge, stemming
+from krag_eval.matching import rouge
+from krag_eval.matching import rouge as stemming
 from krag_eval.matching.joins import Units
 from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.numbering import TokenNumbers
