@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from krag_eval.matching.tokenizers import KiwiTokenizer
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.comparing import aevaluate_retrievers, evaluate_retrievers
-    from krag_eval.retrievers.evaluating import aevaluate_retriever, evaluate_retriever
-    from krag_eval.retrievers.recorder import RetrievalRecorder
+    from krag_eval.retrievers.evaluating import (
+        aevaluate_retriever,
+        aevaluate_retrievers,
+        evaluate_retriever,
+        evaluate_retrievers,
+    )
+    from krag_eval.retrievers.recording import RetrievalRecorder
     from krag_eval.scoring.metrics import METRICS, Metric
     from krag_eval.statistics.comparison import Comparison, compare
     from krag_eval.statistics.gates import GateFailedError, GateReport
@@ -69,17 +73,17 @@ _HOMES = {
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
-    "RetrievalRecorder": "retrievers.recorder",
+    "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
     "TextMatcher": "matching.base",
     "aevaluate_retriever": "retrievers.evaluating",
-    "aevaluate_retrievers": "retrievers.comparing",
+    "aevaluate_retrievers": "retrievers.evaluating",
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
-    "evaluate_retrievers": "retrievers.comparing",
+    "evaluate_retrievers": "retrievers.evaluating",
     "load_dataset": "datasets.loading",
 }
 

@@ -5,23 +5,45 @@ This room words the two public functions; ``running`` does what they say.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from krag_eval._errors import EVALUATOR_OPTIONS, check_options
-from krag_eval.retrievers.calling import Call, RetrieverLike
-from krag_eval.retrievers.questions import Questions, Rows
-from krag_eval.retrievers.running import Run
+import numpy as np
+
+from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, muted, unknown_name, warn
+from krag_eval._io import bar_of, check_progress
+from krag_eval.datasets.base import Dataset
+from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.results.latency import RetrievalRun
+from krag_eval.retrievers.asking import Call, RetrieverLike
+from krag_eval.scoring.cutoffs import check_cutoffs, spelled
+from krag_eval.statistics.comparison import Comparison, compare
 
 if TYPE_CHECKING:
+    import pandas as pd
     from langchain_core.runnables import RunnableConfig
+    from typing_extensions import TypeIs
 
+    from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.retrievers.asking import Answers, Keeper
     from krag_eval.scoring.metrics import Metric
 
-__all__ = ["aevaluate_retriever", "evaluate_retriever"]
+__all__ = [
+    "Questions",
+    "Rows",
+    "Run",
+    "aevaluate_retriever",
+    "aevaluate_retrievers",
+    "evaluate_retriever",
+    "evaluate_retrievers",
+]
 
 
 def evaluate_retriever(
@@ -143,3 +165,559 @@ def _run(
 ) -> Run:
     call = Call.of(retriever, input_key, output_key)
     return Run(call, Questions.of(dataset), **arguments)
+
+
+# What decides which averages there are.
+_NAMING_OPTIONS = ("averaging_method", "matching_criteria", "conventions")
+
+
+def evaluate_retrievers(
+    retrievers: Mapping[str, RetrieverLike],
+    dataset: Rows,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    matcher: str | Matcher | None = None,
+    *,
+    metric: str | Sequence[str] | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Ask several retrievers the same questions, one after the other, and compare them.
+
+    Everything is checked before the first question is asked.
+
+    Args:
+        retrievers: Name -> retriever, two or more; see
+            :func:`~krag_eval.evaluate_retriever` for what a retriever may be.
+        dataset: The questions and their ground truth; see there.
+        k: A cutoff or several.
+        matcher: What makes a retrieved document a match.
+        metric: What to compare, ``"ndcg@10"`` or several; nDCG at the deepest cutoff if not given.
+        level: See :func:`~krag_eval.compare`, also for ``n_resamples`` and ``seed``.
+        n_resamples: Number of resamples and of random swaps.
+        seed: The same seed gives the same digits.
+        metrics: Metrics to compute; all built-in ones if not given.
+        input_key: For all retrievers; one that differs is made alike by LangChain's own means,
+            ``{"question": RunnablePassthrough()} | chain | itemgetter("context")``.
+        output_key: For all retrievers.
+        on_error: ``"raise"`` or ``"record"``; a query that failed counts as nothing retrieved.
+        max_concurrency: How many questions are asked at the same time.
+        config: LangChain's config.
+        progress: Whether to show a bar for each retriever.
+        checkpoint: Name -> file, for all retrievers or some: ``{"bm25": "bm25.jsonl"}``.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
+
+    Returns:
+        The comparison: intervals and paired tests; ``.results`` holds each retriever's result,
+        ``.latency`` how fast each was.
+
+    Raises:
+        TypeError: If an argument is of a wrong type.
+        ValueError: If one is out of range, there are fewer than two retrievers, or two write to
+            one checkpoint.
+
+    >>> texts = [f"Rule {i}" for i in range(40)]
+    >>> dataset = [{"question": f"What is rule {i}?", "actual": [text]}
+    ...            for i, text in enumerate(texts)]
+    >>> def right(question):
+    ...     return [f"Rule {question.split()[-1].rstrip('?')}"]
+    >>> def half(question):
+    ...     return right(question) if int(right(question)[0].split()[-1]) < 20 else texts[:1]
+    >>> comparison = evaluate_retrievers({"half": half, "right": right}, dataset, k=5)
+    >>> print(comparison.summary())
+    right is better than half on ndcg@5 by 0.500 (1.000 against 0.500; 95 % interval 0.350 to 0.650;
+    p < 0.001 after Holm).
+    >>> comparison.results["half"].to_dict()["hit_rate@5"]
+    0.5
+    """
+    check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
+    (runs, comparing), results = _prepared(**locals()), {}
+    for name, run in runs.items():
+        results[name] = run.now()
+    return _compared(results, comparing)
+
+
+async def aevaluate_retrievers(
+    retrievers: Mapping[str, RetrieverLike],
+    dataset: Rows,
+    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    matcher: str | Matcher | None = None,
+    *,
+    metric: str | Sequence[str] | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
+    check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
+    (runs, comparing), results = _prepared(**locals()), {}
+    for name, run in runs.items():
+        results[name] = await run.soon()
+    return _compared(results, comparing)
+
+
+def _prepared(
+    *,
+    retrievers: Mapping[str, RetrieverLike],
+    dataset: Rows,
+    input_key: str | None,
+    output_key: str | None,
+    checkpoint: Mapping[str, str | os.PathLike[str]] | None,
+    metric: str | Sequence[str] | None,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    **arguments: Any,
+) -> tuple[dict[str, Run], dict[str, Any]]:
+    """Return a run per retriever, and how to compare them; all of it checked."""
+    _check_names(retrievers)
+    files = _checked_files(checkpoint, retrievers)
+    questions = Questions.of(dataset)
+    arguments["k"] = check_cutoffs(arguments["k"])
+    if arguments["metrics"] is not None:
+        arguments["metrics"] = list(arguments["metrics"])
+    if metric is None:
+        deepest = max(arguments["k"], key=lambda one: float("inf") if one is None else one)
+        metric = f"ndcg@{spelled(deepest)}"
+    runs = {
+        name: Run(
+            Call.of(retriever, input_key, output_key),
+            questions,
+            checkpoint=files.get(name),
+            title=name,
+            **arguments,
+        )
+        for name, retriever in retrievers.items()
+    }
+    comparing = {"metric": metric, "level": level, "n_resamples": n_resamples, "seed": seed}
+    _rehearse(comparing, {**questions.defaults, **arguments["options"]}, arguments)
+    return runs, comparing
+
+
+def _rehearse(
+    comparing: Mapping[str, Any], options: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> None:
+    """Compare two results of nothing: what is refused there would be refused after all the work."""
+    naming = {name: value for name, value in options.items() if name in _NAMING_OPTIONS}
+    with muted():
+        nothing = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []], **naming)
+        result = nothing.evaluate(arguments["k"], metrics=arguments["metrics"])
+        compare({"a": result, "b": result}, **comparing)
+
+
+def _compared(results: dict[str, EvaluationResult], comparing: Mapping[str, Any]) -> Comparison:
+    return replace(compare(results, **comparing), results=results)
+
+
+def _check_names(retrievers: object) -> None:
+    if not isinstance(retrievers, Mapping):
+        raise TypeError(
+            'retrievers must map names to retrievers, such as {"bm25": first, "dense": second}, '
+            f"got a {type(retrievers).__name__}."
+        )
+    for name in retrievers:
+        if not isinstance(name, str):
+            raise TypeError(f"retrievers: a name must be a string, got {name!r}.")
+    if len(retrievers) < 2:
+        raise ValueError(
+            f"retrievers must hold at least two to compare, got {len(retrievers)}; one alone is "
+            "evaluated by evaluate_retriever."
+        )
+
+
+def _checked_files(
+    checkpoint: object, retrievers: Mapping[str, Any]
+) -> Mapping[str, str | os.PathLike[str]]:
+    if checkpoint is None:
+        return {}
+    if not isinstance(checkpoint, Mapping):
+        raise TypeError(
+            "checkpoint must map names to files, one for each retriever, such as "
+            f'{{"bm25": "bm25.jsonl"}}, got {checkpoint!r}.'
+        )
+    unknown = [name for name in checkpoint if name not in retrievers]
+    if unknown:
+        raise ValueError(
+            f"checkpoint names {unknown[0]!r}, which is none of the retrievers "
+            f"({', '.join(map(repr, retrievers))})."
+        )
+    paths = [os.path.realpath(path) for path in checkpoint.values()]
+    if len(set(paths)) < len(paths):
+        raise ValueError("checkpoint: each retriever needs a file of its own, got one twice.")
+    return checkpoint
+
+
+Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
+
+_SHAPES = (
+    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
+    "what load_dataset returns"
+)
+_LOAD = "load_dataset(…) knows the column names of other tools, and takes yours"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a data set and their ground truth.
+
+    Attributes:
+        texts: What to ask, per query; the same text may occur twice.
+        labels: One label per query: its text, or its id or position where texts repeat.
+        actual: Per query, its ground truth.
+        defaults: Options for the evaluator that come with the data set.
+    """
+
+    texts: list[str]
+    labels: list[str | int]
+    actual: list[Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dataset: Rows) -> Questions:
+        """Read the questions and their ground truth from a data set, a data frame or rows.
+
+        Raises:
+            TypeError: If it is none of these, or a question is no text.
+            ValueError: If there are no questions, or a row or the data set lacks them.
+
+        >>> Questions.of([{"question": "When?", "actual": ["At nine."]}]).labels
+        ['When?']
+        """
+        if isinstance(dataset, Dataset):
+            return _of_dataset(dataset)
+        if _is_frame(dataset):
+            return _of_frame(dataset)
+        if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
+            return _of_rows(dataset)
+        raise TypeError(f"dataset must be {_SHAPES}, got {_kind(dataset)}{_remedy(dataset)}.")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def _of_dataset(dataset: Dataset) -> Questions:
+    if dataset.questions is None:
+        raise ValueError(
+            f"dataset: {dataset!r} does not hold the text of every question, so there is nothing "
+            "to ask a retriever; read it with its questions (read_trec(…, queries=…), "
+            'question_field="…"), or pass rows {"question": …, "actual": [documents]}.'
+        )
+    return Questions(
+        list(dataset.questions), list(dataset.queries), list(dataset.actual), dataset.defaults
+    )
+
+
+def _of_frame(frame: pd.DataFrame) -> Questions:
+    absent = [name for name in ("question", "actual") if name not in frame.columns]
+    if absent:
+        raise ValueError(
+            f"dataset: the data frame has no column {absent[0]!r}, only "
+            f"{', '.join(map(repr, frame.columns))}; {_LOAD}."
+        )
+    names = [name for name in ("question", "actual", "id") if name in frame.columns]
+    return _of_rows(frame[names].to_dict("records"))
+
+
+def _of_rows(rows: Sequence[Any]) -> Questions:
+    if not len(rows):
+        raise ValueError("dataset is empty; an evaluation needs at least one question.")
+    for position, row in enumerate(rows):
+        _check_row(row, position)
+    texts = [row["question"] for row in rows]
+    return Questions(texts, _labels(texts, rows), [row["actual"] for row in rows])
+
+
+def _check_row(row: object, position: int) -> None:
+    if not isinstance(row, Mapping):
+        raise TypeError(
+            f'dataset[{position}] must be a row {{"question": …, "actual": [documents]}}, got '
+            f"{_kind(row)}."
+        )
+    absent = [name for name in ("question", "actual") if name not in row]
+    if absent:
+        raise ValueError(
+            f"dataset[{position}] has no {absent[0]!r}, only {', '.join(map(repr, row))}; a row "
+            f'is {{"question": …, "actual": [documents]}}; {_LOAD}.'
+        )
+    if not isinstance(row["question"], str):
+        raise TypeError(
+            f"dataset[{position}]['question'] must be a str, got {clipped(row['question'])}."
+        )
+    _check_actual(row["actual"], position)
+
+
+def _check_actual(actual: object, position: int) -> None:
+    if isinstance(actual, list | tuple) or (isinstance(actual, np.ndarray) and actual.ndim):
+        return
+    hint = ""
+    if isinstance(actual, str) and actual.lstrip().startswith("["):
+        hint = "; cells that spell lists are read by load_dataset(…)"
+    raise TypeError(
+        f"dataset[{position}]['actual'] must be a list of documents, even for one document, got "
+        f"{_kind(actual)}{hint}."
+    )
+
+
+def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | int]:
+    """Label by question; where questions repeat, by id, or by position where there is no id."""
+    different = len(set(texts))
+    if different == len(texts):
+        return list(texts)
+    ids = [row.get("id") for row in rows]
+    known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
+    labels = ids if known and len(set(ids)) == len(ids) else list(range(len(texts)))
+    warn(
+        f"dataset: {len(texts)} queries have {different} different questions, so all are labelled "
+        f"by their {'ids' if labels is ids else 'positions'}."
+    )
+    return labels  # type: ignore[return-value]  # checked above
+
+
+def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _remedy(value: object) -> str:
+    if isinstance(value, str):
+        return "; pass load_dataset(…) of a file"
+    if isinstance(value, Mapping):
+        return "; put each question into a row of its own"
+    return ""
+
+
+_ON_ERROR = ("raise", "record")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One way to ask the questions and to evaluate the answers, checked.
+
+    Its fields are the arguments of :func:`~krag_eval.evaluate_retriever`. It can be run again, for
+    the queries that failed.
+    """
+
+    call: Call
+    questions: Questions
+    _: KW_ONLY
+    k: Any
+    matcher: str | Matcher | None
+    metrics: Iterable[str | Metric] | None
+    on_error: str
+    max_concurrency: int | None
+    config: Any
+    progress: bool | None
+    checkpoint: str | os.PathLike[str] | None
+    options: Mapping[str, Any]
+    title: str = "retrieving"
+
+    def __post_init__(self) -> None:
+        if self.on_error not in _ON_ERROR:
+            raise ValueError(unknown_name("on_error", self.on_error, _ON_ERROR))
+        _check_concurrency(self.max_concurrency)
+        _check_config(self.config, len(self.questions))
+        check_progress(self.progress)
+        _check_checkpoint(self.checkpoint)
+        # Iterators would be empty the second time.
+        object.__setattr__(self, "k", check_cutoffs(self.k))
+        if self.metrics is not None:
+            object.__setattr__(self, "metrics", list(self.metrics))
+        self._check_evaluation()
+
+    def _check_evaluation(self) -> None:
+        """Refuse before anything is asked what could not be evaluated afterwards."""
+        with muted():  # what there is to warn of is said when it is evaluated
+            self._evaluator([[] for _ in self.questions.texts])
+            if self.metrics is not None:
+                OfflineRetrievalEvaluator([["a"]], [[]]).evaluate(self.k, metrics=self.metrics)
+
+    def now(self, known: Answers | None = None) -> EvaluationResult:
+        """Ask what is not known, and evaluate everything."""
+        from krag_eval.retrievers.asking import Asking
+
+        if self.call.is_async_only:
+            _check_no_loop()
+            return asyncio.run(self.soon(known))
+        with self._gathering(known) as answers:
+            missing = answers.missing()
+            asking = Asking(self.call, self.questions.texts, answers)
+            asking.batch(missing, config=self._config(missing))
+            _raise_what_stopped(answers, self.questions.labels)
+        return self._result(answers)
+
+    async def soon(self, known: Answers | None = None) -> EvaluationResult:
+        """Do as :meth:`now`, asking asynchronously."""
+        from krag_eval.retrievers.asking import Asking
+
+        with self._gathering(known) as answers:
+            missing = answers.missing()
+            asking = Asking(self.call, self.questions.texts, answers)
+            await asking.abatch(missing, config=self._config(missing, _n_threads()))
+            _raise_what_stopped(answers, self.questions.labels)
+        return self._result(answers)
+
+    def _gathering(self, known: Answers | None) -> Answers:
+        """Return where answers go, with those that need not be asked for."""
+        from krag_eval.retrievers.asking import Answers
+
+        n_queries = len(self.questions)
+        answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
+        keeper = self._keeper(answers)
+        for position, documents in enumerate(known.documents if known is not None else ()):
+            if known is not None and documents is not None and answers.documents[position] is None:
+                answers.known(position, documents, known.seconds[position])
+                if keeper is not None:  # its file was deleted meanwhile
+                    keeper.append(position, documents, float(known.seconds[position]))
+        done = n_queries - len(answers.missing())
+        bar = bar_of(self.progress, total=n_queries, done=done, title=self.title)
+        return answers.gather(keeper, bar)
+
+    def _keeper(self, answers: Answers) -> Keeper | None:
+        if self.checkpoint is None:
+            return None
+        from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+
+        checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, self.questions.texts))
+        for position, (documents, seconds) in checkpoint.answers.items():
+            answers.known(position, documents, seconds)
+        return checkpoint
+
+    def _config(self, positions: list[int], default: int | None = None) -> Any:
+        """Return LangChain's config for the queries at these positions; nobody's is changed."""
+        several = not isinstance(self.config, Mapping | None)
+        configs = [self.config[i] for i in positions] if several else [self.config or {}]
+        limited = []
+        for config in configs:
+            limit = self.max_concurrency or config.get("max_concurrency") or default
+            limited.append({**config, "max_concurrency": limit} if limit else {**config})
+        return limited if several else limited[0]
+
+    def _result(self, answers: Answers) -> EvaluationResult:
+        _warn_of_failures(answers, self.questions.labels)
+        evaluator = self._evaluator([documents or [] for documents in answers.documents])
+        run = RetrievalRun(
+            seconds=answers.seconds,
+            failures=tuple(failure for _, failure in sorted(answers.failures.items())),
+            again=_Again(self, answers) if answers.failures else None,
+        )
+        return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
+
+    def _evaluator(self, predicted: list[list[DocumentLike]]) -> OfflineRetrievalEvaluator:
+        questions = self.questions
+        options = {"queries": questions.labels, **questions.defaults, **self.options}
+        if self.matcher is not None:
+            options["matcher"] = self.matcher
+        return OfflineRetrievalEvaluator(questions.actual, predicted, **options)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The run and its answers: what a result needs to ask its failed queries again."""
+
+    run: Run
+    answers: Answers
+
+    def now(self, **changes: Any) -> EvaluationResult:
+        return self._changed(changes).now(self.answers)
+
+    async def soon(self, **changes: Any) -> EvaluationResult:
+        return await self._changed(changes).soon(self.answers)
+
+    def _changed(self, changes: dict[str, Any]) -> Run:
+        allowed = ("on_error", "max_concurrency", "config", "progress")
+        for name in changes:
+            if name not in allowed:
+                raise TypeError(unknown_name("an argument of retry_failed", name, allowed))
+        return replace(self.run, **changes)
+
+
+def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
+    if answers.unkept is not None:
+        raise answers.unkept
+    if answers.stopped and answers.first_error is not None:
+        position, error = answers.first_error
+        error.add_note(
+            f"The retriever failed on query {clipped(labels[position])} (position {position}). "
+            'on_error="record" asks the others and lists what failed.'
+        )
+        raise error
+
+
+def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
+    if not answers.failures:
+        return
+    position, failure = min(answers.failures.items())
+    warn(
+        f"{len(answers.failures)} of {len(labels)} queries failed and count as nothing retrieved; "
+        f"the first is {clipped(labels[position])}: {failure.type}: {clipped(failure.message)}. "
+        "result.failures lists them, result.retry_failed() asks them again."
+    )
+
+
+def _check_concurrency(value: object) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
+        raise ValueError(
+            "max_concurrency must be a whole number of at least 1, or None for LangChain's "
+            f"default, got {value!r}."
+        )
+
+
+def _check_config(config: object, n_queries: int) -> None:
+    if isinstance(config, Mapping | None):
+        return
+    if not isinstance(config, list | tuple) or not all(isinstance(one, Mapping) for one in config):
+        raise TypeError(
+            "config must be a LangChain config such as {'callbacks': […], 'tags': […]}, or a list "
+            f"with one per question, got {clipped(config)}."
+        )
+    if len(config) != n_queries:
+        raise ValueError(
+            f"config must have one config per question, got {len(config)} for {n_queries} "
+            "questions; a single config serves all."
+        )
+
+
+def _check_checkpoint(checkpoint: object) -> None:
+    if not isinstance(checkpoint, str | os.PathLike | None) or checkpoint == "":
+        raise TypeError(
+            f'checkpoint must be the path of a file, such as "run.jsonl", got {checkpoint!r}.'
+        )
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "the retriever is an async function and an event loop is running, as in a notebook; write "
+        "await aevaluate_retriever(…) instead."
+    )
+
+
+def _n_threads() -> int:
+    # What a thread pool, and so LangChain's batch, runs at the same time.
+    return min(32, (os.cpu_count() or 1) + 4)

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableParallel
 from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, vector_retriever
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
-from krag_eval.retrievers.kept import as_json, from_json
+from krag_eval.retrievers.checkpoint import as_json, from_json
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from krag_eval import AnyOf, KragEvalWarning, evaluate_retriever
 from krag_eval.datasets import Dataset
-from krag_eval.retrievers.questions import Questions
+from krag_eval.retrievers.evaluating import Questions
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
 
