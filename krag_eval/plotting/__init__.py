@@ -8,12 +8,11 @@ itself. :func:`save_plot` draws into a file without pyplot, so nothing stays ope
 """
 
 from krag_eval.plotting.bars import metric_bars
-from krag_eval.plotting.curves import cutoff_curves, threshold_curves
-from krag_eval.plotting.decisions import calibration_curve
+from krag_eval.plotting.curves import calibration_curve, cutoff_curves, threshold_curves
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
 from krag_eval.plotting.forest import comparison_forest, forest_size
 from krag_eval.plotting.saving import PLOT_FORMATS, inline_svg, save_plot
-from krag_eval.plotting.wording import LANGUAGES, Language, metric_name
+from krag_eval.plotting.styling import LANGUAGES, Language, metric_name
 
 __all__ = [
     "LANGUAGES",

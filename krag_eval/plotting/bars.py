@@ -6,18 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from krag_eval.plotting.fonts import make_readable
-from krag_eval.plotting.intervals import bounds_of
 from krag_eval.plotting.styling import (
     BLUE,
     ORANGE,
+    Language,
+    bounds_of,
+    checked_language,
+    cutoff_words,
     draw_score_axis,
     legend_above,
+    make_readable,
+    metric_name,
     new_axes,
     queries_of,
     value_label,
+    word,
 )
-from krag_eval.plotting.wording import Language, checked_language, cutoff_words, metric_name, word
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:

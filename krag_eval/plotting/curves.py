@@ -6,19 +6,27 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from krag_eval.plotting.fonts import make_readable
-from krag_eval.plotting.intervals import bounds_of
 from krag_eval.plotting.styling import (
+    BLUE,
+    GREEN,
+    GREY,
     LINES,
+    ORANGE,
+    Language,
+    bounds_of,
+    checked_language,
     draw_score_axis,
     finish,
     legend_above,
+    make_readable,
+    metric_name,
     new_axes,
+    percent,
     queries_of,
     shown_name,
     value_label,
+    word,
 )
-from krag_eval.plotting.wording import Language, checked_language, metric_name, word
 from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import spelled
 
@@ -26,9 +34,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.calibration import Calibration
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["cutoff_curves", "threshold_curves"]
+__all__ = [
+    "calibration_curve",
+    "cutoff_curves",
+    "threshold_curves",
+]
 
 # Not on a scale from 0 to 1, where lower is better.
 _RANK = "mean_rank"
@@ -261,3 +274,46 @@ def _span(
     half = (len(group) - 1) * gap / 2
     centre = max(math.fsum(places[one] for one in group) / len(group), lowest + half)
     return centre - half, centre + half
+
+
+_DECISION = (("precision", ORANGE, "--"), ("recall", BLUE, ":"), ("f1", GREEN, "-"))
+
+
+def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
+    """Draw precision, recall and F1 of a matcher's decision against its threshold.
+
+    The best threshold is marked with a line, its confidence interval with a band.
+
+    Args:
+        calibration: What ``calibrate`` returned.
+        ax: Where to draw; a new figure if not given.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+    """
+    ax = new_axes() if ax is None else ax
+    curve = calibration.curve
+    for name, colour, style in _DECISION:
+        ax.plot(
+            curve["threshold"],
+            curve[name],
+            drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
+            color=colour,
+            linestyle=style,
+            label=metric_name(name, "en"),
+        )
+    low, high = calibration.interval
+    label = f"{percent(calibration.level)} interval"
+    ax.axvspan(low, high, color=GREY, alpha=0.25, label=label)
+    best = calibration.best_threshold
+    ax.axvline(best, color="#000000", linewidth=1, label=f"Best threshold {best:.2f}")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
+    ax.set_title(
+        f"Decision of {shown_name(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
+        loc="left",
+        pad=46,
+    )
+    finish(ax, "both")
+    legend_above(ax, columns=3)
+    make_readable(ax)
+    return ax

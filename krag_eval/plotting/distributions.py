@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.styling import (
     BLUE,
     ORANGE,
     VERMILLION,
+    Language,
+    checked_language,
     finish,
+    make_readable,
+    metric_name,
     new_axes,
     queries_of,
     value_label,
+    word,
 )
-from krag_eval.plotting.wording import Language, checked_language, metric_name, word
 from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 

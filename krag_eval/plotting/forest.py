@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval.plotting.fonts import make_readable
 from krag_eval.plotting.styling import (
     BLUE,
     GREY,
     VERMILLION,
+    Language,
+    checked_language,
     finish,
+    make_readable,
     new_axes,
     number_of_queries,
     percent,
     shown_name,
+    word,
 )
-from krag_eval.plotting.wording import Language, checked_language, word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

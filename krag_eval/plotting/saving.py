@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from krag_eval._io import naming
-from krag_eval.plotting.fonts import NO_KOREAN_FONT
-from krag_eval.plotting.styling import SIZE
+from krag_eval.plotting.styling import NO_KOREAN_FONT, SIZE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from krag_eval._errors import unknown_name, warn
 from krag_eval._text import one_line
-from krag_eval.plotting.wording import Language, word
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from krag_eval.results.result import EvaluationResult
@@ -18,19 +22,29 @@ __all__ = [
     "BLUE",
     "GREEN",
     "GREY",
+    "KOREAN_FONTS",
+    "LANGUAGES",
     "LINES",
+    "NO_KOREAN_FONT",
     "ORANGE",
     "SIZE",
     "VERMILLION",
+    "Language",
+    "bounds_of",
+    "checked_language",
+    "cutoff_words",
     "draw_score_axis",
     "finish",
     "legend_above",
+    "make_readable",
+    "metric_name",
     "new_axes",
     "number_of_queries",
     "percent",
     "queries_of",
     "shown_name",
     "value_label",
+    "word",
 ]
 
 # Okabe and Ito's palette: told apart with any kind of colour vision.
@@ -131,3 +145,274 @@ def queries_of(result: EvaluationResult, language: Language) -> str:
 def number_of_queries(number: int, language: Language) -> str:
     """Say "1 query" or "5 queries"."""
     return word("one query" if number == 1 else "queries", language).format(number)
+
+
+#: A language that pictures and pages can be written in, ``"en"`` or ``"ko"``.
+Language: TypeAlias = Literal["en", "ko"]
+
+#: Every :data:`Language`.
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+
+# Columns of a name that somebody chose.
+_WIDTH = 40
+
+_NAMES: dict[Language, dict[str, str]] = {
+    "en": {
+        "hit_rate": "Hit rate",
+        "precision": "Precision",
+        "recall": "Recall",
+        "f1": "F1",
+        "mrr": "MRR",
+        "map": "MAP",
+        "ndcg": "nDCG",
+        "mean_rank": "Mean rank",
+        "found_rate": "Found rate",
+        "rejection_rate": "Rejection rate",
+        "micro": "Micro {}",
+        "macro": "Macro {}",
+    },
+    "ko": {
+        "hit_rate": "Hit rate",
+        "precision": "정밀도",
+        "recall": "재현율",
+        "f1": "F1",
+        "mrr": "MRR",
+        "map": "MAP",
+        "ndcg": "nDCG",
+        "mean_rank": "평균 순위",
+        "found_rate": "찾은 질의 비율",
+        "rejection_rate": "올바른 무응답 비율",
+        "micro": "{}(micro)",
+        "macro": "{}(macro)",
+    },
+}
+
+_WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "micro": "Micro (pooled)",
+        "macro": "Macro (mean)",
+        "metrics": "Retrieval metrics {cutoff} ({queries})",
+        "cutoff": "at k = {}",
+        "no cutoff": "over all retrieved documents",
+        "queries": "{} queries",
+        "one query": "1 query",
+        "skipped": "{}, {} skipped",
+        "nothing found": "No query found a relevant document",
+        "first found": "First relevant document: mean rank {:.2f}, found rate {}",
+        "rejected": "Nothing retrieved where nothing should be: {}",
+        "against k": "Metrics against k ({queries})",
+        "k": "Cutoff k",
+        "all": "all",
+        "rank": "Mean rank (lower is better)",
+        "against threshold": "Metrics against the threshold",
+        "threshold": "Similarity from which a pair is a match (threshold)",
+        "in use": "Threshold in use: {:.4g}",
+        "per query": "{metric} query by query ({queries})",
+        "number of queries": "Queries",
+        "value": "{metric} of a query",
+        "exactly": "exactly",
+        "undefined": "{}, {} undefined",
+        "first ranks": "Where ground truth is first found ({} items)",
+        "one item": "Where ground truth is first found (1 item)",
+        "first rank": "Rank of the first document that covers the item",
+        "items": "Items",
+        "never": "never",
+        "differences": "Differences between systems ({queries})",
+        "difference of": "{pair} ({queries})",
+        "forest axis": "Difference and its {} interval",
+        "forest axis rank": "Difference in mean rank and its {} interval; lower is better",
+        "markers": "filled: difference shown; hollow: no difference shown",
+        "first": "first-named",
+        "second": "second-named",
+        "is better": "{} better",
+        "percent": "{} %",
+    },
+    "ko": {
+        "micro": "Micro 평균(전체 합산)",
+        "macro": "Macro 평균(질의별 평균)",
+        "metrics": "검색 지표, {cutoff} ({queries})",
+        "cutoff": "k = {}",
+        "no cutoff": "검색된 문서 전체",
+        "queries": "질의 {}개",
+        "one query": "질의 1개",
+        "skipped": "{}, 제외 {}개",
+        "nothing found": "관련 문서를 찾은 질의가 없습니다",
+        "first found": "첫 관련 문서: 평균 순위 {:.2f}, 찾은 질의 비율 {}",
+        "rejected": "정답이 없는 질의에 아무것도 내놓지 않은 비율: {}",
+        "against k": "k에 따른 지표 ({queries})",
+        "k": "컷오프 k",
+        "all": "전체",
+        "rank": "평균 순위(낮을수록 좋음)",
+        "against threshold": "임계값에 따른 지표",
+        "threshold": "임계값(유사도가 이 값 이상이면 일치)",
+        "in use": "사용한 임계값: {:.4g}",
+        "per query": "질의별 {metric} 분포 ({queries})",
+        "number of queries": "질의 수",
+        "value": "질의 하나의 {metric}",
+        "exactly": "정확히",
+        "undefined": "{}, 값 없음 {}개",
+        "first ranks": "정답 항목을 처음 찾은 순위 (항목 {}개)",
+        "one item": "정답 항목을 처음 찾은 순위 (항목 1개)",
+        "first rank": "항목을 처음으로 찾은 문서의 순위",
+        "items": "항목 수",
+        "never": "못 찾음",
+        "differences": "시스템 간 차이 ({queries})",
+        "difference of": "{pair} ({queries})",
+        "forest axis": "차이와 {} 신뢰구간",
+        "forest axis rank": "평균 순위의 차이와 {} 신뢰구간(낮을수록 좋음)",
+        "markers": "채운 점: 차이가 확인됨, 빈 점: 차이가 확인되지 않음",
+        "first": "앞에 적힌 쪽",
+        "second": "뒤에 적힌 쪽",
+        "is better": "{} 우세",
+        "percent": "{}%",
+    },
+}
+
+
+def checked_language(language: str) -> Language:
+    """Return the language, or refuse it.
+
+    Raises:
+        ValueError: If it is not one of those there are.
+    """
+    for known in LANGUAGES:
+        if language == known:
+            return known
+    raise ValueError(unknown_name("language", language, LANGUAGES))
+
+
+def word(key: str, language: Language) -> str:
+    """Return a phrase; what is to be filled in stands in braces."""
+    return _WORDS[language][key]
+
+
+def metric_name(key: str, language: Language) -> str:
+    """Return the name of an average for people; one that is not built in keeps its own.
+
+    >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
+    ('Macro recall', '재현율', 'mine')
+    """
+    names = _NAMES[language]
+    average, _, rest = key.partition("_")
+    if average in ("micro", "macro") and rest in names:
+        name = names[rest]
+        return names[average].format(name if name.isupper() else name.lower())
+    return names.get(key) or one_line(key, _WIDTH)
+
+
+def cutoff_words(k: int | None, language: Language) -> str:
+    """Return "at k = 5" in the language."""
+    if k is None:
+        return word("no cutoff", language)
+    return word("cutoff", language).format(spelled(k))
+
+
+#: Fonts with Hangul, best first. Of a collection file matplotlib sees the first font alone, which
+#: in Noto's is the Japanese one; it has all of Hangul too.
+KOREAN_FONTS = (
+    "Noto Sans CJK KR",
+    "Noto Sans KR",
+    "NanumGothic",
+    "Malgun Gothic",
+    "Apple SD Gothic Neo",
+    "AppleGothic",
+    "Noto Sans CJK JP",
+)
+
+#: How the warning begins.
+NO_KOREAN_FONT = "No installed font can show"
+
+_FILES = re.compile(
+    r"(NotoSansCJK-Regular|NotoSansCJKkr-Regular|NotoSansKR|NanumGothic|malgun|AppleSDGothicNeo)"
+    r".*\.(ttf|otf|ttc)$",
+    re.IGNORECASE,
+)
+_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
+
+
+def make_readable(ax: Axes) -> None:
+    """Give texts with Hangul a font that shows it, and let no name be taken for a formula.
+
+    Warns:
+        KragEvalWarning: If no installed font has the letters.
+    """
+    from matplotlib.text import Text
+
+    lacking: dict[Any, set[str]] = {}
+    for text in ax.findobj(Text):
+        text.set_parse_math(False)  # a "$" in a name is a dollar sign
+        letters = _without_glyph(_HANGUL.findall(text.get_text()), text.get_fontfamily())
+        if letters:
+            lacking[text] = letters
+    for look in (_known, _installed_since) if lacking else ():
+        for family in look():
+            for text in [one for one in lacking if not _without_glyph(lacking[one], [family])]:
+                text.set_fontfamily([*text.get_fontfamily(), family])
+                del lacking[text]
+    if lacking:
+        _warn(set().union(*lacking.values()))
+
+
+def _warn(letters: set[str]) -> None:
+    shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
+    warn(
+        f"{NO_KOREAN_FONT} {shown}, which will appear as empty boxes. Install a Korean font "
+        '("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun '
+        "Gothic comes with Windows, Apple SD Gothic Neo with macOS) and draw again."
+    )
+
+
+def _known() -> list[str]:
+    """Return the Korean fonts that matplotlib has in its list."""
+    from matplotlib import font_manager
+
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return [name for name in KOREAN_FONTS if name in known]
+
+
+def _installed_since() -> list[str]:
+    """Return the Korean fonts installed since matplotlib made its list, which it keeps in a file.
+
+    Looking takes a moment, and is done only where letters would be missing.
+    """
+    from matplotlib import font_manager
+
+    before = {font.fname for font in font_manager.fontManager.ttflist}
+    for path in sorted({*font_manager.findSystemFonts()} - before):
+        if _FILES.match(os.path.basename(path)):
+            font_manager.fontManager.addfont(path)
+    return _known()
+
+
+def _without_glyph(letters: Iterable[str], families: Iterable[str]) -> set[str]:
+    """Return the letters that none of the fonts has."""
+    from matplotlib import font_manager
+
+    lacking = set(letters)
+    for family in families if lacking else ():
+        path = font_manager.findfont(font_manager.FontProperties(family=[family]))
+        font = font_manager.get_font(path)
+        lacking = {letter for letter in lacking if not font.get_char_index(ord(letter))}
+    return lacking
+
+
+def bounds_of(intervals: pd.DataFrame | None, average: str) -> tuple[float, float] | None:
+    """Return the interval of one average, such as ``"ndcg@10"``; ``None`` if it is undefined.
+
+    Raises:
+        ValueError: If the table has no such row, or is no table of intervals.
+    """
+    if intervals is None:
+        return None
+    if not {"low", "high"} <= set(getattr(intervals, "columns", ())):
+        raise ValueError(
+            "intervals must be what result.confidence_intervals() returned, with the columns "
+            f"'low' and 'high', got {type(intervals).__name__}."
+        )
+    if average not in intervals.index:
+        raise ValueError(
+            f"intervals have no row {average!r}; compute them from the same result: "
+            "result.confidence_intervals()."
+        )
+    low, high = (float(intervals[bound][average]) for bound in ("low", "high"))
+    return None if math.isnan(low) or math.isnan(high) else (low, high)

@@ -10,8 +10,7 @@ from typing import Any
 from krag_eval import plotting
 from krag_eval._text import one_line
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import checked_number, joined, number, p_value, percent
-from krag_eval.report.wording import words
+from krag_eval.report.rendering import checked_number, joined, number, p_value, percent, words
 from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_page"]

@@ -7,11 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from krag_eval import __version__
+from krag_eval._errors import unknown_name
 from krag_eval._text import visible
-from krag_eval.plotting import Language
-from krag_eval.report.wording import words
+from krag_eval.plotting import LANGUAGES, Language
 
-__all__ = ["checked_number", "number", "p_value", "percent", "rendered"]
+__all__ = [
+    "checked_number",
+    "number",
+    "p_value",
+    "percent",
+    "rendered",
+    "words",
+]
 
 
 def rendered(
@@ -96,3 +103,173 @@ def checked_number(name: str, value: object) -> int:
 def joined(parts: Iterable[str]) -> str:
     """Return the parts that say something, with a dot between."""
     return " · ".join(part for part in parts if part)
+
+
+_ENGLISH = {
+    "result.html title": "Retrieval evaluation",
+    "queries": "{} queries",
+    "one query": "1 query",
+    "skipped": "{} without ground truth, left out of the averages",
+    "cutoff": "k = {}",
+    "all": "all",
+    "at all": "all documents",
+    "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
+    "{value}{interval}); {perfect} of {queries} queries got everything.",
+    "few": "These numbers rest on {} queries. With fewer than {} the intervals are too narrow: "
+    "read them as the least there is to doubt, and ask more queries.",
+    "metrics": "Metrics",
+    "metric": "Metric",
+    "its interval": ", {} interval {}",
+    "interval note": "Below each value: its {} confidence interval.",
+    "statuses": "What became of the queries",
+    "status": "Outcome",
+    "perfect": "perfect",
+    "partial": "partial",
+    "missed": "missed",
+    "nothing retrieved": "nothing retrieved",
+    "no ground truth": "no ground truth",
+    "plots": "Pictures",
+    "hardest": "The hardest queries",
+    "hardest note": "Those that lost most at {cutoff}, worst first. What agrees between a passage "
+    "and its counterpart is highlighted; that is for the eye alone and decides nothing.",
+    "none missed": "At {cutoff}, every query got all of its ground truth.",
+    "not shown": "{shown} of the {total} queries that lost something are shown.",
+    "signature": "What the numbers depend on",
+    "setting": "Setting",
+    "value": "Value",
+    "how": "How to read this page",
+    "ground truth": "What should come back",
+    "predicted": "What came back",
+    "no evidence": "This result holds no evidence, so queries cannot be explained.",
+    "no text": "(text not kept)",
+    "nothing came back": "Nothing was retrieved.",
+    "query": "Query",
+    "similarity": "similarity {}",
+    "grade": "grade {}",
+    "any of": "any of {}",
+    "first": "first to cover {}",
+    "repeat": "repeat of {}",
+    "not relevant": "not relevant",
+    "closest": "closest to {}",
+    "beyond cutoff": "matches {}, beyond the cutoff",
+    "item": "item {}",
+    "items": "items {}",
+    "found": "found at rank {}",
+    "place": "counted at place {}",
+    "item beyond cutoff": "missed: found at rank {}, beyond the cutoff",
+    "item missed": "missed: nearest at rank {rank}, {shortfall} below the threshold",
+    "item missed without threshold": "missed: nearest at rank {rank}",
+    "nothing in common": "missed: nothing in common with what came back",
+    "more documents": "… and {} more documents, not shown",
+    "more items": "… and {} more items, not shown",
+    "comparison.html title": "Comparison of retrievers",
+    "verdicts": "What is shown",
+    "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+    "{value_worse}; {level} interval {low} to {high}; p {p} after Holm).",
+    "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
+    "({level} interval {low} to {high}; p {p} after Holm).",
+    "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for one of them.",
+    "table": "All differences",
+    "interval": "{} interval",
+    "effect": "Effect size d",
+    "wins": "Wins / ties / losses of b",
+    "changed": "Queries that changed most",
+    "changed pair": "{metric}: from {a} to {b}",
+    "none changed": "No query changed.",
+    "change": "Change",
+    "found only": "found",
+    "lost only": "lost",
+    "made by": "Made by krag_eval {}",
+    "percent": "{} %",
+}
+
+_KOREAN = {
+    "result.html title": "검색 평가 보고서",
+    "queries": "질의 {}개",
+    "one query": "질의 1개",
+    "skipped": "정답이 없어 평균에서 제외한 질의 {}개",
+    "cutoff": "k = {}",
+    "all": "전체",
+    "at all": "검색된 문서 전체",
+    "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "
+    "{value}{interval}). 질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
+    "few": "질의 {}개로 얻은 수치입니다. 질의가 {}개보다 적으면 신뢰구간이 실제보다 좁게 "
+    "나옵니다. 불확실성이 적어도 이만큼은 된다고 보고, 질의를 더 모으세요.",
+    "metrics": "지표",
+    "metric": "지표",
+    "its interval": ", {} 신뢰구간 {}",
+    "interval note": "값 아래에 {} 신뢰구간을 적었습니다.",
+    "statuses": "질의별 결과",
+    "status": "결과",
+    "perfect": "모두 찾음",
+    "partial": "일부만 찾음",
+    "missed": "하나도 못 찾음",
+    "nothing retrieved": "검색 결과 없음",
+    "no ground truth": "정답 없음",
+    "plots": "그림으로 보기",
+    "hardest": "가장 어려웠던 질의",
+    "hardest note": "{cutoff} 기준으로 많이 놓친 질의부터 보여 줍니다. 서로 짝이 되는 글에서 "
+    "겹치는 부분은 색으로 표시했습니다. 눈으로 보기 쉽게 했을 뿐, 일치 판정과는 관계가 없습니다.",
+    "none missed": "{cutoff} 기준으로 모든 질의가 정답을 빠짐없이 찾았습니다.",
+    "not shown": "정답을 놓친 질의 {total}개 가운데 {shown}개를 보여 줍니다.",
+    "signature": "수치를 좌우하는 설정",
+    "setting": "설정",
+    "value": "값",
+    "how": "이 보고서를 읽는 법",
+    "ground truth": "찾아야 할 정답",
+    "predicted": "검색된 문서",
+    "no evidence": "이 결과에는 근거가 저장되어 있지 않아 질의별 설명을 보여 줄 수 없습니다.",
+    "no text": "(본문이 저장되지 않음)",
+    "nothing came back": "검색된 문서가 없습니다.",
+    "query": "질의",
+    "similarity": "유사도 {}",
+    "grade": "등급 {}",
+    "any of": "{}개 중 하나면 됨",
+    "first": "처음 찾음: {}",
+    "repeat": "중복: {}",
+    "not relevant": "관련 없음",
+    "closest": "가장 비슷한 정답: {}",
+    "beyond cutoff": "컷오프 밖에서 일치: {}",
+    "item": "항목 {}",
+    "items": "항목 {}",
+    "found": "{}위에서 찾음",
+    "place": "{}번째 자리로 계산",
+    "item beyond cutoff": "놓침: {}위에 있으나 컷오프 밖",
+    "item missed": "놓침: 가장 비슷한 문서는 {rank}위, 임계값에 {shortfall} 모자람",
+    "item missed without threshold": "놓침: 가장 비슷한 문서는 {rank}위",
+    "nothing in common": "놓침: 검색된 문서와 겹치는 내용이 없음",
+    "more documents": "… 그 밖의 문서 {}개는 생략했습니다",
+    "more items": "… 그 밖의 항목 {}개는 생략했습니다",
+    "comparison.html title": "검색기 비교 보고서",
+    "verdicts": "확인된 것",
+    "shown": "{metric}에서는 {better} 쪽이 {worse}보다 {by}만큼 낫습니다({value_better} 대 "
+    "{value_worse}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+    "no difference": "{metric}에서는 두 시스템({a}, {b})의 차이가 확인되지 않았습니다({b} − {a} = "
+    "{by}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+    "undefined": "{metric}에서는 한쪽 값이 정의되지 않아 두 시스템({a}, {b})을 비교할 수 없습니다.",
+    "table": "전체 비교표",
+    "interval": "{} 신뢰구간",
+    "effect": "효과 크기 d",
+    "wins": "b의 승 / 무 / 패",
+    "changed": "가장 많이 달라진 질의",
+    "changed pair": "{metric}: {a} → {b}",
+    "none changed": "달라진 질의가 없습니다.",
+    "change": "변화",
+    "found only": "새로 찾음",
+    "lost only": "놓침",
+    "made by": "krag_eval {} 작성",
+    "percent": "{}%",
+}
+
+_WORDS: dict[str, Mapping[str, str]] = {"en": _ENGLISH, "ko": _KOREAN}
+
+
+def words(language: Language) -> Mapping[str, str]:
+    """Return the phrases of a language; what is to be filled in stands in braces.
+
+    Raises:
+        ValueError: If there is no such language.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(unknown_name("language", language, LANGUAGES))
+    return _WORDS[language]

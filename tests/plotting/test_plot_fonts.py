@@ -6,7 +6,8 @@ import pytest
 from matplotlib import font_manager, pyplot
 
 from krag_eval import KragEvalWarning
-from krag_eval.plotting import fonts, metric_bars
+from krag_eval.plotting import metric_bars
+from krag_eval.plotting import styling as fonts
 
 from .plot_samples import evaluated
 
