@@ -9,7 +9,9 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import compare, demo, evaluate, gate, trec
+from krag_eval.cli import compare, evaluate, trec
+from krag_eval.cli import compare as gate
+from krag_eval.cli import evaluate as demo
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]

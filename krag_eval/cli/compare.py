@@ -11,29 +11,33 @@ import click
 from click.core import ParameterSource
 
 from krag_eval._errors import KragEvalWarning
-from krag_eval.cli.differences import print_comparison
-from krag_eval.cli.naming import names_of
 from krag_eval.cli.options import (
     check_early,
     comparison_output_options,
     evaluation_options,
     field_options,
+    floor_option,
 )
-from krag_eval.cli.outputs import (
+from krag_eval.cli.output import (
     ComparisonOutputs,
     ReportLanguage,
+    Verdict,
     checked_language,
+    print_comparison,
     printing_beside,
+    pronounce,
+    rehearsed,
 )
-from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, saved_result
-from krag_eval.cli.shell import warnings_as
-from krag_eval.cli.verdicts import rehearsed
-from krag_eval.cli.wording import one_line
+from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, names_of, saved_result
+from krag_eval.cli.shell import one_line, warnings_as
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["compare"]
+__all__ = [
+    "compare",
+    "gate",
+]
 
 
 @click.command(short_help="Compare retrievers on the same queries.")
@@ -139,3 +143,43 @@ def _evaluated(
         datasets.append(dataset)
     check_same_ground_truth(datasets)
     return results
+
+
+@click.command(short_help="Check a saved result against floors and a baseline.")
+@click.argument("new")
+@click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="METRIC@K",
+    multiple=True,
+    help="What may not drop below the baseline, as ndcg@10; repeat it for several.",
+)
+@click.option(
+    "--max-drop",
+    metavar="X",
+    type=float,
+    help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
+)
+@floor_option
+def gate(
+    new: str,
+    baseline: str | None,
+    metrics: tuple[str, ...],
+    max_drop: float | None,
+    floors: tuple[str, ...],
+) -> Verdict:
+    """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
+
+    1 says that it is not good enough: an average is below its floor, or has dropped by more than
+    --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
+    cannot be checked or compared is refused with 2.
+    """
+    with warnings_as("warning"):
+        report = saved_result(new, need_rows=baseline is not None).check(
+            floors or None,
+            baseline=None if baseline is None else saved_result(baseline),
+            metric=metrics or None,
+            max_drop=max_drop,
+        )
+    return pronounce(report)

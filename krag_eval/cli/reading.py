@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["check_same_ground_truth", "evaluated_file", "saved_result"]
+__all__ = [
+    "check_same_ground_truth",
+    "evaluated_file",
+    "names_of",
+    "saved_result",
+    "told_apart",
+]
 
 _FIELDS = ("question_field", "actual_field", "predicted_field")
 # Read by the names of their columns; JSON lines have a reader of their own.
@@ -120,3 +127,37 @@ def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]
 
     alternatives = [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
     return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
+
+
+_ENDINGS = (".jsonl", ".ndjson", ".json")
+
+
+def names_of(files: Sequence[str]) -> list[str]:
+    """Call files by their stems, with as much of their names and paths as tells them apart.
+
+    >>> names_of(["runs/bm25.jsonl.gz", "runs/dense.json"])
+    ['bm25', 'dense']
+    >>> names_of(["old/bm25.json", "new/bm25.json"]), names_of(["bm25.json", "bm25.jsonl"])
+    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
+    """
+    stems = ["stdin" if file == "-" else _stem(file) for file in files]
+    names = told_apart(stems)
+    return names if len(set(names)) == len(files) else told_apart(files)
+
+
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """Call files by their names, with as much of their paths as tells them apart."""
+    parts = [os.path.normpath(path).split(os.sep) for path in paths]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = [os.sep.join(one[-depth:]) for one in parts]
+        if len(set(names)) == len(paths):
+            return names
+    return list(paths)
+
+
+def _stem(path: str) -> str:
+    path = path.removesuffix(".gz")
+    for ending in _ENDINGS:
+        if path.endswith(ending) and os.path.basename(path) != ending:
+            return path.removesuffix(ending)
+    return path

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import KragEvalWarning
-from krag_eval.cli.naming import told_apart
-from krag_eval.cli.outputs import Outputs, printing_beside
-from krag_eval.cli.printing import WIDEST, WIDTH, four_digits, print_cells, print_signature
-from krag_eval.cli.shell import warnings_as
-from krag_eval.cli.wording import one_line
+from krag_eval.cli.output import (
+    WIDEST,
+    WIDTH,
+    Outputs,
+    four_digits,
+    print_cells,
+    print_signature,
+    printing_beside,
+)
+from krag_eval.cli.reading import told_apart
+from krag_eval.cli.shell import one_line, warnings_as
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled, unspelled
 

@@ -9,7 +9,7 @@ import pytest
 from cli_runs import SAMPLE, refusal, run, shell
 
 from krag_eval import EvaluationResult
-from krag_eval.cli import streaming
+from krag_eval.cli import evaluate as streaming
 from krag_eval.datasets import read_jsonl
 from krag_eval.streaming.state import RunState
 

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from enum import IntEnum
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
+from krag_eval._errors import KragEvalWarning
 from krag_eval._io import check_apart, replacing
-from krag_eval.cli.wording import one_line
+from krag_eval.cli.shell import one_line
 from krag_eval.datasets.streams import is_read_in_directories
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import spelled, unspelled
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from rich.table import Table
 
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.comparison import Comparison
+    from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.gates import GateReport
 
-__all__ = ["ComparisonOutputs", "Outputs", "ReportLanguage", "checked_language", "printing_beside"]
+__all__ = [
+    "WIDEST",
+    "WIDTH",
+    "ComparisonOutputs",
+    "Outputs",
+    "ReportLanguage",
+    "Verdict",
+    "check_floors_early",
+    "checked_language",
+    "clipped",
+    "four_digits",
+    "print_cells",
+    "print_comparison",
+    "print_result",
+    "print_signature",
+    "print_table",
+    "printing_beside",
+    "pronounce",
+    "rehearsed",
+]
 
 ReportLanguage: TypeAlias = Literal["en", "ko"]
 
@@ -327,3 +354,292 @@ def _write_forest(comparison: Comparison, path: Path) -> None:
 
     with replacing(path) as temporary:
         save_plot(temporary, draw)
+
+
+#: Columns of the terminal that everything fits into, and the most that values and their name take.
+WIDTH = 100
+WIDEST = 16
+# Tables wider than that are continued below.
+_COLUMNS = 8
+_COLUMNS_WITH_INTERVALS = 3
+
+
+def print_result(
+    result: EvaluationResult, source: str, intervals: pd.DataFrame | None = None
+) -> None:
+    """Print how many queries count, a table of all averages by cutoff, and the signature.
+
+    Args:
+        result: What to print.
+        source: Where its queries come from.
+        intervals: The 95 % interval of each average, to stand beside it.
+    """
+    counted = result.n_counted
+    skipped = result.n_queries - counted
+    click.echo(
+        f"{counted} {'query' if counted == 1 else 'queries'} from {one_line(source)}"
+        + (f" ({skipped} more skipped: no ground truth)" if skipped else "")
+        + "\n"
+    )
+    width = _COLUMNS if intervals is None else _COLUMNS_WITH_INTERVALS
+    for start in range(0, len(result.k), width):
+        _print_averages(result, [spelled(k) for k in result.k[start : start + width]], intervals)
+    print_signature(result.signature)
+
+
+def _print_averages(
+    result: EvaluationResult, cutoffs: Sequence[str], intervals: pd.DataFrame | None
+) -> None:
+    values = result.to_dict()
+    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
+    if intervals is None:
+        rows = {key: [values[f"{key}@{k}"] for k in cutoffs] for key in keys}
+        print_table("metric", [f"@{k}" for k in cutoffs], rows)
+        return
+    known = {name: (low, high) for name, low, high in intervals[["low", "high"]].itertuples()}
+    undefined = math.nan, math.nan
+    header = ["metric", *(cell for k in cutoffs for cell in (f"@{k}", "95 % interval"))]
+    cells = [
+        [key, *(cell for name in (f"{key}@{k}" for k in cutoffs)
+                for cell in (four_digits(values[name]), _range(*known.get(name, undefined))))]
+        for key in keys
+    ]  # fmt: skip
+    print_cells(header, cells)
+
+
+def print_signature(signature: str) -> None:
+    """Print what the numbers depend on, wrapped between its parts."""
+    for line in _wrapped(f"signature: {signature}", WIDTH):
+        click.echo(line)
+
+
+def print_table(
+    corner: str,
+    header: Sequence[str],
+    rows: Mapping[str, Sequence[float]],
+    *,
+    widest: int = WIDEST,
+) -> None:
+    """Print named rows of numbers, to four digits; what is undefined is a dash."""
+    cells = [[name, *map(four_digits, values)] for name, values in rows.items()]
+    print_cells([corner, *header], cells, widest=widest)
+
+
+def print_cells(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, widest: int = WIDEST
+) -> None:
+    """Print a table whose first columns are names, to the left, and the others are values."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for position, name in enumerate(header):
+        if position < names:
+            table.add_column(name, no_wrap=True)
+        else:  # a long name is continued below itself
+            table.add_column(name, justify="right", max_width=widest, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    _print_rich(table)
+    click.echo()
+
+
+def clipped(text: str, width: int) -> str:
+    """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
+
+    >>> clipped("How long may I keep a book?", 12), clipped("언제 여나요?", 10)
+    ('How long ...', '언제 여...')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    text = one_line(text)
+    return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
+
+
+def four_digits(value: float) -> str:
+    """Return a number as it is printed.
+
+    >>> four_digits(2 / 3), four_digits(float("nan"))
+    ('0.6667', '-')
+    """
+    return f"{value:.4f}" if value == value else "-"
+
+
+def _range(low: float, high: float) -> str:
+    """Return an interval, narrow enough for a column.
+
+    >>> _range(0.41234, 0.8), _range(float("nan"), float("nan")), _range(998.0, 1234.56)
+    ('0.412–0.800', '-', '998.0–1234.6')
+    """
+    digits = 3 if high < 100 else 1
+    return f"{low:.{digits}f}–{high:.{digits}f}" if low == low else "-"
+
+
+def _print_rich(table: Table) -> None:
+    from rich.console import Console
+
+    # Wide enough that no number is cut, whatever the window.
+    console = Console(width=WIDTH, highlight=False, markup=False, emoji=False)
+    console.print(table)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Break a signature between its parts.
+
+    >>> _wrapped("signature: matcher=text | k=1,5 | queries=28", 32)
+    ['signature: matcher=text | k=1,5', '           | queries=28']
+    """
+    lines = [""]
+    for part in text.split(" | "):
+        if lines[-1] and len(f"{lines[-1]} | {part}") > width:
+            lines.append(f"{' ' * 11}| {part}")
+        else:
+            lines[-1] += f" | {part}" if lines[-1] else part
+    return lines
+
+
+class Verdict(IntEnum):
+    """Whether a result is good enough, as an exit code."""
+
+    GOOD_ENOUGH = 0
+    NOT_GOOD_ENOUGH = 1
+
+
+def pronounce(report: GateReport) -> Verdict:
+    """Print what passed, and to standard error what failed; return the verdict."""
+    for gate in report.gates:
+        verdict = "passed" if gate.passed else "failed"
+        click.echo(f"{verdict}: {one_line(gate.reason)}", err=not gate.passed)
+    return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
+
+
+def check_floors_early(floors: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Refuse a floor that the result to come could not be checked against.
+
+    Raises:
+        ValueError: If it is no floor, or about an average or a cutoff that will not be there.
+    """
+    if floors:
+        rehearsed(options).check(floors)
+
+
+def rehearsed(options: Mapping[str, Any]) -> EvaluationResult:
+    """Return a result of the kind that will come of these options: same averages, same cutoffs.
+
+    Whatever is refused for it will be refused for the real one, after a long computation.
+    """
+    from krag_eval.evaluator import OfflineRetrievalEvaluator
+
+    # Queries without ground truth have a measure of their own, if they are to be skipped.
+    unanswerable: list[list[str]] = [[]] if options["no_ground_truth"] == "skip" else []
+    queries = [["a"], *unanswerable]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        evaluator = OfflineRetrievalEvaluator(
+            queries,
+            queries,
+            matcher="text",  # averages and cutoffs are the same under any
+            matching_criteria=options["matching_criteria"],
+            averaging_method=options["averaging_method"],
+            conventions=options["conventions"],
+            no_ground_truth=options["no_ground_truth"],
+        )
+        return evaluator.evaluate(k=[unspelled(one) for one in options["cutoffs"]])
+
+
+# Systems that stand beside each other, and the columns that the name of each may take.
+_SYSTEMS = 3
+_WIDEST = 24
+_LONGEST_NAME = 40
+_CHANGED = 3
+_LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print the averages of all systems, then how each pair differs."""
+    n_queries = len(comparison.queries)
+    click.echo(f"{len(comparison.names)} systems on {n_queries} queries\n")
+    for start in range(0, len(comparison.names), _SYSTEMS):
+        _print_values(comparison, comparison.names[start : start + _SYSTEMS])
+    sentences = iter(comparison.summary().split("\n"))
+    for a, b in combinations(comparison.names, 2):
+        rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
+        _print_pair(rows, comparison.level)
+        for _ in rows:
+            _print_wrapped(one_line(next(sentences)))
+        click.echo()
+        _print_changed(comparison, a, b)
+    print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}")
+
+
+def _print_values(comparison: Comparison, names: Sequence[str]) -> None:
+    values = {
+        (metric, name): value
+        for row in comparison.differences
+        for metric, name, value in (
+            (row.metric, row.a, row.value_a),
+            (row.metric, row.b, row.value_b),
+        )
+    }
+    rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
+    print_table("metric", [_shown(name) for name in names], rows, widest=_WIDEST)
+
+
+def _print_pair(rows: Sequence[Difference], level: float) -> None:
+    first = rows[0]
+    _print_wrapped(
+        f"{_shown(first.b)} minus {_shown(first.a)}; "
+        f"wins and losses are the queries on which {_shown(first.b)} is better and worse"
+    )
+    click.echo()
+    header = ["metric", "difference", f"{100 * level:g} % interval", *_LAST_COLUMNS]
+    print_cells(header, [_cells(row) for row in rows])
+
+
+def _cells(row: Difference) -> list[str]:
+    return [
+        row.metric,
+        _signed(row.difference),
+        _difference_range(row.ci_low, row.ci_high),
+        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
+        four_digits(row.effect_size),
+        *map(str, (row.wins, row.ties, row.losses)),
+    ]
+
+
+def _print_changed(comparison: Comparison, a: str, b: str) -> None:
+    """Print the queries that changed most on the first metric."""
+    metric = comparison.metrics[0]
+    changed = comparison.changed(metric, a, b, _CHANGED)
+    if changed.empty:
+        click.echo(f"No query changed on {metric}.\n")
+        return
+    click.echo(f"Changed most on {metric}:")
+    for query, before, after, _ in changed.itertuples():
+        start = f"  {four_digits(before):>8} to {four_digits(after):<8}  "
+        click.echo(start + clipped(str(query), WIDTH - len(start)))
+    click.echo()
+
+
+def _print_wrapped(text: str) -> None:
+    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _shown(name: str) -> str:
+    return one_line(name, _LONGEST_NAME)
+
+
+def _signed(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.4f}"
+
+
+def _difference_range(low: float, high: float) -> str:
+    """Return an interval of a difference, narrow enough for a column.
+
+    >>> _difference_range(-0.0123, 0.4), _difference_range(-12.04, -10.1)
+    ('-0.012 to 0.400', '-12.0 to -10.1')
+    """
+    if math.isnan(low):
+        return "-"
+    digits = 3 if max(-low, high) < 10 else 1
+    return f"{low:.{digits}f} to {high:.{digits}f}"
