@@ -10,7 +10,7 @@ Each function takes the engine's own table, with one row per query, and returns 
 
 from krag_eval.distributed.dask import evaluate_dask
 from krag_eval.distributed.ray import evaluate_ray
-from krag_eval.distributed.run import DistributedRun
 from krag_eval.distributed.spark import evaluate_spark
+from krag_eval.distributed.worker import DistributedRun
 
 __all__ = ["DistributedRun", "evaluate_dask", "evaluate_ray", "evaluate_spark"]

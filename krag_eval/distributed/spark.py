@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
 from krag_eval._errors import PLAN_OPTIONS, check_options
-from krag_eval.distributed.run import DistributedRun
-from krag_eval.distributed.worker import PARTIAL, Fields, Task
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.metrics import Metric
 

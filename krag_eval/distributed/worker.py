@@ -9,19 +9,27 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval.distributed.cells import document_lists
+from krag_eval.documents import AnyOf
 from krag_eval.evaluator import Part, Partial, PartitionPlan
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import NoRows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PARTIAL", "Fields", "Task"]
+__all__ = [
+    "PARTIAL",
+    "DistributedRun",
+    "Fields",
+    "Task",
+    "document_lists",
+]
 
 #: The column that carries what must be kept of a part, beside its rows.
 PARTIAL = "krag_eval partial"
@@ -193,3 +201,131 @@ def _label(value: Any) -> str | int | None:
     if hasattr(value, "item"):  # numpy's numbers
         value = value.item()
     return None if value is None or value != value else cast("str | int", value)
+
+
+def document_lists(cells: Iterable[Any], name: str) -> list[list[Any]]:
+    """Return one list of documents per row.
+
+    A cell is a list (or an array) of texts or of structs ``page_content``, ``metadata``, ``id``.
+    In a table every struct has every field, so a field that is null counts as not there; a struct
+    with ``any_of`` is interchangeable documents.
+
+    Args:
+        cells: The cells of a column.
+        name: The column, for messages.
+
+    Raises:
+        TypeError: If a cell is no list; rows are counted from 0 within the part.
+
+    >>> document_lists([["a", {"page_content": "b", "id": None}], []], "actual")
+    [['a', {'page_content': 'b'}], []]
+    >>> document_lists([[{"page_content": None, "any_of": ["a", "b"]}]], "actual")
+    [[AnyOf(['a', 'b'])]]
+    """
+    return [_documents(cell, f"{name}, row {row} of its part") for row, cell in enumerate(cells)]
+
+
+def _documents(cell: Any, where: str) -> list[Any]:
+    value = cell.tolist() if hasattr(cell, "tolist") else cell
+    if isinstance(value, list | tuple):
+        # Lists of nothing but texts are the common case, and need no copy.
+        if set(map(type, value)) <= {str}:
+            return list(value)
+        return [_document(one) for one in value]
+    if isinstance(value, str):
+        raise TypeError(
+            f"{where}: must be a list of documents, got the text {value[:40]!r}; a column of "
+            "lists was turned into text on the way here. Keep it a column of lists (in Dask: "
+            'dask.config.set({"dataframe.convert-string": False}) before the frame is made).'
+        )
+    missing = value is None or value != value
+    came = "nothing (null)" if missing else f"a {type(value).__name__}"
+    raise TypeError(
+        f"{where}: must be a list of documents, got {came}; write a list even for one document, "
+        "and an empty one for none."
+    )
+
+
+def _document(value: Any) -> Any:
+    if hasattr(value, "asDict"):  # a row of Spark's
+        value = value.asDict()
+    if not isinstance(value, Mapping):
+        return value
+    given = {name: one for name, one in value.items() if one is not None}
+    if "any_of" in given:
+        alternatives = given.pop("any_of")
+        if given:
+            raise TypeError(
+                "a struct with any_of lists interchangeable documents and must hold nothing else, "
+                f"got {', '.join(map(str, given))} too."
+            )
+        if hasattr(alternatives, "tolist"):
+            alternatives = alternatives.tolist()
+        return AnyOf([_document(one) for one in alternatives])
+    if "metadata" in given:
+        given["metadata"] = _metadata(given["metadata"])
+    return given
+
+
+def _metadata(value: Any) -> Any:
+    if hasattr(value, "asDict"):
+        value = value.asDict()
+    if not isinstance(value, Mapping):
+        return value
+    return {name: one for name, one in value.items() if one is not None}
+
+
+Table = TypeVar("Table")
+
+_WHERE = "they are in .per_query of the run, a table of the engine's that you can query and write"
+
+
+class DistributedRun(Generic[Table]):
+    """An evaluation on a cluster; nothing is computed before it is asked for.
+
+    Made by ``evaluate_spark``, ``evaluate_ray`` and ``evaluate_dask``; not meant to be built by
+    hand.
+
+    Attributes:
+        per_query: The engine's own lazy table, one row per query: ``query``, ``counted``,
+            ``ground_truth``, and for every cutoff ``retrieved@k``, ``relevant@k``, ``covered@k``
+            and the metrics, such as ``ndcg@10``. Rows may come in any order.
+    """
+
+    def __init__(
+        self,
+        per_query: Table,
+        plan: PartitionPlan,
+        partials: Callable[[], Iterable[str]],
+        persisted: Callable[[], DistributedRun[Table]],
+    ) -> None:
+        self.per_query = per_query
+        self._plan = plan
+        self._partials = partials
+        self._persisted = persisted
+
+    @cached_property
+    def result(self) -> EvaluationResult:
+        """The result: averages, equal to those of a local run to the last digit.
+
+        It is computed when first asked for and kept. Of each partition only sums are collected.
+        Per-query tables, intervals and explanations need rows; see ``per_query``.
+
+        Raises:
+            ValueError: If there is no query, or none counts in the averages.
+        """
+        result = self._plan.result(map(unpacked, self._partials()))
+        rows = NoRows(self._plan.cutoffs, result.n_queries, _WHERE)
+        return replace(result, rows=rows)
+
+    def persist(self) -> DistributedRun[Table]:
+        """Return a run whose per-query rows the engine keeps once they are computed.
+
+        Without it, :attr:`result` and every use of ``per_query`` evaluate anew. Ray computes
+        at once, the others when first asked.
+        """
+        return self._persisted()
+
+    def __repr__(self) -> str:
+        computed = "computed" if "result" in vars(self) else "not computed yet"
+        return f"{type(self).__name__}(result {computed}, per_query={type(self.per_query)!r})"

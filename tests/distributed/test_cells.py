@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krag_eval import AnyOf
-from krag_eval.distributed.cells import document_lists
+from krag_eval.distributed.worker import document_lists
 
 
 def test_arrays_are_lists():
