@@ -26,7 +26,7 @@ from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled, unspelled
 
 if TYPE_CHECKING:
-    from krag_eval.datasets.judged import Qrels
+    from krag_eval.datasets.trec import Qrels
     from krag_eval.results.result import EvaluationResult
 
 __all__ = ["trec"]
@@ -150,8 +150,7 @@ def _source(name: str) -> Any:
 def _evaluated(
     qrels: Qrels, name: str, cutoffs: Sequence[int | None], reading: Mapping[str, Any]
 ) -> EvaluationResult:
-    from krag_eval.datasets.judged import judged_dataset
-    from krag_eval.datasets.trec import read_run
+    from krag_eval.datasets.trec import judged_dataset, read_run
 
     run = read_run(_source(name))
     result = judged_dataset(qrels, run, **reading).evaluator().evaluate(cutoffs)

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import DatasetError, Place, unknown_name
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     MatchingCriteria,
@@ -22,8 +22,7 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
-from krag_eval.datasets.base import DatasetError, Place
-from krag_eval.datasets.literals import literal_in
+from krag_eval.datasets.columns import literal_in
 from krag_eval.matching.base import check_threshold
 from krag_eval.scoring.cutoffs import check_cutoff
 

@@ -4,9 +4,10 @@ This room knows file formats; its errors name the file and the line. It must not
 file is read whole or refused: there is no partial result.
 """
 
+from krag_eval._errors import DatasetError
 from krag_eval.datasets.autorag import read_autorag
-from krag_eval.datasets.base import Dataset, DatasetError
 from krag_eval.datasets.beir import read_beir
+from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.demo import demo_dataset
 from krag_eval.datasets.jsonl import read_jsonl
 from krag_eval.datasets.loading import load_dataset

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._errors import warn
-from krag_eval.datasets.base import Dataset, Place, labels_of
-from krag_eval.datasets.cells import written_list
-from krag_eval.datasets.columns import Columns, Row, named, plain
-from krag_eval.datasets.joining import check_overlap
+from krag_eval._errors import Place, warn
+from krag_eval.datasets.columns import Columns, Row, named, plain, written_list
+from krag_eval.datasets.dataset import Dataset, labels_of
 from krag_eval.datasets.lines import MAX_BYTES
-from krag_eval.datasets.parquet import Table, table_columns
-from krag_eval.datasets.texts import ids_in, with_texts
+from krag_eval.datasets.table import check_overlap, ids_in, with_texts
+from krag_eval.datasets.tabular import Table, table_columns
 from krag_eval.documents import AnyOf, DocumentLike
 
 __all__ = ["autorag_dataset", "read_autorag"]

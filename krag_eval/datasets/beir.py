@@ -9,12 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval.datasets.base import Dataset, Place, Source, labels_of, name_of
-from krag_eval.datasets.judged import Missing, Run, ScorePrecision, judged_dataset
+from krag_eval._errors import Place
+from krag_eval.datasets.dataset import Dataset, Source, labels_of, name_of
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
-from krag_eval.datasets.texts import ids_in, with_texts
-from krag_eval.datasets.trec import read_qrels, read_run
+from krag_eval.datasets.table import ids_in, with_texts
+from krag_eval.datasets.trec import (
+    Missing,
+    Run,
+    ScorePrecision,
+    judged_dataset,
+    read_qrels,
+    read_run,
+)
 
 __all__ = ["read_beir"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import resources
 
-from krag_eval.datasets.base import Dataset
+from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.jsonl import read_jsonl
 
 __all__ = ["demo_dataset"]

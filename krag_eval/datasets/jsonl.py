@@ -6,10 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from krag_eval.datasets.base import Blamed, Dataset, Place, Source, name_of
-from krag_eval.datasets.items import document_in, item_in
+from krag_eval._errors import Blamed, Place
+from krag_eval.datasets.columns import document_in, item_in
+from krag_eval.datasets.dataset import (
+    OWN,
+    Dataset,
+    Mark,
+    Source,
+    labels_and_questions,
+    mark_in,
+    name_of,
+    same_defaults,
+)
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
-from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, same_defaults
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 
 __all__ = [

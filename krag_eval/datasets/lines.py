@@ -18,9 +18,15 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from typing import IO, TypeAlias, cast
 
-from krag_eval.datasets.base import DatasetError, Place, Source
+from krag_eval._errors import DatasetError, Place
+from krag_eval.datasets.dataset import Source
 
-__all__ = ["MAX_BYTES", "check_limit", "every_line", "numbered_lines"]
+__all__ = [
+    "MAX_BYTES",
+    "check_limit",
+    "every_line",
+    "numbered_lines",
+]
 
 Peekable: TypeAlias = io.BufferedReader | gzip.GzipFile
 

@@ -12,17 +12,16 @@ from contextlib import closing
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import Place, unknown_name
 from krag_eval.datasets.autorag import autorag_dataset
-from krag_eval.datasets.base import Dataset, Place, name_of
 from krag_eval.datasets.columns import Columns, check_collected, is_frame
-from krag_eval.datasets.delimited import check_encoding, delimited_columns
-from krag_eval.datasets.examples import example_as_row, langsmith_dataset
+from krag_eval.datasets.dataset import Dataset, name_of
+from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
 from krag_eval.datasets.lines import MAX_BYTES, check_limit, numbered_lines
-from krag_eval.datasets.parquet import parquet_columns
-from krag_eval.datasets.shapes import KNOWN, Mapped, is_autorag, is_langsmith
 from krag_eval.datasets.strict_json import kind_of, object_of, parsed
-from krag_eval.datasets.tabular import table_dataset
+from krag_eval.datasets.table import table_dataset
+from krag_eval.datasets.tabular import check_encoding, delimited_columns, parquet_columns
+from krag_eval.datasets.vocabularies import KNOWN, Mapped, is_autorag, is_langsmith
 
 __all__ = ["load_dataset"]
 

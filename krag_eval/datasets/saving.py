@@ -18,11 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from krag_eval._errors import clipped
+from krag_eval._errors import DatasetError, Place, clipped
 from krag_eval._io import replacing, shielded
-from krag_eval.datasets.base import Dataset, DatasetError, Place
+from krag_eval.datasets.dataset import OWN, Dataset, mark_to_write
 from krag_eval.datasets.loading import Format, load_dataset
-from krag_eval.datasets.marks import OWN, mark_to_write
 from krag_eval.documents import AnyOf, id_of, metadata_of, text_of
 
 __all__ = ["save_dataset"]

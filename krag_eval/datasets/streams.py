@@ -18,13 +18,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from krag_eval.datasets.base import DatasetError, Place
-from krag_eval.datasets.cells import documents_in_cell
-from krag_eval.datasets.columns import Row
+from krag_eval._errors import DatasetError, Place
+from krag_eval.datasets.columns import Row, documents_in_cell
+from krag_eval.datasets.dataset import OWN
 from krag_eval.datasets.jsonl import Fields, Record, missing_field, record_in
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
-from krag_eval.datasets.marks import OWN
-from krag_eval.datasets.tabular import mark_in_cell, question_in_cell
+from krag_eval.datasets.table import mark_in_cell, question_in_cell
 
 __all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
 

@@ -13,9 +13,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from krag_eval.datasets.base import Blamed, Place
+from krag_eval._errors import Blamed, Place
 
-__all__ = ["kind_of", "names_of", "object_of", "parsed"]
+__all__ = [
+    "kind_of",
+    "names_of",
+    "object_of",
+    "parsed",
+]
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONGEST_NAME = 40

@@ -1,173 +1,261 @@
-"""From a table whose columns are understood to a data set: its labels, questions and documents."""
+"""CSV and TSV files, as columns of text; what stands in a cell is for others to read."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import csv
+import io
+import os
+import sys
+import threading
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from krag_eval.datasets.base import Dataset, Place
-from krag_eval.datasets.cells import check_text, documents_in_cell, list_in
-from krag_eval.datasets.columns import Columns, Row, named
-from krag_eval.datasets.marks import OWN, Mark, labels_and_questions, mark_in, same_defaults
-from krag_eval.datasets.shapes import Mapped, Roles, Side, roles_of, said
-from krag_eval.datasets.strict_json import parsed
+from krag_eval._errors import DatasetError, Place
+from krag_eval.datasets.columns import Columns, is_frame
+from krag_eval.datasets.dataset import Source
+from krag_eval.datasets.lines import MAX_BYTES, check_limit, every_line
 
-__all__ = ["mark_in_cell", "question_in_cell", "table_dataset"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Table",
+    "check_encoding",
+    "delimited_columns",
+    "is_parquet",
+    "parquet_columns",
+    "table_columns",
+]
+
+_USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
+# Python's limit on the size of a cell is one for the whole process; it is put back after reading.
+_LIMIT = threading.RLock()
 
 
-def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
-    """Return the data set that a table holds.
+def delimited_columns(
+    source: Source,
+    name: str,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    max_bytes: int | None = MAX_BYTES,
+    wanted: Collection[str] | None = None,
+) -> Columns:
+    r"""Read a table from a file with a header, its cells separated by commas, tabs or the like.
+
+    Cells may be quoted with ``"``, and then hold delimiters and line ends. Rows are counted as
+    a spreadsheet does, the header being row 1.
 
     Args:
-        table: The table.
-        mapped: The columns that the user named.
+        source: A path or an open file, perhaps compressed with gzip.
+        name: What to call it.
+        delimiter: What separates cells: one character.
+        encoding: Of the text.
+        max_bytes: As in :func:`read_jsonl`.
+        wanted: Names of columns; all if not given.
 
     Raises:
-        DatasetError: If a column or a cell cannot be used.
+        DatasetError: If it cannot be read as such a table; the message names line and row.
+
+    >>> import io
+    >>> delimited_columns(io.StringIO("question,actual\nWhen?,['nine']"), "qa.csv").columns
+    {'question': ['When?'], 'actual': ["['nine']"]}
     """
-    roles = roles_of(table, mapped)
-    table.check_has([roles.actual.texts or roles.actual.ids or ""])
-    asked: Sequence[str | int | None] = [None] * table.n_rows
-    marks = _marks(table)
-    if roles.question is not None:
-        asked = [
-            mark.question(question_in_cell(value, row))
-            for mark, (row, value) in zip(marks, table.cells(roles.question), strict=True)
-        ]
-    queries, questions = labels_and_questions(
-        asked, marks, table.name, roles.question or "question", _counted(table)
-    )
-    actual = _documents(table, roles.actual, ground_truth=True)
-    predicted = (
-        None if roles.predicted is None else _documents(table, roles.predicted, ground_truth=False)
-    )
-    return Dataset(
-        queries,
-        actual,
-        predicted,
-        table.name,
-        [*table.lines],
-        {**_defaults(roles, table), **same_defaults(marks, lambda one: table.row(one, ""))},
-        questions,
-        said(roles),
-    )
+    check_encoding(encoding)
+    rows = _rows(source, name, delimiter, encoding, max_bytes)
+    with closing(rows), _cells_of_any_size():
+        _, header = next(rows, (0, []))
+        if not any(header):
+            raise Place(name).error("is empty; expected a header with the names of the columns.")
+        table = Columns(name, {}, header, first=2, counted="the header is row 1")
+        _check_header(table, delimiter)
+        kept = [at for at, one in enumerate(header) if wanted is None or one in wanted]
+        columns: dict[str, list[str]] = {header[at]: [] for at in kept}
+        lines: list[int] = []
+        for line, cells in rows:
+            if len(cells) != len(header):
+                raise Place(name, line).error(
+                    f"row {len(lines) + 2} (the header is row 1) has {len(cells)} cells, and the "
+                    f"header {len(header)}; a cell that holds a delimiter or a line end must be "
+                    'quoted with ".'
+                )
+            lines.append(line)
+            for at in kept:
+                columns[header[at]].append(cells[at])
+    return table._replace(columns=columns, lines=lines)
 
 
-def _counted(table: Columns) -> Any:
-    """Return how to name a row in a warning."""
-    return lambda number: (
-        f"on line {table.lines[number]}" if table.lines else f"row {table.first + number}"
-    )
+def check_encoding(encoding: object) -> None:
+    """Refuse an encoding that does not exist, or whose line ends are not those of ASCII.
 
-
-def _defaults(roles: Roles, table: Columns) -> dict[str, Any]:
-    """Compare by id where a side has no texts; refuse sides that have nothing in common."""
-    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
-    if all(side.texts for side in sides):
-        return {}
-    if not all(side.ids for side in sides):
-        raise Place(table.name).error(
-            f"{roles.actual} and {roles.predicted} cannot be compared: one has texts and the other "
-            "ids; name columns of one kind by actual=… and predicted=…."
+    Raises:
+        ValueError: In these cases.
+    """
+    try:
+        usable = isinstance(encoding, str) and '\r\n,"a'.encode(encoding) == b'\r\n,"a'
+    except (LookupError, ValueError):
+        usable = False
+    if not usable:
+        raise ValueError(
+            "encoding must be 'utf-8' or another that contains ASCII, such as 'cp949', got "
+            f"{encoding!r}; save UTF-16 and the like as UTF-8 first."
         )
-    return {"matcher": "id"}
 
 
-def question_in_cell(value: Any, row: Row) -> str | int | None:
-    """Return a question; ``None`` where there is none."""
-    missing = named(value) == "nothing" or value == ""
-    if missing:
-        return None
-    if isinstance(value, Mapping):
-        raise row.error(
-            "must be text, got an object; a file that pandas writes by column is written by row "
-            'with frame.to_json(path, orient="records").'
+def _rows(
+    source: Source, name: str, delimiter: str, encoding: str, max_bytes: int | None
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Yield the line at which a row begins, and its cells; blank lines are no rows."""
+    with closing(every_line(source, name, max_bytes, encoding)) as lines:
+        reader = csv.reader(
+            _without_nul((text for _, text in lines), name), delimiter=delimiter, strict=True
         )
-    if isinstance(value, list | tuple):
-        raise row.error(
-            "must be text, got a list; conversations of several turns are not read: keep the "
-            "question alone."
-        )
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise row.error(f"must be text or a whole number, got {named(value)}.")
-    if isinstance(value, str):
-        check_text(value, "", row)
-    return value
-
-
-def _marks(table: Columns) -> list[Mark]:
-    if OWN not in table.columns:
-        return [Mark()] * table.n_rows
-    return [mark_in_cell(value, row._replace(column="")) for row, value in table.cells(OWN)]
-
-
-def mark_in_cell(value: Any, place: Row) -> Mark:
-    """Return what krag_eval adds to a row, written as JSON."""
-    if named(value) == "nothing" or value == "":
-        return Mark()
-    if isinstance(value, str):
+        begins = 1
         try:
-            value = parsed(value, place)
-        except json.JSONDecodeError as error:
-            raise place.error(
-                f'"krag_eval" must be what Dataset.save wrote, an object as JSON ({error.msg}); '
-                "leave the column out."
+            for cells in reader:
+                if cells:
+                    yield begins, cells
+                begins = reader.line_num + 1
+        except csv.Error as error:
+            raise Place(name, begins).error(
+                f'not a row of a table: {error}; cells are quoted with ", and a quote within one '
+                "is doubled."
             ) from error
-    return mark_in(value, place)
 
 
-def _documents(table: Columns, side: Side, *, ground_truth: bool) -> list[list[Any]]:
-    if side.texts is None:
-        return [_ids(value, row) for row, value in table.cells(side.ids or "")]
-    lists = [
-        documents_in_cell(value, row, ground_truth=ground_truth)
-        for row, value in table.cells(side.texts)
-    ]
-    if side.ids is not None:
-        for number, (row, value) in enumerate(table.cells(side.ids)):
-            lists[number] = _with_ids(lists[number], _ids(value, row), row)
-    if side.metadata:
-        for number in range(table.n_rows):
-            lists[number] = _with_metadata(lists[number], side.metadata, table, number)
-    return lists
+def _without_nul(lines: Iterator[str], name: str) -> Iterator[str]:
+    for number, text in enumerate(lines, 1):
+        if "\0" in text:
+            raise Place(name, number).error(
+                "holds a NUL character; expected text; is it a binary file, or UTF-16?"
+            )
+        yield text
 
 
-def _ids(value: Any, row: Row) -> list[str]:
-    ids = list_in(value, row)
-    for one in ids:
-        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
-            raise row.error(f"must be a list of ids, got {named(one)} as one of them.")
-    return [str(one) for one in ids]
-
-
-def _with_ids(documents: list[Any], ids: list[str], row: Row) -> list[Any]:
-    _check_plain(documents, len(ids), row)
-    return [
-        {"page_content": text, "id": identity}
-        for text, identity in zip(documents, ids, strict=True)
-    ]
-
-
-def _with_metadata(
-    documents: list[Any], columns: Sequence[str], table: Columns, number: int
-) -> list[Any]:
-    """Return texts as documents with metadata, as krag makes them."""
-    values = {}
-    for column in columns:
-        row = table.row(number, column)
-        values[column] = list_in(table.columns[column][number], row)
-        _check_plain(documents, len(values[column]), row)
-    return [
-        {"page_content": text, "metadata": {name: values[name][at] for name in columns}}
-        for at, text in enumerate(documents)
-    ]
-
-
-def _check_plain(documents: list[Any], n_values: int, row: Row) -> None:
-    if n_values != len(documents):
-        raise row.error(
-            f"must have one value for each of the {len(documents)} documents, got {n_values}."
+def _check_header(table: Columns, delimiter: str) -> None:
+    table.check_names()
+    if len(table.names) > 1:
+        return
+    (only,) = table.names
+    others = [other for other in _USUAL if other != delimiter and other in only]
+    if others:
+        raise Place(table.name, 1).error(
+            f"has one column, {only[:60]!r}, which holds {_USUAL[others[0]]}; if that separates "
+            f"its cells, say delimiter={others[0]!r}."
         )
-    if not all(isinstance(text, str) for text in documents):
-        raise row.error("belongs to documents that are plain texts; these are not.")
+
+
+@contextmanager
+def _cells_of_any_size() -> Iterator[None]:
+    """Let a cell be as long as a line may be; there is no other way to say so than for all."""
+    with _LIMIT:
+        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+#: A Parquet file or a data frame.
+Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
+_MAGIC = b"PAR1"
+# Rows decoded at a time, so that the limit is noticed long before the memory is full.
+_BATCH = 4096
+
+
+def table_columns(source: Any, role: str, max_bytes: int | None = MAX_BYTES) -> Columns:
+    """Return the columns of a Parquet file, or of a data frame.
+
+    Raises:
+        DatasetError: If the file cannot be read.
+        TypeError: If it is neither.
+    """
+    if isinstance(source, str | os.PathLike):
+        return parquet_columns(source, os.fsdecode(source), max_bytes)
+    if is_frame(source):
+        return Columns.of_frame(source, role)
+    raise TypeError(
+        f"{role} must be the path of a Parquet file or a data frame, got a {type(source).__name__}."
+    )
+
+
+def is_parquet(source: Any) -> bool:
+    """Tell whether a file is Parquet, by its first bytes; a stream that cannot go back is not."""
+    try:
+        if isinstance(source, str | os.PathLike):
+            if not os.path.isfile(source):
+                return False
+            with open(source, "rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
+        if isinstance(source, io.TextIOBase) or not source.seekable():
+            return False
+        begin = source.tell()
+        found = source.read(len(_MAGIC))
+        source.seek(begin)
+    except (AttributeError, OSError, ValueError):
+        return False  # whoever reads it says what is wrong
+    return bool(found == _MAGIC)
+
+
+def parquet_columns(
+    source: str | os.PathLike[str] | IO[bytes],
+    name: str,
+    max_bytes: int | None = MAX_BYTES,
+    wanted: Collection[str] | None = None,
+) -> Columns:
+    """Read a Parquet file, or those of its columns that are wanted.
+
+    Args:
+        source: A path or an open file.
+        name: What to call it.
+        max_bytes: How much its columns may hold once they are decoded; ``None`` for no limit.
+        wanted: Names of columns; all if not given.
+
+    Raises:
+        DatasetError: If it cannot be read, or holds more.
+        ImportError: If pyarrow is missing.
+    """
+    check_limit(max_bytes)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            f"{name}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
+        ) from error
+    try:
+        # A file is opened here: pyarrow would also take a folder, or an address in the network.
+        with open(source, "rb") if isinstance(source, str | os.PathLike) else source as file:
+            content = parquet.ParquetFile(file)
+            table = Columns(name, {}, content.schema_arrow.names)
+            table.check_names()
+            kept = [one for one in table.names if wanted is None or one in wanted]
+            return table._replace(columns=_decoded(content, kept, name, max_bytes))
+    except FileNotFoundError as error:
+        raise Place(name).error("no such file; check the path.") from error
+    except IsADirectoryError as error:
+        raise Place(name).error("is a directory; expected a file; name one file in it.") from error
+    except DatasetError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
+        raise Place(name).error(
+            f"cannot be read as Parquet ({' '.join(str(error).split())[:200]})."
+        ) from error
+
+
+def _decoded(
+    content: Any, kept: list[str], name: str, max_bytes: int | None
+) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {one: [] for one in kept}
+    total = 0
+    for batch in content.iter_batches(batch_size=_BATCH, columns=kept):
+        total += batch.nbytes
+        if max_bytes is not None and total > max_bytes:
+            raise Place(name).error(
+                f"its columns hold more than {max_bytes:,} bytes; if that is what it should hold, "
+                "max_bytes=… allows more, and max_bytes=None any amount."
+            )
+        for one in kept:
+            columns[one] += batch.column(one).to_pylist()
+    return columns

@@ -6,28 +6,293 @@ and Parquet tables as ranx writes them.
 
 from __future__ import annotations
 
+import json
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval.datasets.base import Blamed, Dataset, DatasetError, Place, Source, name_of
-from krag_eval.datasets.judged import Missing, Qrels, Run, ScorePrecision, judged_dataset
+from krag_eval._errors import Blamed, DatasetError, Place, unknown_name, warn
+from krag_eval.conventions import Conventions
+from krag_eval.datasets.dataset import Dataset, Source, name_of
 from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
-from krag_eval.datasets.mappings import (
-    Lines,
-    Number,
-    Table,
-    grade_in,
-    grades_of,
-    object_in,
-    score_in,
-    scores_of,
-)
-from krag_eval.datasets.parquet import is_parquet, parquet_columns
+from krag_eval.datasets.strict_json import kind_of, parsed
+from krag_eval.datasets.table import check_overlap
+from krag_eval.datasets.tabular import is_parquet, parquet_columns
+from krag_eval.documents import AnyOf, DocumentLike
 
-__all__ = ["read_qrels", "read_run", "read_trec"]
+__all__ = [
+    "Lines",
+    "Missing",
+    "Number",
+    "Qrels",
+    "Run",
+    "ScorePrecision",
+    "Table",
+    "grade_in",
+    "grades_of",
+    "judged_dataset",
+    "object_in",
+    "read_qrels",
+    "read_run",
+    "read_trec",
+    "score_in",
+    "scores_of",
+]
+
+Number = TypeVar("Number", int, float)
+#: ``{topic: {document: number}}``
+Table: TypeAlias = dict[str, dict[str, Number]]
+#: Number and text of each line.
+Lines: TypeAlias = Iterator[tuple[int, str]]
+
+# As many digits as a float holds exactly, and a grade in a file may have.
+_LARGEST_GRADE = 10**15 - 1
+
+
+def grades_of(content: Mapping[str, Mapping[str, int]], place: Place) -> Table[int]:
+    """Return a checked copy of judgements.
+
+    Raises:
+        DatasetError: If a grade is not a whole number, a key not text, or there is nothing.
+
+    >>> grades_of({"q1": {"d1": 2}}, Place("qrels"))
+    {'q1': {'d1': 2}}
+    """
+    return _checked(content, place, grade_in)
+
+
+def scores_of(content: Mapping[str, Mapping[str, float]], place: Place) -> Table[float]:
+    """Return a checked copy of a run.
+
+    Raises:
+        DatasetError: If a score is not a number, a key not text, or there is nothing.
+
+    >>> scores_of({"q1": {"d1": 3}}, Place("run"))
+    {'q1': {'d1': 3.0}}
+    """
+    return _checked(content, place, score_in)
+
+
+def object_in(lines: Lines, name: str, number: str) -> dict[str, Any]:
+    """Read an object of judgements, or of a run, from the lines of a JSON file.
+
+    Args:
+        lines: Numbers and texts of the lines, the first of which begins with ``{``.
+        name: Name of the file.
+        number: What documents are given, ``"grade"`` or ``"score"``, for the message.
+
+    Raises:
+        DatasetError: If it is not one JSON object.
+
+    >>> object_in(iter([(1, '{"q1":'), (2, '{"d1": 3}}')]), "run.json", "score")
+    {'q1': {'d1': 3}}
+    """
+    numbered = list(lines)
+    try:
+        content: dict[str, Any] = parsed("".join(text for _, text in numbered), Place(name))
+    except json.JSONDecodeError as error:
+        line = numbered[min(error.lineno, len(numbered)) - 1][0]
+        raise Place(name, line).error(
+            f"not valid JSON: {error.msg} (column {error.colno}); expected one object "
+            f"{{topic: {{document: {number}}}}}."
+        ) from error
+    return content
+
+
+def _checked(
+    content: Mapping[Any, Any], place: Place, number_of: Callable[[Any, str], Number]
+) -> Table[Number]:
+    table: Table[Number] = {}
+    for topic, documents in content.items():
+        if not isinstance(topic, str) or not isinstance(documents, Mapping):
+            raise place.error(
+                "expected an object of the form {topic: {document: number}} with text as topics, "
+                f"got {kind_of(documents)} for the topic {topic!r}."
+            )
+        table[topic] = {}
+        for document, value in documents.items():
+            if not isinstance(document, str) or not document:
+                raise place.error(f"topic {topic!r}: a document id must be text, got {document!r}.")
+            try:
+                table[topic][document] = number_of(value, document)
+            except ValueError as error:
+                raise place.error(f"topic {topic!r}: {error}") from error
+    if not table:
+        raise place.error("holds no topics; expected {topic: {document: number}}.")
+    return table
+
+
+def grade_in(value: Any, document: str) -> int:
+    """Return the grade of a document; a ``ValueError`` says what else it is."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    whole = number and (isinstance(value, Integral) or float(value).is_integer())
+    if not whole or abs(value) > _LARGEST_GRADE:
+        raise ValueError(
+            f"the grade of {document!r} must be a whole number, got {str(value)[:40]!r}."
+        )
+    return int(value)
+
+
+def score_in(value: Any, document: str) -> float:
+    """Return the score of a document; a ``ValueError`` says what else it is."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise ValueError(f"the score of {document!r} must be a number, got {str(value)[:40]}.")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"the score of {document!r} is too large for a float.") from error
+
+
+#: What happens to a topic of the judgements for which the run has nothing.
+Missing: TypeAlias = Literal["zero", "skip"]
+#: How exactly scores are compared.
+ScorePrecision: TypeAlias = Literal["single", "double"]
+
+_GRADE_KEY = "grade"
+_ABSENT = (
+    'and count as nothing retrieved, as with trec_eval -c; missing="skip" leaves them out, as '
+    "trec_eval does without -c"
+)
+
+
+@dataclass(frozen=True)
+class Qrels:
+    """Judgements: topic -> document -> grade, in the order of the file."""
+
+    name: str
+    grades: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was retrieved: topic -> document -> score, in the order of the file."""
+
+    name: str
+    scores: Mapping[str, Mapping[str, float]]
+
+
+def judged_dataset(
+    qrels: Qrels,
+    run: Run | None,
+    *,
+    missing: Missing = "zero",
+    relevance_level: int = 1,
+    scores: ScorePrecision = "single",
+) -> Dataset:
+    """Return a data set of the judged topics, its documents in the order of their scores.
+
+    Ground truth is what has a grade of at least ``relevance_level``; documents are ids. Without a
+    run nothing has been retrieved yet. The options are those of
+    :func:`~krag_eval.datasets.read_trec`.
+
+    >>> qrels = Qrels("qrels", {"1": {"a": 1, "b": 0}})
+    >>> judged_dataset(qrels, Run("run", {"1": {"b": 0.5, "a": 0.5, "c": 2.0}})).predicted
+    [['c', 'b', 'a']]
+    """
+    _check_options(missing, relevance_level, scores)
+    topics = [*qrels.grades] if run is None else _topics(qrels, run, missing)
+    relevant = [_relevant(qrels.grades[topic], relevance_level) for topic in topics]
+    graded = any(grade != 1 for grades in relevant for grade in grades.values())
+    return Dataset(
+        queries=list(topics),
+        actual=[_ground_truth(grades, graded) for grades in relevant],
+        predicted=None if run is None else _ranked(run, topics, scores),
+        source=qrels.name if run is None else run.name,
+        defaults=_defaults(graded),
+    )
+
+
+def _check_options(missing: object, relevance_level: object, scores: object) -> None:
+    if missing not in ("zero", "skip"):
+        raise ValueError(unknown_name("missing", missing, ("zero", "skip")))
+    if scores not in ("single", "double"):
+        raise ValueError(unknown_name("scores", scores, ("single", "double")))
+    whole = isinstance(relevance_level, int) and not isinstance(relevance_level, bool)
+    if not whole or relevance_level < 1:  # type: ignore[operator]
+        raise ValueError(
+            "relevance_level must be a whole number of at least 1 (a grade of 0 says that a "
+            f"document is not relevant), got {relevance_level!r}."
+        )
+
+
+def _defaults(graded: bool) -> dict[str, Any]:
+    """Return the options under which the evaluator says what trec_eval says."""
+    options = {
+        "matcher": "id",
+        "conventions": Conventions.trec(),
+        "matching_criteria": "partial",
+        "no_ground_truth": "zero",
+    }
+    return {**options, "grade_key": _GRADE_KEY} if graded else options
+
+
+def _relevant(grades: Mapping[str, int], level: int) -> dict[str, int]:
+    return {document: grade for document, grade in grades.items() if grade >= level}
+
+
+def _ground_truth(grades: Mapping[str, int], graded: bool) -> list[DocumentLike | AnyOf]:
+    if not graded:
+        return list(grades)
+    return [
+        {"page_content": document, "id": document, "metadata": {_GRADE_KEY: grade}}
+        for document, grade in grades.items()
+    ]
+
+
+def _topics(qrels: Qrels, run: Run, missing: Missing) -> list[str]:
+    """Return the topics to evaluate, and warn of those only one side knows."""
+    check_overlap(
+        qrels.grades,
+        run.scores,
+        expected_name=qrels.name,
+        given_name=run.name,
+        absent=None if missing == "skip" else _ABSENT,
+    )
+    return [topic for topic in qrels.grades if missing == "zero" or topic in run.scores]
+
+
+# In which order documents were retrieved
+
+
+def _ranked(run: Run, topics: list[str], precision: ScorePrecision) -> list[list[DocumentLike]]:
+    """Order documents by score, then by id, both descending: trec_eval's rule.
+
+    trec_eval kept scores in single precision up to version 9, as do the published numbers, and
+    has kept them in double precision since.
+    """
+    ranked: list[list[DocumentLike]] = []
+    reordered = []
+    for topic in topics:
+        exact = run.scores.get(topic, {})
+        if precision == "double":
+            ranked.append([*_ordered(exact)])
+            continue
+        rounded = dict(zip(exact, array("f", exact.values()), strict=True))
+        order = _ordered(rounded)
+        new_ties = len(set(rounded.values())) < len(set(exact.values()))
+        if new_ties and order != _ordered(exact):
+            reordered.append(topic)
+        ranked.append([*order])
+    if reordered:
+        warn(
+            f"{run.name}: in {len(reordered)} of {len(topics)} topics (the first is "
+            f"{reordered[0]!r}) scores differ only beyond single precision, where trec_eval up to "
+            'version 9 sees ties and orders by document id; scores="double" compares them as they '
+            "are written, as trec_eval 10 does."
+        )
+    return ranked
+
+
+def _ordered(scores: Mapping[str, float]) -> list[str]:
+    # Sorting is stable in reverse too, so ids stay in descending order among equal scores. Python
+    # compares code points, which is the order of UTF-8 bytes that trec_eval compares.
+    return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
+
 
 #: Line, topic, document and number of each row.
 Rows: TypeAlias = Iterator[tuple[int, str, str, Number]]

@@ -17,7 +17,7 @@ import numpy as np
 
 from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, muted, unknown_name, warn
 from krag_eval._io import bar_of, check_progress
-from krag_eval.datasets.base import Dataset
+from krag_eval.datasets.dataset import Dataset
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.asking import Call, RetrieverLike

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, check_options, warn
+from krag_eval._errors import PLAN_OPTIONS, Blamed, Place, check_options, warn
 from krag_eval._io import bar_of, check_apart, check_progress
-from krag_eval.datasets.base import Blamed, Place
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.evaluator import Part, PartitionPlan

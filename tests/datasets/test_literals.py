@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from krag_eval._errors import Place
 from krag_eval.datasets import DatasetError
-from krag_eval.datasets.base import Place
-from krag_eval.datasets.literals import literal_in
+from krag_eval.datasets.columns import literal_in
 
 PLACE = Place("qa.csv", 2)
 

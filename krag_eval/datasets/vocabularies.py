@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from krag_eval.datasets.base import Place
+from krag_eval._errors import Place
 from krag_eval.datasets.columns import Columns
-from krag_eval.datasets.marks import OWN
+from krag_eval.datasets.dataset import OWN
 
 __all__ = [
     "KNOWN",

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from krag_eval._errors import clipped
-from krag_eval.datasets.base import Dataset
-from krag_eval.datasets.cells import check_text, documents_in_cell
-from krag_eval.datasets.columns import Columns, Row, named
-from krag_eval.datasets.marks import Mark, labels_and_questions
-from krag_eval.datasets.shapes import LANGSMITH, QUESTIONS, Mapped
+from krag_eval.datasets.columns import Columns, Row, check_text, documents_in_cell, named
+from krag_eval.datasets.dataset import Dataset, Mark, labels_and_questions
+from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
 from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in
 
-__all__ = ["example_as_row", "langsmith_dataset"]
+__all__ = [
+    "example_as_row",
+    "langsmith_dataset",
+]
 
 _QUESTION_KEYS = (*QUESTIONS, "input")
 
