@@ -730,7 +730,10 @@ def _nearest(labels: Sequence[str | int], query: str | int) -> str:
     near = difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1)
     if near:
         return f"; did you mean {_clipped_label(texts[near[0]])}?"
-    return f"; labels look like {_clipped_label(labels[0])}, and position=… names a query by its place."
+    return (
+        f"; labels look like {_clipped_label(labels[0])}, and position=… names a query by its "
+        "place."
+    )
 
 
 def _clipped_label(label: str | int) -> str:

@@ -21,7 +21,6 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     ComparisonOutputs,
     ReportLanguage,
-    Verdict,
     checked_language,
     print_comparison,
     printing_beside,
@@ -29,7 +28,7 @@ from krag_eval.cli.output import (
     rehearsed,
 )
 from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, names_of, saved_result
-from krag_eval.cli.shell import one_line, warnings_as
+from krag_eval.cli.shell import Verdict, one_line, warnings_as
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult

@@ -22,7 +22,6 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     Outputs,
     ReportLanguage,
-    Verdict,
     check_floors_early,
     checked_language,
     print_result,
@@ -31,7 +30,7 @@ from krag_eval.cli.output import (
     pronounce,
 )
 from krag_eval.cli.reading import evaluated_file
-from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.shell import Verdict, warnings_as
 from krag_eval.matching.names import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import unspelled
 

@@ -9,7 +9,6 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from enum import IntEnum
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -18,7 +17,7 @@ import click
 
 from krag_eval._errors import KragEvalWarning
 from krag_eval._io import check_apart, replacing
-from krag_eval.cli.shell import one_line
+from krag_eval.cli.shell import Verdict, one_line
 from krag_eval.datasets.streams import is_read_in_directories
 from krag_eval.scoring.cutoffs import spelled, unspelled
 
@@ -37,7 +36,6 @@ __all__ = [
     "ComparisonOutputs",
     "Outputs",
     "ReportLanguage",
-    "Verdict",
     "check_floors_early",
     "checked_language",
     "clipped",
@@ -496,13 +494,6 @@ def _wrapped(text: str, width: int) -> list[str]:
         else:
             lines[-1] += f" | {part}" if lines[-1] else part
     return lines
-
-
-class Verdict(IntEnum):
-    """Whether a result is good enough, as an exit code."""
-
-    GOOD_ENOUGH = 0
-    NOT_GOOD_ENOUGH = 1
 
 
 def pronounce(report: GateReport) -> Verdict:

@@ -17,15 +17,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dis import opmap
+from enum import IntEnum
 from typing import IO, Any, TextIO, cast
 
 import click
 
 from krag_eval._errors import KragEvalWarning
-from krag_eval.cli.output import Verdict
 
 __all__ = [
     "Shell",
+    "Verdict",
     "in_shell_words",
     "is_refusal",
     "one_line",
@@ -36,6 +37,13 @@ _NO_VERDICT = 2
 _INTERRUPTED = 130
 _NOBODY_READS = 141
 _REFUSALS = (click.ClickException, ValueError, TypeError, OSError, ImportError)
+
+
+class Verdict(IntEnum):
+    """Whether a result is good enough, as an exit code."""
+
+    GOOD_ENOUGH = 0
+    NOT_GOOD_ENOUGH = 1
 
 
 class Shell(click.Group):
