@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import combinations
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
@@ -19,6 +20,7 @@ __all__ = [
     "Bar",
     "FileOrDescriptor",
     "bar_of",
+    "bars",
     "check_apart",
     "check_progress",
     "lock",
@@ -247,6 +249,10 @@ def unshielded(text: str) -> str:
     return _SHIELD.sub("", text)
 
 
+_SOME_SECONDS = 2.0
+_PROGRESS: ContextVar[bool | None] = ContextVar("krag_eval_progress", default=None)
+
+
 class Bar(Protocol):
     """What is needed of tqdm's bar."""
 
@@ -266,18 +272,42 @@ def check_progress(progress: object) -> None:
         )
 
 
+@contextmanager
+def bars(progress: bool | None) -> Iterator[None]:
+    """Let bars that nobody asked for by an argument of their own follow this one meanwhile.
+
+    >>> with bars(True), bars(False):
+    ...     print(bar_of(None, total=1, done=0, title="working"))
+    None
+    """
+    before = _PROGRESS.set(progress)
+    try:
+        yield
+    finally:
+        _PROGRESS.reset(before)
+
+
 def bar_of(
-    progress: bool | None, *, total: int, done: int, title: str, unit: str = "query"
+    progress: bool | None,
+    *,
+    total: int,
+    done: int,
+    title: str,
+    unit: str = "query",
+    passing: bool = False,
 ) -> Bar | None:
     """Return a bar, or ``None`` where none is wanted.
 
     Args:
-        progress: Whether to show one; ``None``: in a terminal and in a notebook.
+        progress: Whether to show one; ``None``: as :func:`bars` says, or else in a terminal and in
+            a notebook.
         total: How many there are.
         done: How many are done already.
         title: What stands before it.
-        unit: What they are; bytes (``"B"``) are shown in MB and the like.
+        unit: What they are; of bytes (``"B"``) and others that come in millions, M and the like.
+        passing: Whether it comes after some seconds only, and is gone when it is closed.
     """
+    progress = _PROGRESS.get() if progress is None else progress
     if not (_somebody_looks() if progress is None else progress):
         return None
     with warnings.catch_warnings():
@@ -285,7 +315,16 @@ def bar_of(
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
 
-    bar: Any = tqdm(total=total, initial=done, desc=title, unit=unit, unit_scale=unit == "B")
+    scale = unit != "query"
+    bar: Any = tqdm(
+        total=total,
+        initial=done,
+        desc=title,
+        unit=unit,
+        unit_scale=scale,
+        leave=not passing,
+        delay=_SOME_SECONDS if passing else 0,
+    )
     return bar  # type: ignore[no-any-return]
 
 

@@ -16,13 +16,12 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from dis import opmap
 from enum import IntEnum
 from typing import IO, Any, TextIO, cast
 
 import click
 
-from krag_eval._errors import KragEvalWarning
+from krag_eval._errors import KragEvalWarning, refused_by_us
 
 __all__ = [
     "Shell",
@@ -109,16 +108,7 @@ def is_refusal(error: BaseException) -> bool:
 
     An operation that fails inside our code, or an error of another package, is a mistake.
     """
-    if isinstance(error, OSError | click.ClickException):
-        return True
-    innermost = error.__traceback__
-    while innermost and innermost.tb_next:
-        innermost = innermost.tb_next
-    if innermost is None:
-        return False
-    frame = innermost.tb_frame
-    ours = frame.f_globals.get("__name__", "").partition(".")[0] == "krag_eval"
-    return ours and frame.f_code.co_code[innermost.tb_lasti] == opmap["RAISE_VARARGS"]
+    return isinstance(error, OSError | click.ClickException) or refused_by_us(error)
 
 
 @contextmanager

@@ -10,21 +10,24 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+import time
 import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import count, takewhile
+from itertools import chain, count, islice, takewhile
 from numbers import Integral
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import KragEvalWarning, warn
+from krag_eval._errors import KragEvalWarning, refused_by_us, warn
+from krag_eval._io import bars
 
 __all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
 
@@ -32,6 +35,7 @@ Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+_BETWEEN_LOOKS = 0.5  # seconds
 _numbers = count()
 
 
@@ -122,8 +126,9 @@ def in_processes(
 ) -> Iterator[Result]:
     """Yield ``work(shared, part)`` for each part, in order, worked out by other processes.
 
-    Warnings are given here, each once, in the order of the parts; what was raised there is raised
-    here, the error of an earlier part before that of a later one.
+    There are no more processes than parts. Warnings are given here, each once, in the order of the
+    parts; what was raised there is raised here, the error of an earlier part before that of a later
+    one, and a mistake does not become a refusal (see :func:`~krag_eval._errors.refused_by_us`).
 
     Args:
         work: A function of a module.
@@ -136,13 +141,17 @@ def in_processes(
     """
     from joblib import Parallel, delayed
 
-    sent = _sent(shared, name)
-    stopped = threading.Event()
-    wanted = takewhile(lambda _: not stopped.is_set(), parts)
-    jobs = (delayed(_answer)(work, sent, part) for part in wanted)
     team = _team.get()
+    parts = iter(parts)
+    first = [*islice(parts, team.size)]
+    if len(first) < 2:  # there is nothing to divide
+        yield from (work(shared, part) for part in first)
+        return
+    sent, stopped = _sent(shared, name), threading.Event()
+    wanted = takewhile(lambda _: not stopped.is_set(), chain(first, parts))
+    jobs = (delayed(_answer)(work, sent, part) for part in wanted)
     answers = Parallel(
-        n_jobs=team.size,
+        n_jobs=len(first),
         return_as="generator",
         pre_dispatch=team.size + 1,
         # By name: neither a fork, which other threads may have left in any state, nor threads,
@@ -176,7 +185,13 @@ def _results(answers: Iterable[_Answer[Result]], name: str) -> Iterator[Result]:
                 notice.give()
                 given.add(notice)
         if answer.failure is not None:
-            raise answer.failure.as_error(name)
+            error = answer.failure.as_error(name)
+            if answer.failure.refused:
+                raise error
+            # Raised by the standard library, it counts as a mistake here as well.
+            failed: Future[None] = Future()
+            failed.set_exception(error)
+            failed.result()
         yield answer.result
 
 
@@ -214,6 +229,8 @@ class _Failure:
     traceback: str
     #: The work had not begun: what it needs could not be made from what was sent.
     on_arrival: bool
+    #: Bad input, refused by this package, and no mistake.
+    refused: bool
 
     def as_error(self, name: str) -> Exception:
         """Return the error to raise here."""
@@ -254,14 +271,25 @@ _held = _Held()
 
 
 def _join(team: str) -> None:
-    """Begin to work for a team."""
+    """Begin to work for a team; runs in another process."""
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    """End this process soon after the one that asked for it was killed.
+
+    Otherwise it would first finish its work, for nobody, and then wait for more.
+    """
+    while os.getppid() == parent:
+        time.sleep(_BETWEEN_LOOKS)
+    os._exit(1)
 
 
 def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answer[Result]:
     """Do one part of the work; runs in another process."""
     answer: _Answer[Result] = _Answer()
     arrived = False
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
             shared = _held.get(sent)
@@ -278,21 +306,33 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
 def _failure(error: Exception, *, on_arrival: bool) -> _Failure:
     described = f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
-    return _Failure(_pickled_error(error), described, text, on_arrival)
+    return _Failure(
+        _pickled_error(error), described, text, on_arrival, on_arrival or refused_by_us(error)
+    )
 
 
 def _pickled_error(error: Exception) -> bytes | None:
-    try:
-        pickled = _pickled(error)
-        return pickled if str(pickle.loads(pickled)) == str(error) else None
-    except Exception:  # an error with arguments of its own, or with something of its process
-        return None
+    """Pickle an error with what may be needed to make it without calling its class."""
+    kind = type(error)
+    for content in (error, (kind, error.args, vars(error)), (kind, (str(error),), {})):
+        # Its class may want other arguments than it hands on, or it may hold what no process can
+        # give away.
+        with suppress(Exception):
+            pickled = _pickled(content)
+            if str(_unpickled_error(pickled)) == str(error):
+                return pickled
+    return None
 
 
 def _unpickled_error(pickled: bytes | None) -> Exception | None:
     if pickled is None:
         return None
-    error: Exception = pickle.loads(pickled)
+    content = pickle.loads(pickled)
+    if not isinstance(content, tuple):
+        return content  # type: ignore[no-any-return]
+    kind, arguments, state = content
+    error: Exception = kind.__new__(kind, *arguments)
+    vars(error).update(state)
     return error
 
 
@@ -320,8 +360,15 @@ def _cannot_be_sent(name: str, reason: str) -> str:
 
 
 def _effective(n_jobs: int | None) -> int:
+    """Return how many processes that makes: not more than there are cores."""
     if n_jobs is None or n_jobs == 1:
         return 1
-    from joblib import effective_n_jobs
+    from joblib import cpu_count, effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    wanted, cores = int(effective_n_jobs(n_jobs)), int(cpu_count())
+    if wanted > cores:
+        warn(
+            f"n_jobs={n_jobs:,} asks for more processes than there are cores; {cores} work, one "
+            "per core."
+        )
+    return min(wanted, cores)

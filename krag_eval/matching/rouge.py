@@ -22,8 +22,17 @@ from krag_eval._errors import unknown_name, warn_of
 from krag_eval.matching.base import TextMatcher, check_threshold
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
+from krag_eval.matching.subsequences import Advance, common_subsequence
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
-from krag_eval.matching.waiting import Comparison, warn_of_long_wait
+from krag_eval.matching.waiting import (
+    CELLS_AT_ONCE,
+    MAX_CELLS,
+    Comparison,
+    checked_max_cells,
+    in_blocks,
+    refuse_long_pairs,
+    warn_of_long_wait,
+)
 
 __all__ = [
     "STEM_STEPS",
@@ -33,7 +42,7 @@ __all__ = [
 ]
 
 #: ``(positions of ground-truth texts, positions of predicted texts) -> what each pair shares``
-Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray]
+Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray | FloatArray]
 
 # Tokens in a gram; ROUGE-L compares sequences of single tokens.
 _GRAM_SIZES = {"rouge1": 1, "rouge2": 2, "rougeL": 1}
@@ -60,9 +69,11 @@ class RougeMatcher(TextMatcher):
     threshold; ask for coverage (``matcher="coverage"``) or ``statistic="recall"`` there.
 
     A text without tokens (blank, or punctuation only) has similarity 0 with everything. So has,
-    under ``rouge2``, a text of one token, for it has no bigram; a warning counts those. ROUGE-L
-    takes time by the product of two texts' lengths, minutes for two of a million words each, which
-    a warning announces; the other two by their sum.
+    under ``rouge2``, a text of one token, for it has no bigram; a warning counts those.
+
+    ROUGE-L takes time by the product of two texts' lengths, a minute or two for two of a million
+    words each, which a warning announces; the other two by their sum. Ctrl-C is answered all along,
+    and a pair of texts longer still is refused (``max_cells``).
 
     Args:
         rouge_type: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``.
@@ -73,10 +84,14 @@ class RougeMatcher(TextMatcher):
             they are the same on ASCII text.
         stemmer: If true, tokens of more than three characters are reduced to their English stem
             (Porter's, by nltk), as ``RougeScorer(use_stemmer=True)`` does.
+        max_cells: The most cells, one length times the other, in the table that ROUGE-L fills for
+            a pair of texts. A pair with more is refused before any is scored. It changes no number,
+            so it is not in the signature; the other types have no such table.
 
     Raises:
-        ValueError: For an unknown type, statistic or tokenizer name, and a threshold outside
-            [0, 1].
+        ValueError: For an unknown type, statistic or tokenizer name, a threshold outside [0, 1] and
+            a ``max_cells`` that is not an integer of at least 1; when matching by ROUGE-L, for a
+            pair of texts with more than ``max_cells``.
         TypeError: For a stemmer that is not a bool.
 
     Three of four words in common, on either side:
@@ -104,6 +119,7 @@ class RougeMatcher(TextMatcher):
         statistic: str = "fmeasure",
         tokenizer: str | Tokenizer = "unicode",
         stemmer: bool = False,
+        max_cells: int = MAX_CELLS,
     ) -> None:
         if rouge_type not in tuple(_GRAM_SIZES):
             raise ValueError(unknown_name("rouge_type", rouge_type, tuple(_GRAM_SIZES)))
@@ -116,6 +132,7 @@ class RougeMatcher(TextMatcher):
         self.statistic = statistic
         self.tokenizer = resolve_tokenizer(tokenizer)
         self.stemmer = stemmer
+        self.max_cells = checked_max_cells(max_cells)
 
     def settings(self) -> dict[str, object]:
         """Return all settings: two ROUGE scores compare only if they agree in every one."""
@@ -148,9 +165,11 @@ class RougeMatcher(TextMatcher):
         return score
 
     def announce(self, units: Units) -> None:
-        """Warn of long texts, whose longest common subsequences take minutes."""
+        """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
         if self.rouge_type == "rougeL":
-            warn_of_long_wait(units, _lengths(units.values), _SUBSEQUENCES)
+            lengths = _lengths(units.values)
+            refuse_long_pairs(units, lengths, _SUBSEQUENCES, self.max_cells)
+            warn_of_long_wait(units, lengths, _SUBSEQUENCES)
 
     def _warn_of_short_texts(self, tokens: TokenNumbers) -> None:
         size = _GRAM_SIZES[self.rouge_type]
@@ -294,9 +313,10 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
     from rapidfuzz.distance import LCSseq
     from rapidfuzz.process import cdist
 
-    sequence = _sequences(tokens)
+    sequence, slices = _sequences(tokens), tokens.slices()
+    longest = int(tokens.sizes.max(initial=0))
 
-    def overlaps(actual: IntArray, predicted: IntArray) -> IntArray:
+    def together(actual: IntArray, predicted: IntArray) -> IntArray:
         return cdist(
             [sequence(text) for text in actual.tolist()],
             [sequence(text) for text in predicted.tolist()],
@@ -304,6 +324,16 @@ def _subsequences(tokens: TokenNumbers) -> Overlaps:
             dtype=np.int64,
             workers=1,
         )
+
+    def alone(actual: int, predicted: int, advance: Advance) -> float:
+        first, second = (tokens.flat[slices[text]] for text in (actual, predicted))
+        return common_subsequence(first, second, advance)
+
+    def overlaps(actual: IntArray, predicted: IntArray) -> IntArray | FloatArray:
+        if longest * longest * len(actual) * len(predicted) <= CELLS_AT_ONCE:
+            return together(actual, predicted)
+        lengths, others = tokens.sizes[actual], tokens.sizes[predicted]
+        return in_blocks(actual, predicted, lambda row: lengths[row] * others, together, alone)
 
     return overlaps
 

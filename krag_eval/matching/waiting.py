@@ -1,24 +1,48 @@
-"""How long a comparison will take where its time grows with the product of two lengths.
+"""Comparisons whose time grows with the product of two lengths: refused, announced, in blocks.
 
-This room knows which queries have such texts, and how the wait is announced before it begins. How
-fast a comparison is, is told by whoever compares.
+This room knows which queries have long texts, which pairs are too long, how the wait is announced
+before it begins, and how the work is divided so that Ctrl-C is answered meanwhile. How two texts
+are compared, and how fast, is the matcher's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from numbers import Integral
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import warn
+from krag_eval._io import bar_of
 from krag_eval.matching.joins import FloatArray, IntArray, Units
+from krag_eval.matching.subsequences import Advance
 
-__all__ = ["Comparison", "warn_of_long_wait"]
+__all__ = [
+    "CELLS_AT_ONCE",
+    "MAX_CELLS",
+    "Comparison",
+    "checked_max_cells",
+    "in_blocks",
+    "refuse_long_pairs",
+    "warn_of_long_wait",
+]
 
 Number = TypeVar("Number", np.int64, np.float64)
+#: ``(positions of ground-truth texts, of predicted texts) -> a score for each pair``
+Together: TypeAlias = Callable[[IntArray, IntArray], FloatArray | IntArray]
+#: ``(position of a ground-truth text, of a predicted text, advance) -> the score of that pair``
+Alone: TypeAlias = Callable[[int, int, Advance], float]
+
+#: Cells in a pair's table from which it is refused, unless the user says otherwise: two texts of
+#: three million tokens. They take 10 to 15 minutes of one core of 2024.
+MAX_CELLS = 10**13
+#: Cells that go into a single call of rapidfuzz, which no Ctrl-C interrupts: 0.1 to 0.8 seconds.
+CELLS_AT_ONCE = 5 * 10**9
 
 _LONG_WAIT_IN_SECONDS = 60.0
 _LONG_QUERY_IN_SECONDS = 0.1
@@ -34,6 +58,7 @@ class Comparison:
         seconds: ``(lengths of ground-truth texts, of predicted texts) -> seconds`` on one core.
         at_most: Seconds per product of two lengths that are never exceeded.
         advice: What takes less time.
+        cells: ``(length of one text, of another) -> cells of the table that is filled for them``.
     """
 
     name: str
@@ -41,6 +66,7 @@ class Comparison:
     seconds: Callable[[FloatArray, FloatArray], float]
     at_most: float
     advice: str
+    cells: Callable[[float, float], float] = operator.mul
 
 
 def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -> None:
@@ -54,8 +80,7 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
         comparison: How they are compared.
     """
     sizes = lengths.astype(np.float64)
-    sides = (units.alternatives, units.predicted)
-    bounds = [_from_0(np.cumsum(counts)) for counts in (units.n_alternatives, units.n_predicted)]
+    sides, bounds = _sides(units)
     actual, predicted = (
         np.diff(_from_0(np.cumsum(sizes[side]))[bound])
         for side, bound in zip(sides, bounds, strict=True)
@@ -82,15 +107,142 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
         )
 
 
+def checked_max_cells(max_cells: object) -> int:
+    """Return ``max_cells`` if it is a bound.
+
+    Raises:
+        ValueError: If it is not an integer of at least 1.
+    """
+    if isinstance(max_cells, bool) or not isinstance(max_cells, Integral) or max_cells < 1:
+        raise ValueError(f"max_cells must be an integer of at least 1, got {max_cells!r}.")
+    return int(max_cells)
+
+
+def refuse_long_pairs(
+    units: Units, lengths: IntArray, comparison: Comparison, max_cells: int
+) -> None:
+    """Refuse the first pair whose table has too many cells.
+
+    Args:
+        units: Which texts are compared with which.
+        lengths: The length of each text; shape (units,).
+        comparison: How they are compared.
+        max_cells: The most cells a pair may take.
+
+    Raises:
+        ValueError: If there is such a pair, with its query and rank.
+    """
+    sizes = np.where(units.blank, 0, lengths)  # a blank text is compared with none
+    longest = float(sizes.max(initial=0))
+    if comparison.cells(longest, longest) <= max_cells:
+        return
+    sides, bounds = _sides(units)
+    for query in range(len(units.n_items)):
+        truths, found = (
+            sizes[side[bound[query] : bound[query + 1]]]
+            for side, bound in zip(sides, bounds, strict=True)
+        )
+        if comparison.cells(truths.max(initial=0), found.max(initial=0)) > max_cells:
+            raise ValueError(_too_long(units, query, truths, found, comparison, max_cells))
+
+
+def _too_long(
+    units: Units,
+    query: int,
+    truths: IntArray,
+    found: IntArray,
+    comparison: Comparison,
+    max_cells: int,
+) -> str:
+    first_item = int(units.n_items[:query].sum())
+    ends = np.cumsum(units.item_sizes[first_item : first_item + units.n_items[query]])
+    item = int(np.searchsorted(ends, truths.argmax(), side="right"))
+    lengths = float(truths.max()), float(found.max())
+    wait = comparison.seconds(*(np.array([length]) for length in lengths))
+    return (
+        f"actual_docs[{query}][{item}] and the predicted document at rank {found.argmax() + 1} of "
+        f"its query have {lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}; "
+        f"{comparison.name} fills {comparison.cells(*lengths):.2g} cells for them, in about "
+        f"{_spelled(wait)} of one core, and max_cells={max_cells:.4g} is the most. "
+        f"{comparison.advice} To wait all the same, give the matcher a larger max_cells."
+    )
+
+
+def in_blocks(
+    actual: IntArray,
+    predicted: IntArray,
+    cells: Callable[[int], FloatArray | IntArray],
+    together: Together,
+    alone: Alone,
+    at_once: float = CELLS_AT_ONCE,
+) -> FloatArray:
+    """Score all pairs of some texts so that Ctrl-C is answered within a second or so.
+
+    Long pairs come one by one, under a bar where somebody is looking; the others in groups.
+
+    Args:
+        actual: Positions of the ground-truth texts.
+        predicted: Positions of the predicted texts.
+        cells: Returns how much work each pair of a ground-truth text is, asked for its number among
+            ``actual``; shape (predicted,).
+        together: Scores short pairs, in one call for each group.
+        alone: Scores a long pair, and reports the cells done.
+        at_once: Cells that may go into one call.
+
+    Returns:
+        What ``together`` and ``alone`` returned; shape (actual, predicted).
+    """
+    scores = np.empty((len(actual), len(predicted)))
+    rows = range(len(actual))
+    with _bar(sum(float(row[row > at_once].sum()) for row in map(cells, rows))) as advance:
+        for row in rows:
+            work = cells(row).astype(np.float64)
+            long = work > at_once
+            for group in _groups(np.flatnonzero(~long), work, at_once):
+                scores[row, group] = together(actual[row : row + 1], predicted[group])[0]
+            for column in np.flatnonzero(long).tolist():
+                pair = int(actual[row]), int(predicted[column])
+                scores[row, column] = alone(*pair, advance)
+    return scores
+
+
+def _groups(columns: IntArray, work: FloatArray, at_once: float) -> Iterator[IntArray]:
+    """Yield runs of columns with not much more than ``at_once`` cells each."""
+    group = np.cumsum(work[columns]) // at_once
+    return (run for run in np.split(columns, np.flatnonzero(np.diff(group)) + 1) if len(run))
+
+
+@contextmanager
+def _bar(cells: float) -> Iterator[Advance]:
+    """Show how far long pairs have come, if there are any; yield what moves it."""
+    bar = None
+    if cells:
+        title = "comparing long texts"
+        bar = bar_of(None, total=int(cells), done=0, title=title, unit="cell", passing=True)
+    try:
+        yield (lambda done: None) if bar is None else bar.update
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _sides(units: Units) -> tuple[tuple[IntArray, IntArray], list[IntArray]]:
+    """Return the texts of all queries on either side, and where those of each query begin."""
+    counts = (units.n_alternatives, units.n_predicted)
+    return (units.alternatives, units.predicted), [_from_0(np.cumsum(n)) for n in counts]
+
+
 def _from_0(sums: NDArray[Number]) -> NDArray[Number]:
     return np.concatenate([np.zeros(1, sums.dtype), sums])
 
 
 def _spelled(seconds: float) -> str:
-    """Spell a duration of a minute or more.
+    """Spell a duration in whole minutes or hours.
 
-    >>> _spelled(90.0), _spelled(2e4)
-    ('2 minutes', '6 hours')
+    >>> _spelled(20.0), _spelled(90.0), _spelled(2e4)
+    ('1 minute', '2 minutes', '6 hours')
     """
+    if seconds < 90:
+        return "1 minute"
     hours = seconds / 3600
     return f"{hours:,.0f} hours" if hours >= 2 else f"{seconds / 60:.0f} minutes"

@@ -12,14 +12,14 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
 
-from krag_eval._errors import clipped
+from krag_eval._errors import clipped, warn
 from krag_eval._io import lock, naming
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 
@@ -38,16 +38,19 @@ __all__ = [
 _FORMAT = "krag_eval.checkpoint"
 _VERSION = 1
 _LONGEST_SETTING = 500
+_KEY = "checkpoint_key"
 
 
-def purpose_of(call: Call, texts: Sequence[str]) -> dict[str, Any]:
+def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> dict[str, Any]:
     """Return what a checkpoint is made for: these questions, asked of this retriever, this way.
 
-    A retriever is known by its name and its plain settings (numbers, texts, ``search_kwargs``);
-    what is inside it, such as an index, cannot be told from outside.
+    A retriever is known by the key its user gives it. Without one it is known by its name and its
+    plain settings (numbers, texts, ``search_kwargs``); what is inside it, such as an index, cannot
+    be told from outside.
     """
     asked = json.dumps(list(texts), ensure_ascii=True).encode("ascii")
     return {
+        **({} if key is None else {_KEY: key}),
         "questions": len(texts),
         "fingerprint": hashlib.sha256(asked).hexdigest(),
         "input_key": call.input_key,
@@ -183,6 +186,30 @@ def _check_purpose(line: bytes, purpose: Mapping[str, Any], path: str) -> None:
         raise ValueError(
             f"checkpoint: {path} was made for something else: {'; '.join(differing)}. Its answers "
             "would be wrong here, so nothing was asked; name another file, or delete this one."
+            f"{_hint(header, purpose)}"
+        )
+    _warn_of_new_key(header, purpose, path)
+
+
+def _hint(header: Mapping[str, Any], purpose: Mapping[str, Any]) -> str:
+    """Say what to do where nothing but the retriever's settings differs."""
+    if _KEY in header:
+        return f" If it is the same retriever, call with {_KEY}={header[_KEY]!r}."
+    if list(_differences(header, {**purpose, _KEY: ""})):
+        return ""
+    return (
+        " If that does not change what it answers (a timeout, say), give the retriever a name "
+        f'by {_KEY}="…": then this file goes on, and settings are not compared.'
+    )
+
+
+def _warn_of_new_key(header: Mapping[str, Any], purpose: Mapping[str, Any], path: str) -> None:
+    """Say that answers are taken over on the user's word alone."""
+    differing = list(_differences_of_retrievers(header.get("retriever"), purpose["retriever"]))
+    if _KEY in purpose and _KEY not in header and differing:
+        warn(
+            f"checkpoint: {path} was made without a {_KEY}, for {'; '.join(differing)}; its "
+            f"answers are taken as those of {_KEY}={clipped(purpose[_KEY])}."
         )
 
 
@@ -194,11 +221,22 @@ def _differences(header: Mapping[str, Any], purpose: Mapping[str, Any]) -> Itera
     for name in ("input_key", "output_key"):
         if header.get(name) != purpose[name]:
             yield f"{name}={header.get(name)!r}, not {purpose[name]!r}"
-    made, asked = header.get("retriever"), purpose["retriever"]
+    if _KEY in header:
+        if header[_KEY] != purpose.get(_KEY):
+            yield f"{_KEY}={clipped(header[_KEY])}, not {clipped(purpose.get(_KEY))}"
+    else:
+        # A key given later stands for the settings; another kind of retriever it is not.
+        names = ("name",) if _KEY in purpose else None
+        yield from _differences_of_retrievers(header.get("retriever"), purpose["retriever"], names)
+
+
+def _differences_of_retrievers(
+    made: Any, asked: Mapping[str, Any], names: Iterable[str] | None = None
+) -> Iterator[str]:
     if not isinstance(made, dict):
         yield f"an unknown retriever, not {asked['name']}"
         return
-    for name in {**made, **asked}:
+    for name in {**made, **asked} if names is None else names:
         if made.get(name) != asked.get(name):
             what = "the retriever" if name == "name" else f"the retriever's {name}"
             yield f"{what} {clipped(made.get(name))}, not {clipped(asked.get(name))}"

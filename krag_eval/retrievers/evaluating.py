@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, muted, unknown_name, warn
-from krag_eval._io import bar_of, check_progress
+from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import RetrievalRun
@@ -60,6 +60,7 @@ def evaluate_retriever(
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
     **options: Any,
 ) -> EvaluationResult:
     """Ask a retriever every question of a data set, and evaluate what comes back.
@@ -95,6 +96,10 @@ def evaluate_retriever(
             goes on from there when it is called again: what is in the file is not asked again,
             what failed is. A file made for other questions, in another order, or for a retriever
             of another name or with other settings is refused.
+        checkpoint_key: What identifies the retriever in the checkpoint, such as ``"bge-m3, index of
+            May"``, in place of its name and settings: a mended timeout then costs no answer, and a
+            rebuilt index is noticed when the key is changed with it. A checkpoint of another key is
+            refused; one made without any is taken over, with a warning if settings differ.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
             ``matching_criteria``, ``conventions``, ``no_ground_truth``, ``grade_key``, …
 
@@ -104,14 +109,15 @@ def evaluate_retriever(
 
     Raises:
         TypeError: If the retriever cannot be asked, or an argument is of a wrong type.
-        ValueError: If an argument is out of range, the data set has no question texts, or the
-            checkpoint was made for something else.
+        ValueError: If an argument is out of range, the data set has no question texts, the
+            checkpoint was made for something else, or there is a ``checkpoint_key`` without one.
         OSError: If the checkpoint cannot be written, or another run is writing to it.
         RuntimeError: If an async function is to be asked while an event loop is running, as in a
             notebook; there, ``await aevaluate_retriever(…)``.
 
     Warns:
-        KragEvalWarning: If queries failed (with ``on_error="record"``).
+        KragEvalWarning: If queries failed (with ``on_error="record"``), or a checkpoint made
+            without a key is taken over for a retriever with other settings.
 
     >>> opening = {"When does it open?": ["At nine.", "At the corner."]}
     >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]},
@@ -138,6 +144,7 @@ async def aevaluate_retriever(
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
     **options: Any,
 ) -> EvaluationResult:
     """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
@@ -189,6 +196,7 @@ def evaluate_retrievers(
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
+    checkpoint_key: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Comparison:
     """Ask several retrievers the same questions, one after the other, and compare them.
@@ -214,6 +222,8 @@ def evaluate_retrievers(
         config: LangChain's config.
         progress: Whether to show a bar for each retriever.
         checkpoint: Name -> file, for all retrievers or some: ``{"bm25": "bm25.jsonl"}``.
+        checkpoint_key: Name -> what identifies that retriever in its checkpoint, for all or some;
+            see there.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
 
     Returns:
@@ -264,6 +274,7 @@ async def aevaluate_retrievers(
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
+    checkpoint_key: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Comparison:
     """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
@@ -281,6 +292,7 @@ def _prepared(
     input_key: str | None,
     output_key: str | None,
     checkpoint: Mapping[str, str | os.PathLike[str]] | None,
+    checkpoint_key: Mapping[str, str] | None,
     metric: str | Sequence[str] | None,
     level: float,
     n_resamples: int,
@@ -290,6 +302,7 @@ def _prepared(
     """Return a run per retriever, and how to compare them; all of it checked."""
     _check_names(retrievers)
     files = _checked_files(checkpoint, retrievers)
+    keys = _by_name("checkpoint_key", checkpoint_key, retrievers, '{"bm25": "index of May"}')
     questions = Questions.of(dataset)
     arguments["k"] = check_cutoffs(arguments["k"])
     if arguments["metrics"] is not None:
@@ -302,6 +315,7 @@ def _prepared(
             Call.of(retriever, input_key, output_key),
             questions,
             checkpoint=files.get(name),
+            checkpoint_key=keys.get(name),
             title=name,
             **arguments,
         )
@@ -346,23 +360,31 @@ def _check_names(retrievers: object) -> None:
 def _checked_files(
     checkpoint: object, retrievers: Mapping[str, Any]
 ) -> Mapping[str, str | os.PathLike[str]]:
-    if checkpoint is None:
-        return {}
-    if not isinstance(checkpoint, Mapping):
-        raise TypeError(
-            "checkpoint must map names to files, one for each retriever, such as "
-            f'{{"bm25": "bm25.jsonl"}}, got {checkpoint!r}.'
-        )
-    unknown = [name for name in checkpoint if name not in retrievers]
-    if unknown:
-        raise ValueError(
-            f"checkpoint names {unknown[0]!r}, which is none of the retrievers "
-            f"({', '.join(map(repr, retrievers))})."
-        )
-    paths = [os.path.realpath(path) for path in checkpoint.values()]
+    files = _by_name("checkpoint", checkpoint, retrievers, '{"bm25": "bm25.jsonl"}')
+    paths = [os.path.realpath(path) for path in files.values()]
     if len(set(paths)) < len(paths):
         raise ValueError("checkpoint: each retriever needs a file of its own, got one twice.")
-    return checkpoint
+    return files
+
+
+def _by_name(
+    argument: str, given: object, retrievers: Mapping[str, Any], example: str
+) -> Mapping[str, Any]:
+    """Return what is given for each retriever; nothing for those that are not named."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{argument} must map names of retrievers to what is for each, such as {example}, got "
+            f"{given!r}."
+        )
+    unknown = [name for name in given if name not in retrievers]
+    if unknown:
+        raise ValueError(
+            f"{argument} names {unknown[0]!r}, which is none of the retrievers "
+            f"({', '.join(map(repr, retrievers))})."
+        )
+    return given
 
 
 Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
@@ -530,6 +552,7 @@ class Run:
     config: Any
     progress: bool | None
     checkpoint: str | os.PathLike[str] | None
+    checkpoint_key: str | None
     options: Mapping[str, Any]
     title: str = "retrieving"
 
@@ -539,7 +562,7 @@ class Run:
         _check_concurrency(self.max_concurrency)
         _check_config(self.config, len(self.questions))
         check_progress(self.progress)
-        _check_checkpoint(self.checkpoint)
+        _check_checkpoint(self.checkpoint, self.checkpoint_key)
         # Iterators would be empty the second time.
         object.__setattr__(self, "k", check_cutoffs(self.k))
         if self.metrics is not None:
@@ -599,7 +622,8 @@ class Run:
             return None
         from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
-        checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, self.questions.texts))
+        purpose = purpose_of(self.call, self.questions.texts, self.checkpoint_key)
+        checkpoint = Checkpoint(self.checkpoint, purpose)
         for position, (documents, seconds) in checkpoint.answers.items():
             answers.known(position, documents, seconds)
         return checkpoint
@@ -622,7 +646,8 @@ class Run:
             failures=tuple(failure for _, failure in sorted(answers.failures.items())),
             again=_Again(self, answers) if answers.failures else None,
         )
-        return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
+        with bars(self.progress):
+            return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
 
     def _evaluator(self, predicted: list[list[DocumentLike]]) -> OfflineRetrievalEvaluator:
         questions = self.questions
@@ -700,10 +725,20 @@ def _check_config(config: object, n_queries: int) -> None:
         )
 
 
-def _check_checkpoint(checkpoint: object) -> None:
+def _check_checkpoint(checkpoint: object, key: object) -> None:
     if not isinstance(checkpoint, str | os.PathLike | None) or checkpoint == "":
         raise TypeError(
             f'checkpoint must be the path of a file, such as "run.jsonl", got {checkpoint!r}.'
+        )
+    if not isinstance(key, str | None) or key == "":
+        raise TypeError(
+            'checkpoint_key must be a text that names the retriever, such as "bge-m3, index of '
+            f'May", got {key!r}.'
+        )
+    if key is not None and checkpoint is None:
+        raise ValueError(
+            f"checkpoint_key={clipped(key)} names the retriever in a checkpoint, and there is "
+            "none; give checkpoint=… as well, or leave it out."
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._errors import PLAN_OPTIONS, Blamed, Place, check_options, warn
-from krag_eval._io import bar_of, check_apart, check_progress
+from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.evaluator import Part, PartitionPlan
@@ -117,7 +117,7 @@ def evaluate_file(
             folders={"per_query": folder_of_progress(output)},
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
-    with opened as state, processes(n_jobs, plan.plan.matcher.signature):
+    with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
         done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
         if files.fingerprint() != run["files"]:
             raise Place(files.name).error(

@@ -377,3 +377,83 @@ def test_any_text_is_kept(path, text):
         result = evaluate_retriever(chain, dataset, 1, output_key="context", checkpoint=path)
         kept = list(result.evidence.texts.predicted(0))
         assert kept == [text] * 3
+
+
+# --- checkpoint_key ----------------------------------------------------------------------------
+
+
+class Timed(Numbered):
+    """A retriever with a setting that changes no answer."""
+
+    timeout: float = 1.0
+
+
+def test_settings_do_not_matter_where_a_key_identifies_the_retriever(path):
+    """A mended timeout costs no answer."""
+    first = evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
+    assert lines(path)[0]["checkpoint_key"] == "index of May"
+    retriever = Timed(timeout=60.0)
+    again = evaluate_retriever(
+        retriever, rows(4), 1, checkpoint=path, checkpoint_key="index of May"
+    )
+    assert (retriever.asked, again) == ([], first)
+
+
+@pytest.mark.parametrize("key", ["index of June", None])
+def test_a_checkpoint_of_another_key_is_refused(path, key):
+    """Of none, too; whatever the settings are."""
+    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
+    retriever, content = Timed(), path.read_bytes()
+    with pytest.raises(ValueError, match="checkpoint_key='index of May'"):
+        evaluate_retriever(retriever, rows(4), 1, checkpoint=path, checkpoint_key=key)
+    assert (retriever.asked, path.read_bytes()) == ([], content)
+
+
+def test_the_refusal_of_other_settings_names_the_key(path):
+    """With it the run goes on, and says on whose word; a retriever of another name is refused."""
+    first = evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
+    retriever = Timed(timeout=60.0)
+    with pytest.raises(ValueError, match=r"timeout 1.0, not 60.0.*checkpoint_key="):
+        evaluate_retriever(retriever, rows(4), 1, checkpoint=path)
+    with pytest.warns(KragEvalWarning, match=r"timeout 1.0, not 60.0.*'index of May'"):
+        again = evaluate_retriever(
+            retriever, rows(4), 1, checkpoint=path, checkpoint_key="index of May"
+        )
+    assert (retriever.asked, again) == ([], first)
+    with pytest.raises(ValueError, match="the retriever 'Timed', not 'Numbered'") as caught:
+        evaluate_retriever(Numbered(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
+    assert "call with" not in str(caught.value)
+
+
+def test_other_questions_are_refused_whatever_the_key(path):
+    """And no key is advised."""
+    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="May")
+    with pytest.raises(ValueError, match="4 questions, not 3"):
+        evaluate_retriever(Timed(), rows(3), 1, checkpoint=path, checkpoint_key="May")
+    path.unlink()
+    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
+    with pytest.raises(ValueError, match="4 questions, not 3") as caught:
+        evaluate_retriever(Timed(timeout=2.0), rows(3), 1, checkpoint=path)
+    assert "checkpoint_key" not in str(caught.value)
+
+
+def test_a_key_serves_the_async_twin(path):
+    """A file of the one goes on with the other."""
+    evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="May")
+    retriever = Timed(timeout=60.0)
+    run = aevaluate_retriever(retriever, rows(4), 1, checkpoint=path, checkpoint_key="May")
+    assert asyncio.run(run).to_dict()["hit_rate@1"] == 1
+    assert retriever.asked == []
+
+
+@pytest.mark.parametrize(("key", "error"), [(1, TypeError), ("", TypeError), (["May"], TypeError)])
+def test_a_key_is_a_text(path, key, error):
+    with pytest.raises(error, match="checkpoint_key must"):
+        evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key=key)
+    assert not path.exists()
+
+
+def test_a_key_without_a_checkpoint_is_refused():
+    """It would name the retriever nowhere."""
+    with pytest.raises(ValueError, match="checkpoint_key='May'"):
+        evaluate_retriever(Timed(), rows(4), 1, checkpoint_key="May")
