@@ -1,4 +1,16 @@
-"""Errors and warnings: what is wrong with an input, what is allowed, what came and what to do."""
+"""Errors and warnings as values: which argument, what is wrong with it, and what to do about it.
+
+::
+
+    ValueError   <- InvalidInput <- DatasetError
+    TypeError    <- InvalidType
+    ImportError  <- MissingPackage
+    UserWarning  <- KragEvalWarning
+
+All but the last are a :class:`Refusal`, which keeps the parts of its message as attributes. A
+reader adds the place in a file, the shell names options instead of arguments; nobody takes a
+message apart. An exception that is no ``Refusal`` and no ``OSError`` is a bug, or the user's code.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +23,41 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dis import opmap
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 __all__ = [
     "EVALUATOR_OPTIONS",
     "PLAN_OPTIONS",
+    "Advice",
     "Blamed",
     "DatasetError",
+    "Fix",
+    "InvalidInput",
+    "InvalidType",
     "KragEvalWarning",
+    "MissingPackage",
     "Place",
+    "Refusal",
     "Tallies",
+    "boolean",
     "check_options",
     "clipped",
     "muted",
     "named_options",
+    "number",
+    "one_line",
+    "one_of",
     "refused_by_us",
+    "sentence",
     "tallied",
+    "text",
     "told_apart",
+    "unknown",
     "unknown_name",
     "warn",
     "warn_of",
+    "whole",
 ]
 
 # Characters shown of a value of unknown length.
@@ -41,20 +68,314 @@ Tallies: TypeAlias = dict[str, tuple[int, ...]]
 _TALLIES: ContextVar[Tallies | None] = ContextVar("krag_eval_tallies", default=None)
 
 
+class Advice:
+    """What to do, with settings that Python and the shell spell differently.
+
+    Args:
+        text: The advice, with ``{}`` for each setting.
+        settings: The settings by name; ``...`` stands for a value of the user's own.
+
+    >>> str(Advice("pass {} to start anew", resume=False))
+    'pass resume=False to start anew'
+    >>> str(Advice("write them with {}", per_query=...))
+    'write them with per_query=…'
+    """
+
+    def __init__(self, text: str, /, **settings: object) -> None:
+        self.text = text
+        self.settings = settings
+
+    def worded(self, spell: Callable[[str, object], str]) -> str:
+        """Return the advice with each setting as ``spell(name, value)`` writes it."""
+        return self.text.format(*(spell(name, value) for name, value in self.settings.items()))
+
+    def __str__(self) -> str:
+        return self.worded(_in_python)
+
+    def __repr__(self) -> str:
+        return f"Advice({str(self)!r})"
+
+
+def _in_python(name: str, value: object) -> str:
+    return f"{name}=…" if value is ... else f"{name}={value!r}"
+
+
+Fix: TypeAlias = "str | Advice"
+
+
+class Place(NamedTuple):
+    """A file, and a line or a row of it.
+
+    Attributes:
+        name: What to call the file, or the table.
+        line: The line, from 1; 0 for the file as a whole.
+        row: The row of a table; ``None`` if it is not about one.
+        counted: How rows are counted, such as ``"from 0"``.
+        column: The column of a table; ``""`` if it is not about one.
+    """
+
+    name: str
+    line: int = 0
+    row: int | None = None
+    counted: str = "from 0"
+    column: str = ""
+
+    def error(self, problem: str, fix: Fix = "") -> DatasetError:
+        """Return the refusal of what stands there."""
+        return DatasetError(self.column, problem, fix, place=self)
+
+    def __str__(self) -> str:
+        file = f"{self.name}:{self.line}" if self.line else self.name
+        return file if self.row is None else f"{file}: row {self.row} ({self.counted})"
+
+
+class Blamed(Protocol):
+    """Where something stands: a line of a file, a cell of a table."""
+
+    def error(self, problem: str, fix: Fix = "") -> DatasetError:
+        """Return the refusal, which names the place."""
+
+
+class Refusal(Exception):
+    """Input that cannot be used, in parts.
+
+    The message is the place, then argument and problem, then the fix. A problem that is a sentence
+    of its own begins with a colon; neither problem nor fix ends with a full stop.
+
+    Attributes:
+        argument: The argument it is about, ``""`` if it is about none.
+        problem: What is wrong: what is allowed, and what came.
+        fix: What to do; ``""`` if the problem says it all.
+        query: The query concerned, as a position in the argument, from 0; ``None`` if there is
+            none.
+        within: The place within the query, such as ``"[1]"``.
+        place: The file concerned, and the line or row of it; ``None`` if it is not about a file.
+
+    >>> error = InvalidInput("k", "must be a whole number of at least 1, got 0")
+    >>> error.argument, str(error)
+    ('k', 'k must be a whole number of at least 1, got 0.')
+    >>> str(InvalidInput("queries", ": two are called 'a'", "name them apart"))
+    "queries: two are called 'a'; name them apart."
+    >>> str(InvalidType("actual_docs", "must be a document, got None", query=3, within="[1]"))
+    'actual_docs[3][1] must be a document, got None.'
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        problem: str,
+        fix: Fix = "",
+        *,
+        query: int | None = None,
+        within: str = "",
+        place: Place | None = None,
+    ) -> None:
+        super().__init__(argument, problem, fix)  # what pickle makes it of again
+        self.argument = argument
+        self.problem = problem
+        self.fix = fix
+        self.query = query
+        self.within = within
+        self.place = place
+
+    @property
+    def file(self) -> str | None:
+        """The file concerned; ``None`` if it is not about one."""
+        return None if self.place is None else self.place.name
+
+    @property
+    def line(self) -> int | None:
+        """The line concerned, from 1; ``None`` if it is not about one."""
+        return (self.place.line or None) if self.place else None
+
+    def at(self, place: Place) -> DatasetError:
+        """Return the same refusal, of what stands at a place in a file."""
+        argument = self.argument.removesuffix("_docs")
+        return DatasetError(argument, self.problem, self.fix, within=self.within, place=place)
+
+    def worded(self, argument: str | None = None, fix: str | None = None) -> str:
+        """Return the message, with another name for the argument or other words for the fix."""
+        subject = self.argument if argument is None else argument
+        if self.query is not None:
+            subject += f"[{self.query}]"
+        subject += self.within
+        space = "" if self.problem.startswith(":") or not subject else " "
+        said = f"{subject}{space}{self.problem}".removeprefix(": ")
+        advice = str(self.fix) if fix is None else fix
+        said = sentence(said, advice)
+        return said if self.place is None else one_line(f"{self.place}: {said}")
+
+    def __str__(self) -> str:
+        return self.worded()
+
+
+def sentence(problem: str, fix: str) -> str:
+    """Join a problem and a fix; a fix that begins with a capital is a sentence of its own.
+
+    >>> sentence("k must be 1", "pass 1"), sentence("k must be 1", "Pass 1"), sentence("No k", "")
+    ('k must be 1; pass 1.', 'k must be 1. Pass 1.', 'No k.')
+    """
+    if not fix:
+        return _closed(problem)
+    return (
+        f"{_closed(problem)} {_closed(fix)}" if fix[0].isupper() else f"{problem}; {_closed(fix)}"
+    )
+
+
+def _closed(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def one_line(text: str) -> str:
+    r"""Keep a message on one line of printable characters.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+class InvalidInput(Refusal, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class InvalidType(Refusal, TypeError):
+    """An argument is of a type that cannot be used."""
+
+
+class DatasetError(InvalidInput):
+    """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
+
+
+class MissingPackage(Refusal, ImportError):
+    """A package that an extra installs is missing; the fix is the line for pip."""
+
+
 class KragEvalWarning(UserWarning):
-    """A result is valid, but something about the input deserves a second look."""
+    """A result is valid, but something about the input deserves a second look.
+
+    Attributes:
+        problem: What that is.
+        fix: What to do about it; ``""`` if the problem says it all.
+    """
+
+    def __init__(self, problem: str, fix: Fix = "") -> None:
+        super().__init__(problem, fix)
+        self.problem = problem
+        self.fix = fix
+
+    def worded(self, fix: str | None = None) -> str:
+        """Return the message, with other words for the fix."""
+        advice = str(self.fix) if fix is None else fix
+        return sentence(self.problem, advice) if advice else self.problem
+
+    def __str__(self) -> str:
+        return self.worded()
 
 
-def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
-    """Word the refusal of a name: what is allowed, what came, and what was probably meant.
+# Conditions that many arguments must meet. A wrong type is an ``InvalidType``, a wrong value an
+# ``InvalidInput``.
 
-    >>> unknown_name("matcher", "rougel", ("rouge1", "rougeL"))
+
+def whole(argument: str, value: object, least: int, most: int | None = None) -> int:
+    """Return a whole number within bounds.
+
+    Raises:
+        InvalidType: If it is of another type; a bool is no number.
+        InvalidInput: If it is out of bounds.
+
+    >>> whole("seed", 3, 0)
+    3
+    >>> whole("seed", -1, 0)
+    Traceback (most recent call last):
+    krag_eval._errors.InvalidInput: seed must be a whole number of at least 0, got -1.
+    """
+    allowed = f"a whole number of at least {least}"
+    if most is not None:
+        allowed = f"a whole number from {least} to {most}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidType(argument, f"must be {allowed}, got {clipped(value)}")
+    if int(value) < least or (most is not None and int(value) > most):
+        raise InvalidInput(argument, f"must be {allowed}, got {clipped(value)}")
+    return int(value)
+
+
+def number(argument: str, value: object, low: float, high: float = float("inf")) -> float:
+    """Return a finite number within bounds, both of them allowed.
+
+    Raises:
+        InvalidType: If it is of another type; a bool is no number.
+        InvalidInput: If it is out of bounds, or NaN.
+    """
+    allowed = f"a number from {low:g} to {high:g}"
+    if high == float("inf"):
+        allowed = f"a finite number of at least {low:g}"
+    # numpy's bool registers as no Real, numpy's floats do.
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidType(argument, f"must be {allowed}, got {clipped(value)}")
+    if not low <= float(value) <= high or float(value) == float("inf"):
+        raise InvalidInput(argument, f"must be {allowed}, got {clipped(value)}")
+    return float(value)
+
+
+def one_of(argument: str, value: object, allowed: Sequence[str]) -> str:
+    """Return a name that is among those allowed.
+
+    Raises:
+        InvalidType: If it is not text.
+        InvalidInput: If it is another name; the problem says which was probably meant.
+    """
+    if not isinstance(value, str):
+        names = ", ".join(map(repr, allowed))
+        raise InvalidType(argument, f"must be one of {names}, got {clipped(value)}")
+    if value not in allowed:
+        raise unknown(argument, value, allowed)
+    return value
+
+
+def boolean(argument: str, value: object) -> bool:
+    """Return a bool.
+
+    Raises:
+        InvalidType: If it is anything else, such as ``"no"``.
+    """
+    if not isinstance(value, bool):
+        raise InvalidType(argument, f"must be True or False, got {clipped(value)}")
+    return value
+
+
+def text(argument: str, value: object, what: str = "text") -> str:
+    """Return a text that is not empty.
+
+    Raises:
+        InvalidType: If it is anything else.
+        InvalidInput: If it is empty.
+    """
+    if not isinstance(value, str):
+        raise InvalidType(argument, f"must be {what}, got {clipped(value)}")
+    if not value:
+        raise InvalidInput(argument, f"must be {what}, got an empty text")
+    return value
+
+
+def unknown(argument: str, name: object, allowed: Sequence[str]) -> InvalidInput:
+    """Return the refusal of a name: what is allowed, what came, and what was probably meant.
+
+    >>> str(unknown("matcher", "rougel", ("rouge1", "rougeL")))
     "matcher must be one of 'rouge1', 'rougeL', got 'rougel'; did you mean 'rougeL'?"
     """
     allowed = tuple(dict.fromkeys(allowed))
     near = _near(str(name)[:_WIDTH].lower(), allowed)
-    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    return f"{argument} must be one of {', '.join(map(repr, allowed))}, got {clipped(name)}{meant}"
+    meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    names = ", ".join(map(repr, allowed))
+    return InvalidInput(argument, f"must be one of {names}, got {clipped(name)}", meant)
+
+
+def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:
+    """Word what :func:`unknown` refuses."""
+    return str(unknown(argument, name, allowed))
 
 
 def _near(name: str, allowed: Sequence[str]) -> list[str]:
@@ -113,11 +434,15 @@ def refused_by_us(error: BaseException) -> bool:
     return ours and frame.f_code.co_code[innermost.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
-def warn(message: str) -> None:
+def warn(problem: str, fix: Fix = "") -> None:
     """Warn on behalf of the caller outside this package, every time.
 
     The place is the user's line, so that filters by module find it. Python would show an equal
     message from one line only once; in a loop over retrievers that hides all but the first.
+
+    Args:
+        problem: What deserves a second look: a sentence.
+        fix: What to do about it.
     """
     if _MUTED.get():
         return
@@ -125,7 +450,7 @@ def warn(message: str) -> None:
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     warnings.warn_explicit(
-        message,
+        KragEvalWarning(problem, fix),
         KragEvalWarning,
         frame.f_code.co_filename,
         frame.f_lineno,
@@ -188,38 +513,6 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] in ("krag_eval", "functools", "contextlib")
 
 
-class DatasetError(ValueError):
-    """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
-
-
-class Blamed(Protocol):
-    """Where something stands: a line of a file, a cell of a table."""
-
-    def error(self, problem: str) -> DatasetError:
-        """Return the refusal, which names the place."""
-
-
-class Place(NamedTuple):
-    """A file, and a line of it (0 for the file as a whole), to blame."""
-
-    name: str
-    line: int = 0
-
-    def error(self, problem: str) -> DatasetError:
-        """Return the refusal, on one line."""
-        return DatasetError(_printable(f"{self}: {problem}"))
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.line}" if self.line else self.name
-
-
-def _printable(text: str) -> str:
-    """Keep a message on one line, whatever the name of a file or field."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
-
-
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 #: How a run is evaluated, wherever its documents are.
@@ -263,8 +556,8 @@ def check_options(
     >>> def measure(path, k=5, **options): ...
     >>> check_options(measure, ["treshold"], ("matcher", "threshold"))
     Traceback (most recent call last):
-    TypeError: measure() has no option 'treshold'; did you mean 'threshold'? It takes 'path', 'k',
-    'matcher', 'threshold'.
+    krag_eval._errors.InvalidType: treshold: measure() has no option 'treshold'; did you mean
+    'threshold'? It takes 'path', 'k', 'matcher', 'threshold'.
     """
     own = [
         one.name
@@ -275,9 +568,10 @@ def check_options(
     for name in options:
         if name not in allowed:
             called = function.__qualname__.removesuffix(".__init__")
-            raise TypeError(
-                f"{called}() has no option {clipped(name)}{_hint(name, allowed)} "
-                f"It takes {', '.join(map(repr, allowed))}."
+            raise InvalidType(
+                name,
+                f": {called}() has no option {clipped(name)}",
+                f"{_hint(name, allowed)}It takes {', '.join(map(repr, allowed))}",
             )
 
 
@@ -300,7 +594,7 @@ def named_options(function: Made) -> Made:
 def _hint(name: str, allowed: Collection[str]) -> str:
     """Say what was probably meant."""
     if name in _OF_THE_MATCHER and "matcher" in allowed:
-        return f": it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}."
+        return f"it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}. "
     near = difflib.get_close_matches(name.lower(), allowed, n=1)
     meant = _KRAG.get(name) if _KRAG.get(name) in allowed else next(iter(near), None)
-    return f"; did you mean {meant!r}?" if meant else "."
+    return f"did you mean {meant!r}? " if meant else ""

@@ -130,8 +130,9 @@ def _index_text() -> str:
 def _by_room() -> dict[str, list[str]]:
     rooms: dict[str, list[str]] = {heading: [] for heading in ROOMS.values()}
     for name in names_of(krag_eval):
-        room = krag_eval._HOMES[name].partition(".")[0]
-        rooms.setdefault(ROOMS.get(room, "More"), []).append(name)
+        home = krag_eval._HOMES[name]
+        heading = ROOMS.get(home) or ROOMS.get(home.partition(".")[0], "More")
+        rooms.setdefault(heading, []).append(name)
     return {heading: names for heading, names in rooms.items() if names}
 
 

@@ -89,7 +89,7 @@ def _evaluated(dataset: Dataset, *, cutoffs: Sequence[str], **options: Any) -> E
 
         side, query = position.groups()
         place = _place(dataset, int(query)) if query else dataset.source
-        raise DatasetError(f"{place}: {side}{str(error)[position.end() :]}") from error
+        raise DatasetError("", f"{place}: {side}{str(error)[position.end() :]}") from error
 
 
 def _place(dataset: Dataset, query: int) -> str:
@@ -116,8 +116,9 @@ def check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
                 from krag_eval.datasets import DatasetError
 
                 raise DatasetError(
+                    "",
                     f"{_place(other, query)}: the ground truth differs from "
-                    f"{_place(first, query)}; compare files about the same data."
+                    f"{_place(first, query)}; compare files about the same data.",
                 )
 
 

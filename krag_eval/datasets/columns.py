@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from krag_eval._errors import Blamed, DatasetError, Place
+from krag_eval._errors import Blamed, DatasetError, Fix, Place
 from krag_eval.datasets.strict_json import kind_of, names_of, parsed
 from krag_eval.documents import AnyOf, DocumentLike
 
@@ -151,10 +151,10 @@ class Row(NamedTuple):
     line: int = 0
     counted: str = "from 0"
 
-    def error(self, problem: str) -> DatasetError:
+    def error(self, problem: str, fix: Fix = "") -> DatasetError:
         """Return the refusal, on one line."""
-        row = f"row {self.number} ({self.counted}): " if self.counted else ""
-        return Place(self.name, self.line).error(f"{row}{f'{self.column} {problem}'.strip()}")
+        row = self.number if self.counted else None
+        return Place(self.name, self.line, row, self.counted, self.column).error(problem, fix)
 
 
 def is_frame(source: Any) -> bool:

@@ -242,7 +242,7 @@ def _check_again(rows: _Rows, path: Path, kind: Format) -> None:
     except DatasetError as error:
         problem = str(error).removeprefix(str(path))
         raise DatasetError(
-            f"{rows.name}{problem} So it cannot be written without loss; nothing was written."
+            "", f"{rows.name}{problem} So it cannot be written without loss; nothing was written."
         ) from error
     read = {
         side: [[_again(one) for one in documents] for documents in rows.documents(side)]
