@@ -219,13 +219,11 @@ class Matcher(ABC):
 
     def __and__(self, other: Matcher) -> Matcher:
         """Match when both match, each by its own threshold."""
-        # MOVED
 
         return AndMatcher(self, other)
 
     def __or__(self, other: Matcher) -> Matcher:
         """Match when either matches, each by its own threshold."""
-        # MOVED
 
         return OrMatcher(self, other)
 
