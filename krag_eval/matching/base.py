@@ -219,12 +219,10 @@ class Matcher(ABC):
 
     def __and__(self, other: Matcher) -> Matcher:
         """Match when both match, each by its own threshold."""
-
         return AndMatcher(self, other)
 
     def __or__(self, other: Matcher) -> Matcher:
         """Match when either matches, each by its own threshold."""
-
         return OrMatcher(self, other)
 
     def match(self, queries: QuerySet) -> Matches:

@@ -193,7 +193,6 @@ class RetrievalRecorder(BaseCallbackHandler):
         Raises:
             TypeError: If it cannot be run; when it is, if it returns no list of documents.
         """
-
         return Wrapped(self, retriever, name, input_key=input_key, output_key=output_key)
 
     # What LangChain calls.
