@@ -41,7 +41,7 @@ BACK = {
     ("results.result", "statistics.intervals"),
 }
 #: Entry doors and module paths of earlier versions: they may know everything.
-DOORS = {"", "__main__", "averages", "partitions"}
+DOORS = {"", "__main__", "partitions"}
 MOST_MODULES, MOST_IN_THE_HALL = 100, 10
 
 
