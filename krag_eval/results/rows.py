@@ -222,6 +222,8 @@ ROW_FORMATS = (".parquet", ".csv")
 #: What a row is called: its question, and its place in the input, from 0.
 LABEL, POSITION = "query", "position"
 _ROWS_AT_ONCE = 50_000
+# A row that was written has dozens of bytes; a file made to fill the memory has none to speak of.
+_FREE_ROWS, _ROWS_PER_BYTE = 1_000_000, 8
 # What a CSV file begins with whose texts are shielded: a spreadsheet sees no difference.
 _SHIELDED = f'"{LABEL}",'.encode()
 _QUOTED = re.compile(r'[,"\r\n;\t]')
@@ -369,7 +371,7 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
             f"{path}: the file with the per-query rows of this result is not there; put it back, "
             "or evaluate again."
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, MemoryError) as error:
         problem = " ".join(str(error).split())[:200]
         raise ValueError(f"{path}: the per-query rows cannot be read ({problem}).") from error
     if len(frame) != n_rows:
@@ -397,11 +399,27 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         from pyarrow import parquet
     except ImportError as error:
         raise missing_pyarrow(f"{path}: reading") from error
-    frame: pd.DataFrame = parquet.ParquetFile(path).read(columns=list(columns)).to_pandas()
+    # A text that is stored once becomes one text again, however many rows have it.
+    content = parquet.ParquetFile(path, read_dictionary=[LABEL])
+    stored, n_rows = os.path.getsize(path), content.metadata.num_rows
+    if n_rows > _FREE_ROWS + _ROWS_PER_BYTE * stored:
+        raise ValueError(f"{n_rows} rows in {stored} bytes are out of proportion")
+    frame: pd.DataFrame = content.read(columns=list(columns)).to_pandas()
+    if LABEL in frame.columns and hasattr(frame[LABEL], "cat"):
+        frame[LABEL] = _stored_once(frame[LABEL])
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise ValueError(f"no column {missing[0]!r}")
     return frame
+
+
+def _stored_once(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts as objects, ``None`` where there is none; pandas would copy them as texts."""
+    import pandas as pd
+
+    values = np.array([*texts.cat.categories, None], object)
+    # -1, the last, where there is none
+    return pd.Series(values[texts.cat.codes.to_numpy()], texts.index, dtype=object)
 
 
 def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
