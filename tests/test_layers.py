@@ -35,8 +35,9 @@ CONVENIENCE = {
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),
 }
-# ``result.check`` and ``result.confidence_intervals`` lead to modules that take results.
+# Methods of a result that lead to modules which take results.
 BACK = {
+    ("results.result", "results.saved"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
 }
