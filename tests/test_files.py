@@ -107,7 +107,7 @@ def test_two_outputs_in_one_file(queries):
         (named["hard link"], queries),
         (named["symbolic link"], queries),
     ):
-        with pytest.raises(ValueError, match=r"^json, csv: each needs a file of its own"):
+        with pytest.raises(ValueError, match=r"^json, csv: must each have a file of their own"):
             check_apart({"json": one, "csv": other}, [])
     check_apart({"json": new, "csv": queries}, [])
 
