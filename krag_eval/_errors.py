@@ -529,7 +529,7 @@ PLAN_OPTIONS = (
     "grade_key",
 )
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
 
 # What users of krag type -> what it is called here.
 _KRAG = {"match_method": "matcher", "rouge_threshold": "threshold"}

@@ -37,7 +37,7 @@ from krag_eval.conventions import (
     conventions_table,
     resolve_choice,
 )
-from krag_eval.documents import Digests, QuerySet
+from krag_eval.documents import Digests, QuerySet, Tag, checked_tags
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
@@ -261,7 +261,7 @@ def _checked_threshold(threshold: object, matcher: Matcher) -> float:
 #: How a run is evaluated, wherever its documents are.
 PLAN_OPTIONS = tuple(field.name for field in fields(Plan))
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
 
 Setting = TypeVar("Setting")
 
@@ -309,6 +309,8 @@ class OfflineRetrievalEvaluator:
         n_jobs: Processes that prepare and score texts at once, -1 for one per core; in this one
             alone if not given. The results are the same. It pays from some seconds of matching on,
             and does nothing for matchers by key or embedding.
+        tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: texts of at
+            most 200 characters, numbers, booleans, or ``None``. They are kept with the result.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -338,6 +340,7 @@ class OfflineRetrievalEvaluator:
         queries: Any = None,
         grade_key: str | None = None,
         n_jobs: int | None = None,
+        tags: Mapping[str, Sequence[Tag]] | None = None,
     ) -> None:
         plan = Plan.checked(
             matcher=matcher,
@@ -353,6 +356,7 @@ class OfflineRetrievalEvaluator:
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
         plan.check_ground_truth(query_set, grades)
+        self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
         self._plan = plan
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
         self._cut: Relevance | None = None
@@ -497,6 +501,7 @@ class OfflineRetrievalEvaluator:
                 },
                 counted=self._counted,
                 digests=self._matching.digests,
+                tags=self._tags,
             ),
             keys={name: metric.key for name, metric in chosen.items()},
             averaging_method=self.averaging_method,
@@ -704,7 +709,11 @@ class PartitionPlan:
         return {"query": object, **column_types(self.cutoffs, list(self.metrics))}
 
     def evaluate(
-        self, actual: Any, predicted: Any, queries: Sequence[str | int | None] | None = None
+        self,
+        actual: Any,
+        predicted: Any,
+        queries: Sequence[str | int | None] | None = None,
+        tags: Mapping[str, Sequence[Tag]] | None = None,
     ) -> Part:
         """Evaluate a part of a run; the part may be empty.
 
@@ -716,6 +725,7 @@ class PartitionPlan:
             actual: Per query, its ground truth.
             predicted: Per query, the retrieved documents, best first.
             queries: One label per query, such as the question; ``None`` where there is none.
+            tags: Name -> one value per query; a column ``tag:name`` of the rows, as JSON.
 
         Raises:
             TypeError, ValueError: As :class:`~krag_eval.OfflineRetrievalEvaluator` does; positions
@@ -744,7 +754,8 @@ class PartitionPlan:
         )
         rows = {"query": _as_texts(queries, query_set.n_queries)}
         digests = query_set.digests(grades, self.plan.matcher._document_reading)
-        columns = flat_columns(tables, counted, list(self.metrics), digests)
+        known = checked_tags(tags or {}, query_set.n_queries)
+        columns = flat_columns(tables, counted, list(self.metrics), digests, known)
         return Part({**rows, **columns}, partial)
 
     def nothing(self) -> Partial:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +26,7 @@ from krag_eval.scoring.cutoffs import check_cutoff, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.documents import Tag
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -100,6 +101,11 @@ class EvaluationResult:
     def counted(self) -> NDArray[np.bool_]:
         """Whether a query counts in the averages; shape (queries,)."""
         return self.rows.counted
+
+    @property
+    def tags(self) -> Mapping[str, Sequence[Tag]]:
+        """What the queries are tagged with: name -> one value per query, ``None`` for none."""
+        return self.rows.tags
 
     @property
     def tables(self) -> Mapping[int | None, TableOf]:

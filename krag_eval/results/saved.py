@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import InvalidInput, Place
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
+from krag_eval.documents import Tag, is_tag
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
@@ -181,10 +182,12 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
         )
     # A later addition too; what 0.1.0 saved has none.
     digests = {} if rows.digests is None else {DIGEST: list(rows.digests)}
+    tags = {"tags": dict(rows.tags)} if rows.tags else {}
     return {
         "queries": rows.labels,
         "counted": rows.counted.tolist(),
         **digests,
+        **tags,
         "per_query": {
             spelled(k): {name: _listed(column) for name, column in table.items()}
             for k, table in rows.tables.items()
@@ -194,6 +197,14 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
         if texts and evidence is not None and evidence.texts is not None
         else None,
     }
+
+
+def _tags(content: Content, n_queries: int) -> dict[str, list[Tag]]:
+    """Return the tags of the queries; what 0.1.0 saved has none."""
+    tags = content.get("tags", {})
+    if not all(len(values) == n_queries and all(map(is_tag, values)) for values in tags.values()):
+        raise ValueError("its tags are not one per query")
+    return dict(tags)
 
 
 def _parts(content: Content, path: Path) -> dict[str, Any]:
@@ -235,7 +246,7 @@ def _whole_parts(content: Content) -> dict[str, Any]:
         raise ValueError("its columns differ in length")
     digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
     return {
-        "rows": RowsInMemory(labels, tables, counted, digests),
+        "rows": RowsInMemory(labels, tables, counted, digests, _tags(content, len(labels))),
         "evidence": _evidence(content, len(labels)),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }
