@@ -1,7 +1,7 @@
 """Which tests run: by default those of the ``test`` extra; with ``--full`` all there are.
 
-A test marked ``full`` takes long, or is a property that needs many examples to mean more than the
-tests beside it. ``WITH_DEV`` needs packages of the ``dev`` extra. ``.ci/run`` runs everything.
+``WITH_DEV`` needs packages of the ``dev`` extra, ``SLOW`` takes more than half of the time. Without
+``--full``, properties are tried on fewer examples. ``.ci/run`` runs everything.
 """
 
 from __future__ import annotations
@@ -24,6 +24,27 @@ WITH_DEV = (
     "tests/test_parity_ranx.py",
     "tests/test_site.py",
 )
+#: What starts processes, fills memory or goes through every character; by file or test.
+SLOW = (
+    "tests/cli/test_cli_exit_codes.py",
+    "tests/datasets/test_parquet.py::TestLimits",
+    "tests/datasets/test_lines.py::TestBombs",
+    "tests/matching/test_parallel.py",
+    "tests/matching/test_properties.py",
+    "tests/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",
+    "tests/matching/test_tokenizers.py::test_no_built_in_tokenizer_loses_a_text",
+    "tests/matching/test_tokenizers.py::test_rouge_score_parity_on_every_character",
+    "tests/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
+    "tests/retrievers/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
+    "tests/retrievers/test_checkpoint.py::test_killed_runs_resume",
+    "tests/streaming/test_evaluate_file.py::test_a_file_of_rows_cannot_fill_the_memory",
+    "tests/streaming/test_killing.py",
+    "tests/test_determinism.py",
+    "tests/test_digits.py::test_other_processors_and_threads_print_the_same",
+    "tests/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
+    "tests/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
+    "tests/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
+)
 
 settings.register_profile("quick", max_examples=20, deadline=None)
 
@@ -34,8 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark, and try fewer examples of each property unless everything is to run."""
-    config.addinivalue_line("markers", "full: takes long; runs with --full alone")
+    """Try fewer examples of each property unless everything is to run."""
     if not config.getoption("--full"):
         settings.load_profile("quick")
 
@@ -51,7 +71,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what takes long, and say how much."""
     if config.getoption("--full"):
         return
-    slow = [item for item in items if item.get_closest_marker("full")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    slow = [item for item in items if item.nodeid.startswith(SLOW)]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.nodeid.startswith(SLOW)]
