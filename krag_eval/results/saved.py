@@ -1,8 +1,5 @@
 """The file a result is saved in: JSON that reads back whole, or is refused with a reason.
 
-This room knows the file format and its versions, and checks what it reads. It must not know what
-a result does with its parts.
-
 Format 1 is one JSON object. A run in parts has its sums in ``summary`` and no per-query values
 in it. Arrays are lists; numbers are written so that they read back to the
 last bit; what is undefined is ``null``; ``checksum`` covers everything beside itself.
@@ -35,8 +32,9 @@ from krag_eval.results.rows import (
     checked_digests,
     rows_named,
 )
-from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.metrics import Metric, completed, metrics_of
+from krag_eval.scoring.parts import Summary, declared_in, declared_of
 from krag_eval.scoring.relevance import Relevance
 
 __all__ = [
@@ -75,6 +73,8 @@ class Savable(Protocol):
     def evidence(self) -> Evidence | None: ...
     @property
     def retrieval(self) -> RetrievalRun | None: ...
+    @property
+    def declared(self) -> Mapping[str, Metric]: ...
     @property
     def signature(self) -> str: ...
     def to_dict(self) -> dict[str, float]: ...
@@ -185,6 +185,7 @@ def _content(result: Savable, path: str | os.PathLike[str], *, texts: bool) -> C
         "conventions": str(result.conventions),
         "metrics": _without_nan(result.to_dict()),
         "keys": dict(result.keys),
+        **declared_in(result.declared),
     }
     if result.totals is None:
         return common | _whole_content(result, texts=texts)
@@ -229,12 +230,12 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "keys": content["keys"],
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
+        "declared": declared_of(content),
     }
     if "summary" not in content:
         return common | _whole_parts(content)
     totals = Summary.from_json(content["summary"])
-    same = totals.keys, totals.averaging_method, totals.conventions
-    if same != (common["keys"], common["averaging_method"], common["conventions"]):
+    if any(getattr(totals, name) != value for name, value in common.items() if name != "settings"):
         raise ValueError("its summary is of another run")
     return common | {
         "totals": totals,
@@ -258,6 +259,8 @@ def _whole_parts(content: Content) -> dict[str, Any]:
     if any(column.shape != (len(labels),) for column in columns):
         raise ValueError("its columns differ in length")
     digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
+    metrics = metrics_of(content["keys"], {})
+    tables = {k: completed(table, metrics) for k, table in tables.items()}
     return {
         "rows": RowsInMemory(labels, tables, counted, digests),
         "evidence": _evidence(content, len(labels)),
