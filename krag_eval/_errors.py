@@ -221,7 +221,9 @@ def sentence(problem: str, fix: str) -> str:
     if not fix:
         return _closed(problem)
     return (
-        f"{_closed(problem)} {_closed(fix)}" if fix[0].isupper() else f"{problem}; {_closed(fix)}"
+        f"{_closed(problem)} {_closed(fix)}"
+        if fix[0].isupper()
+        else f"{problem.removesuffix('.')}; {_closed(fix)}"
     )
 
 

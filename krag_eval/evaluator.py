@@ -45,10 +45,16 @@ from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows, Rows, RowsInMemory, column_types, flat_columns
-from krag_eval.scoring.averages import Summary, average
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoff, check_cutoffs, spelled
-from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of
-from krag_eval.scoring.parts import Findings, Likeness, Partial
+from krag_eval.scoring.metrics import (
+    REJECTION_RATE,
+    Metric,
+    chosen_metrics,
+    declarations,
+    metrics_for,
+    table_of,
+)
+from krag_eval.scoring.parts import Findings, Likeness, Partial, Summary
 from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
@@ -473,7 +479,8 @@ class OfflineRetrievalEvaluator:
                 "list those for which nothing should be retrieved with an empty list",
             )
         rejected = self._relevance.n_retrieved[unanswerable] == 0
-        return {"rejection_rate": float(rejected.mean())}
+        sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
+        return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
 
     def evaluate(
         self, k: Cutoffs = DEFAULT_CUTOFFS, *, metrics: Iterable[str | Metric] | None = None
@@ -511,6 +518,7 @@ class OfflineRetrievalEvaluator:
                 takes_threshold=self.matcher.takes_threshold,
                 texts=DocumentTexts(self._matching.queries),
             ),
+            declared=declarations(chosen),
         )
 
     def explain_conventions(self, k: int | None = None) -> pd.DataFrame:
@@ -565,17 +573,16 @@ class OfflineRetrievalEvaluator:
         return self._plan.counted(self._relevance)
 
     def _average(self, name: str, k: int | None) -> dict[str, float]:
-        needed = ("precision", "recall", "f1") if name == "f1" else (name,)
-        known = metrics_for(self.matching_criteria)
-        chosen = {column: known[column] for column in needed}
-        table = table_of(self._relevance, check_cutoff(k), chosen, self.conventions)
-        return average(
-            name,
-            {column: values[self._counted] for column, values in table.items()},
-            key=known[name].key,
+        k = check_cutoff(k)
+        metric = metrics_for(self.matching_criteria)[name]
+        summary = Summary.of(
+            {k: table_of(self._relevance, k, {name: metric}, self.conventions)},
+            self._counted,
+            keys={name: metric.key},
             averaging_method=self.averaging_method,
             conventions=self.conventions,
         )
+        return summary.averages(k)
 
 
 class _Matching:
@@ -749,6 +756,7 @@ class PartitionPlan:
                 keys=self._keys(),
                 averaging_method=self.plan.averaging_method,
                 conventions=self.plan.conventions,
+                declared=declarations(self.metrics),
             ),
             Findings(Likeness.of(relevance), any_grade, tallies),
         )
@@ -764,13 +772,15 @@ class PartitionPlan:
             ("ground_truth", "retrieved", "relevant", "covered", "precision_base"),
             np.zeros(0, np.int64),
         )
-        values = dict.fromkeys(("precision", "recall", *self.metrics), np.zeros(0))
+        names = [column for metric in self.metrics.values() for column in metric.columns]
+        values = dict.fromkeys((name for name in names if name not in counts), np.zeros(0))
         summary = Summary.of(
             {k: {**counts, **values} for k in self.cutoffs},
             np.zeros(0, np.bool_),
             keys=self._keys(),
             averaging_method=self.plan.averaging_method,
             conventions=self.plan.conventions,
+            declared=declarations(self.metrics),
         )
         return Partial(self._settings(), summary, Findings(Likeness(), False, {}))
 
@@ -807,6 +817,7 @@ class PartitionPlan:
             averaging_method=self.plan.averaging_method,
             conventions=self.plan.conventions,
             totals=summary,
+            declared=summary.declared,
         )
 
     def _relevance(self, queries: QuerySet) -> tuple[Relevance, NDArray[np.float64] | None, bool]:

@@ -141,6 +141,14 @@ def rank(found: Found, conventions: Conventions) -> float:
     return float(found.relevant[0]) if found.relevant else math.nan
 
 
+def r_precision(found: Found, conventions: Conventions) -> float:
+    return len([i for i in found.relevant if i <= found.n]) / found.n if found.n else 0.0
+
+
+def rbp(found: Found, conventions: Conventions) -> float:
+    return 0.2 * sum(0.8 ** (i - 1) for i in found.relevant)
+
+
 def average_precision(found: Found, conventions: Conventions) -> float:
     if not found.n:
         return 0.0
@@ -252,6 +260,9 @@ METRICS: Mapping[str, Callable[[Found, Conventions], float]] = {
     "average_precision": average_precision,
     "ndcg": ndcg,
     "rank": rank,
+    "success": hit_any,
+    "r_precision": r_precision,
+    "rbp": rbp,
 }
 
 

@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import AveragingMethod, Conventions, Metric, OfflineRetrievalEvaluator
-from krag_eval.scoring.averages import average, exact_mean, exact_sum
+from krag_eval._errors import InvalidInput
+from krag_eval.scoring.averages import exact_sum
+from krag_eval.scoring.metrics import METRICS
+from krag_eval.scoring.parts import Summary
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.floats(0, 1)
@@ -22,6 +25,24 @@ many = settings(max_examples=300, deadline=None)
 def columns(**values):
     """Return a table of columns."""
     return {name: np.array(column) for name, column in values.items()}
+
+
+def average(name, table, *, key="x", averaging_method=AveragingMethod.BOTH, conventions=None):
+    """Return the averages of one metric over all queries of a table."""
+    n_queries = len(next(iter(table.values())))
+    summary = Summary.of(
+        {3: {"retrieved": np.ones(n_queries), **table}},
+        np.ones(n_queries, np.bool_),
+        keys={name: METRICS[name].key if name in METRICS else key},
+        averaging_method=averaging_method,
+        conventions=conventions or Conventions(),
+    )
+    return summary.averages(3)
+
+
+def exact_mean(values):
+    """Return the mean of values, exactly rounded."""
+    return average("mine", {"mine": values})["x"]
 
 
 # Two queries of sample S at k = 3.
@@ -95,8 +116,9 @@ def test_whole_numbers_can_be_averaged():
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
 def test_a_sum_of_something_undefined_is_refused(odd):
     """Anything else would be a number nobody computed."""
-    with pytest.raises(ValueError, match="values must be finite to be averaged, got NaN or an inf"):
-        exact_mean(np.array([1.0, odd]))
+    with pytest.raises(InvalidInput) as caught:
+        exact_sum(np.array([1.0, odd]))
+    assert caught.value.argument == "values"
 
 
 @pytest.mark.parametrize("odd", [math.inf, -math.inf])
@@ -104,8 +126,9 @@ def test_an_infinite_metric_is_refused_by_name(odd):
     """One of a user's own is found by its column."""
     metric = Metric("speed", lambda found, k, _: np.full(found.n_queries, odd), "mean_speed")
     result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1, metrics=["mrr", metric])
-    with pytest.raises(ValueError, match="metrics: 'speed' is infinite"):
+    with pytest.raises(InvalidInput, match="'speed' is infinite") as caught:
         result.averages()
+    assert caught.value.argument == "metrics"
 
 
 # --- averages --------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ EVERY = [
 
 def value(name, query, conventions, k=None):
     """Return a metric's value for one query."""
-    return METRICS[name].compute(relevance_of([query]), k, conventions)[0]
+    return METRICS[name].values(relevance_of([query]), k, conventions)[0]
 
 
 # --- one field at a time ---------------------------------------------------------------------
@@ -212,8 +212,8 @@ def test_a_field_changes_what_it_should_and_nothing_else(field, setting):
         name
         for name, metric in METRICS.items()
         if not np.array_equal(
-            metric.compute(relevance, 4, Conventions()),
-            metric.compute(relevance, 4, flipped),
+            metric.values(relevance, 4, Conventions()),
+            metric.values(relevance, 4, flipped),
             equal_nan=True,
         )
     }

@@ -28,7 +28,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidType
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
@@ -521,7 +521,7 @@ def test_metrics_can_be_chosen_by_name():
 @pytest.mark.parametrize("name", METRICS)
 def test_any_metric_can_be_chosen_alone(name):
     """With the averages it has among all the others."""
-    everything = sample_s().evaluate(2).averages()
+    everything = sample_s().evaluate(2, metrics=METRICS).averages()
     alone = sample_s().evaluate(2, metrics=[name]).averages()
     assert alone
     assert alone == {key: everything[key] for key in alone}
@@ -553,8 +553,7 @@ def test_the_chosen_hit_rate_follows_the_criteria():
 def test_an_unknown_metric_is_refused():
     """The message lists those known, and the nearest one."""
     with pytest.raises(
-        ValueError,
-        match=r"^metrics: a metric must be one of 'hit_rate'.*, got 'ndgc'; did you mean 'ndcg'\?",
+        ValueError, match=r"^metrics must be one of 'hit_rate'.*, got 'ndgc'; did you mean 'ndcg'\?"
     ):
         sample_s().evaluate(1, metrics=["ndgc"])
 
@@ -656,18 +655,14 @@ def test_no_cutoff_is_all_retrieved_documents(k):
 )
 def test_anything_else_is_refused_as_a_cutoff(k):
     """The message names k, what is allowed, and what came."""
-    with pytest.raises(
-        ValueError, match=r"^k must be a whole number of at least 1 .*, got "
-    ) as info:
+    with pytest.raises(InvalidInput, match="k must be a whole number of at least 1, or ") as info:
         check_cutoff(k)
     assert str(info.value).endswith(f", got {k!r}.")
 
 
 def test_an_absurd_cutoff_is_refused_in_one_line():
     """Beyond what a float counts exactly; the number itself is cut short."""
-    with pytest.raises(
-        ValueError, match=r"^k must be .*at most 9007199254740992.*, got 10{39}…\.$"
-    ):
+    with pytest.raises(InvalidInput, match=r"^k must be at most 9007199254740992, got 10{59}…$"):
         check_cutoff(10**60)
 
 
@@ -778,16 +773,15 @@ def test_every_spelling_of_a_result_reads_back():
 @pytest.mark.parametrize("text", ["ndcg", "", "@10", None, 5])
 def test_a_metric_without_a_cutoff_is_refused(text):
     """The message names the argument, shows how it is spelled, and what came."""
-    with pytest.raises(
-        ValueError, match=r"^floor must be spelled with its cutoff, such as 'ndcg@10' .*, got "
-    ):
-        parse_metric(text, "floor")
+    with pytest.raises(InvalidInput, match="spelled with its cutoff, such as 'ndcg@10'") as info:
+        parse_metric(text, "floors")
+    assert info.value.argument == "floors"
 
 
 @pytest.mark.parametrize("text", ["ndcg@", "ndcg@0", "ndcg@ten", "ndcg@1.0"])
 def test_a_metric_at_something_else_than_a_cutoff_is_refused(text):
     """The message shows the whole spelling."""
-    with pytest.raises(ValueError, match=rf"^metric: '{text}': k must be a whole number"):
+    with pytest.raises(ValueError, match=rf"^metric: '{text}': the cutoff must be a whole number"):
         parse_metric(text)
 
 

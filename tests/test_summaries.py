@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import AveragingMethod, Conventions
-from krag_eval.scoring.averages import Summary, Sums
+from krag_eval.scoring.averages import Sums
+from krag_eval.scoring.parts import Summary
 
 KEYS = {"recall": "macro_recall", "own": "own"}
 VALUES = st.one_of(st.floats(-10, 10), st.just(float("nan")))

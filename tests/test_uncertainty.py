@@ -19,8 +19,9 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
+from krag_eval._errors import Refusal
 from krag_eval.statistics import intervals as uncertainty
-from krag_eval.statistics.intervals import QuerySums, averages_of, confidence_intervals
+from krag_eval.statistics.intervals import QuerySums, confidence_intervals
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 no_width = pytest.mark.filterwarnings("ignore:All queries have the same value")
@@ -260,12 +261,10 @@ def test_one_value_has_an_interval_without_width():
 def test_sums_give_the_same_averages(conventions, seed):
     """What is resampled is, of all queries once, the average that the result prints."""
     result = random_result(seed, k=(1, 4, None), conventions=conventions)
-    known = averages_of(result.keys, result.conventions)
     for k in result.k:
         averages = result.averages(k)
-        assert list(known) == list(averages)
-        sums = QuerySums.of(result, [(average, k) for average in known.values()])
-        values = sums.averages(sums.columns.sum(axis=0))
+        sums = QuerySums.of(result, [(result.definitions[key], k) for key in averages])
+        values = sums.all_averages(sums.columns.sum(axis=0))
         assert values == pytest.approx(list(averages.values()), rel=1e-12)
 
 
@@ -351,21 +350,22 @@ def test_own_metric_has_an_interval():
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, True, "0.95", float("nan")])
 def test_level_is_checked(level):
     """A level is a share, not a percentage."""
-    with pytest.raises(ValueError, match=r"level must be between 0 and 1, such as 0\.95, got "):
+    with pytest.raises(Refusal, match=f"got {level!r}") as caught:
         confidence_intervals(random_result(11), level)
+    assert caught.value.argument == "level"
 
 
 @pytest.mark.parametrize("n_resamples", [0, 99, 1e4, True])
 def test_n_resamples_is_checked(n_resamples):
     """A handful of resamples makes no interval."""
-    with pytest.raises(ValueError, match="n_resamples must be a whole number of at least 100"):
+    with pytest.raises(Refusal, match="n_resamples must be a whole number of at least 100"):
         confidence_intervals(random_result(11), n_resamples=n_resamples)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, None, True])
 def test_seed_is_checked(seed):
     """There is always a seed, so that there are always the same digits."""
-    with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+    with pytest.raises(Refusal, match="seed must be a whole number of at least 0"):
         confidence_intervals(random_result(11), seed=seed)
 
 

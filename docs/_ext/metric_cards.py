@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from krag_eval import METRICS, OfflineRetrievalEvaluator
+from krag_eval.scoring.metrics import averages_of
 
 __all__ = ["MARKER", "card", "keys_and_calls", "setup", "with_cards"]
 
@@ -48,7 +49,7 @@ def _example() -> OfflineRetrievalEvaluator:
 
 @cache
 def keys_and_calls() -> dict[str, tuple[list[str], str]]:
-    """Return the keys and the method of every metric, as the evaluator has them.
+    """Return the keys and the call of every metric, as the evaluator has them.
 
     >>> keys_and_calls()["recall"]
     (['micro_recall', 'macro_recall'], 'calculate_recall')
@@ -61,7 +62,11 @@ def keys_and_calls() -> dict[str, tuple[list[str], str]]:
             continue
         keys = list(getattr(evaluator, method)(k=3))
         found.update({m.name: (keys, method) for m in METRICS.values() if m.key in keys})
-    return found
+    return found | {
+        name: (list(averages_of([metric.at()])), f'evaluate(k, metrics=["{name}"])')
+        for name, metric in METRICS.items()
+        if name not in found
+    }
 
 
 def values(metric: str) -> list[float]:
@@ -70,8 +75,9 @@ def values(metric: str) -> list[float]:
     >>> values("precision")[2]
     0.666...
     """
-    result = _example().evaluate(k=[1, 2, 3, 4, 5])
-    return [float(result.tables[k][metric][0]) for k in (1, 2, 3, 4, 5)]
+    result = _example().evaluate(k=[1, 2, 3, 4, 5], metrics=[metric])
+    column = next(iter(result.keys))
+    return [float(result.tables[k][column][0]) for k in (1, 2, 3, 4, 5)]
 
 
 @cache
@@ -86,7 +92,10 @@ def card(metric: str, row: list[str], language: str) -> str:
     keys, call = keys_and_calls()[metric]
     numbers = " | ".join(f"{value:.4g}" for value in values(metric))
     of_keys = ", ".join(f"`{key}`" for key in keys)
-    method = f"{{py:meth}}`{call}(k) <krag_eval.OfflineRetrievalEvaluator.{call}>`"
+    if call.startswith("evaluate("):
+        method = f"{{py:meth}}`{call} <krag_eval.OfflineRetrievalEvaluator.evaluate>`"
+    else:
+        method = f"{{py:meth}}`{call}(k) <krag_eval.OfflineRetrievalEvaluator.{call}>`"
     return "\n".join(
         [
             ":::{container} metric-card",

@@ -83,8 +83,9 @@ def save(figure: Figure, path: Path) -> None:
 def of_example(metric: str, criteria: str = "all") -> list[float]:
     """Return a metric of the example at every cutoff."""
     evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matching_criteria=criteria)
-    result = evaluator.evaluate(k=CUTOFFS)
-    return [float(result.per_query(k)[metric].iloc[0]) for k in CUTOFFS]
+    result = evaluator.evaluate(k=CUTOFFS, metrics=[metric])
+    column = next(iter(result.keys))
+    return [float(result.per_query(k)[column].iloc[0]) for k in CUTOFFS]
 
 
 def new_axes(language: str, x: str, *, documents: bool = True) -> tuple[Figure, Axes]:
@@ -274,6 +275,9 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "average_precision": average_precision,
     "ndcg": ndcg,
     "ndcg_places": ndcg_places,
+    "success": one_metric("success"),
+    "r_precision": one_metric("r_precision"),
+    "rbp": one_metric("rbp"),
 }
 
 if __name__ == "__main__":

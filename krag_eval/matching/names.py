@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from krag_eval._errors import unknown_name
+from krag_eval._text import name_and_settings
 from krag_eval.matching.base import Matcher
 
 __all__ = ["MATCHER_NAMES", "resolve_matcher"]
@@ -73,32 +74,27 @@ def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
 
 
 def _named(spelled: str, options: dict[str, Any]) -> Matcher:
-    name, opening, rest = spelled.partition("(")
-    if name not in _TABLE or (opening and not rest.endswith(")")):
+    name, settings = name_and_settings("matcher", spelled)
+    if name not in _TABLE:
         raise ValueError(unknown_name("matcher", spelled, MATCHER_NAMES))
     module, class_name, defaults = _TABLE[name]
     build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
-    settings = _settings(rest.removesuffix(")"), name, partial(build, **defaults))
-    made: Matcher = build(**defaults, **settings | options)
+    given = _settings(settings, name, partial(build, **defaults)) if settings else {}
+    made: Matcher = build(**defaults, **given | options)
     return made
 
 
-def _settings(text: str, name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
-    """Read what stands in the parentheses, each value by the type of the constructor's default."""
+def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
+    """Read each setting by the type of the constructor's default."""
     known = {
         one.name: str(one.annotation)
         for one in inspect.signature(build).parameters.values()
         if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
     }
-    settings: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        key, _, value = part.partition("=")
+    for key in given:
         if key not in known:
             raise ValueError(unknown_name(f"matcher: a setting of {name}", key, tuple(known)))
-        if key in settings:
-            raise ValueError(f"matcher: {key} is given twice in {name}({text}).")
-        settings[key] = _value(f"{name}: {key}", value, known[key])
-    return settings
+    return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
 
 
 def _value(setting: str, value: str, annotation: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from krag_eval.plotting.styling import (
@@ -22,7 +22,9 @@ from krag_eval.plotting.styling import (
     value_label,
     word,
 )
+from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +38,7 @@ __all__ = ["metric_bars"]
 Bars: TypeAlias = dict[str, dict[str, str]]
 
 _COLOURS = {"micro": ORANGE, "macro": BLUE}
-# Said in the caption: they are no averages of scores from 0 to 1, or not over the same queries.
-_RANKS = ("mean_rank", "found_rate")
-_CAPTIONED = (*_RANKS, "rejection_rate")
+_FIRST_FOUND = METRICS["rank"]
 
 
 def metric_bars(
@@ -71,32 +71,38 @@ def metric_bars(
     language = checked_language(language)
     k = result.evaluated_cutoff(k)
     averages = result.averages(k)
-    bars = _bars_of(averages)
+    bars = _bars_of(key for key in averages if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(k)}") for key in keys}
     ax = new_axes() if ax is None else ax
     for average in _COLOURS:
         _draw_bars(ax, bars, average, averages, bounds, language)
     draw_score_axis(ax, [averages[key] for key in keys])
-    ax.set_yticks(range(len(bars)), [metric_name(name, language) for name in bars])
+    ax.set_yticks(range(len(bars)), [metric_name(name, language, result) for name in bars])
     ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
     title = word("metrics", language).format(
         cutoff=cutoff_words(k, language), queries=queries_of(result, language)
     )
     ax.set_title(title, loc="left", pad=28)
     ax.set_xlabel(_caption(result, k, language), fontsize="small")
-    legend_above(ax)
+    if bars:
+        legend_above(ax)
     make_readable(ax)
     return ax
 
 
-def _bars_of(averages: Mapping[str, float]) -> Bars:
+def _is_captioned(key: str, result: EvaluationResult) -> bool:
+    """Tell whether an average is said in the caption: without an upper end, or of such a metric."""
+    known = result.definitions
+    column = known[key].column.removeprefix(DEFINED)
+    return any(one.is_unbounded for one in known.values() if one.column == column)
+
+
+def _bars_of(averages: Iterable[str]) -> Bars:
     """Group the averages by metric, in their order; a single mean over queries is a macro one."""
     bars: Bars = {}
     for key in averages:
         average, _, name = key.partition("_")
-        if key in _CAPTIONED:
-            continue
         if average in _COLOURS and name:
             bars.setdefault(name, {})[average] = key
         else:
@@ -147,17 +153,21 @@ def _errors(
 
 
 def _caption(result: EvaluationResult, k: int | None, language: Language) -> str:
-    told = []
     averages = result.averages(k)
-    if averages.keys() >= set(_RANKS):
-        rank, rate = (averages[name] for name in _RANKS)
+    told = [
+        f"{metric_name(key, language, result)} {averages[key]:.2f}"
+        for key in averages
+        if result.definitions[key].is_unbounded and key != _FIRST_FOUND.key
+    ]
+    if _FIRST_FOUND.key in averages:
+        rank, rate = averages[_FIRST_FOUND.key], averages[_FIRST_FOUND.defined_key]
         nothing = math.isnan(rank)
         told.append(
             word("nothing found", language)
             if nothing
             else word("first found", language).format(rank, value_label(rate))
         )
-    rejected = result.to_dict().get(f"rejection_rate@{spelled(k)}")
+    rejected = result.to_dict().get(f"{REJECTION_RATE.key}@{spelled(k)}")
     if rejected is not None:
         told.append(word("rejected", language).format(value_label(rejected)))
     return "\n".join(told)

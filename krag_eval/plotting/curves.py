@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from krag_eval.plotting.styling import (
@@ -27,8 +27,9 @@ from krag_eval.plotting.styling import (
     value_label,
     word,
 )
-from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +44,12 @@ __all__ = [
     "threshold_curves",
 ]
 
-# Not on a scale from 0 to 1, where lower is better.
-_RANK = "mean_rank"
-_SHOWN = ("hit_rate", "macro_recall", "macro_precision", "mrr", "map", "ndcg")
-_SHOWN_MICRO = {"macro_recall": "micro_recall", "macro_precision": "micro_precision"}
+# The mean of every score that is not made of others, and what is drawn where there is none.
+_SHOWN = {
+    metric.key: f"micro_{metric.name}"
+    for metric in DEFAULT_METRICS.values()
+    if metric.range == (0, 1) and not metric.of_means
+}
 _AT_MOST = len(LINES)
 
 
@@ -81,16 +84,17 @@ def cutoff_curves(
     cutoffs = sorted(result.k, key=lambda k: math.inf if k is None else k)
     averages = {k: result.averages(k) for k in cutoffs}
     known = tuple(averages[cutoffs[0]])
-    keys = _checked(metrics, known, default=_shown(known))
+    unbounded = _unbounded(known, result.definitions)
+    keys = _checked(metrics, known, unbounded, default=_shown(known))
     bounds = {key: [bounds_of(intervals, f"{key}@{spelled(k)}") for k in cutoffs] for key in keys}
     ax = new_axes() if ax is None else ax
     lines = {key: [averages[k][key] for k in cutoffs] for key in keys}
     for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
         ax.plot(range(len(cutoffs)), values, color=colour, marker=marker, linestyle=dashes,
-                markersize=5, label=metric_name(key, language), clip_on=False)  # fmt: skip
+                markersize=5, label=metric_name(key, language, result), clip_on=False)  # fmt: skip
         _draw_band(ax, bounds[key], colour)
-    _scale(ax, lines, language)
-    _name_ends(ax, lines, language)
+    _scale(ax, lines, unbounded, language)
+    _name_ends(ax, {key: (metric_name(key, language, result), line) for key, line in lines.items()})
     names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
     ax.set_xticks(range(len(cutoffs)), names)
     ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
@@ -134,7 +138,8 @@ def threshold_curves(
     language = checked_language(language)
     table, threshold = _table_of(averages, threshold, metrics)
     known = [str(name) for name in table.columns]
-    keys = _checked(metrics, known, default=[n for n in known if not n.startswith(_RANK)])
+    unbounded = _unbounded(known, averages_of(METRICS.values()))
+    keys = _checked(metrics, known, unbounded)
     marked = None if threshold is None else float(threshold)
     ax = new_axes() if ax is None else ax
     lines = {key: [float(value) for value in table[key]] for key in keys}
@@ -148,7 +153,7 @@ def threshold_curves(
     if marked is not None:
         name = word("in use", language).format(marked)
         ax.axvline(marked, color="#000000", linewidth=1, linestyle=":", label=name, zorder=1)
-    _scale(ax, lines, language)
+    _scale(ax, lines, unbounded, language)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(word("threshold", language))
     columns = 2
@@ -169,7 +174,7 @@ def _table_of(
     if isinstance(averages, EvaluationResult):
         if metrics is None:
             k = max(averages.k, key=lambda k: math.inf if k is None else k)
-            metrics = [f"{key}@{spelled(k)}" for key in _SHOWN[1:]]
+            metrics = [f"{key}@{spelled(k)}" for key in list(_SHOWN)[1:]]
         table = averages.metrics_at_thresholds(metrics)
         return table, averages.threshold if threshold is None else threshold
     import pandas as pd
@@ -177,32 +182,41 @@ def _table_of(
     return pd.DataFrame(averages), threshold  # a single column becomes a table of one
 
 
+def _unbounded(known: Iterable[str], definitions: Mapping[str, Average]) -> dict[str, Average]:
+    """Return the averages that are not on a scale with an upper end, as ranks."""
+    of_key = {name: definitions.get(name.partition("@")[0]) for name in known}
+    return {name: one for name, one in of_key.items() if one is not None and one.is_unbounded}
+
+
 def _checked(
-    metrics: str | Iterable[str] | None, known: Sequence[str], default: Sequence[str]
+    metrics: str | Iterable[str] | None,
+    known: Sequence[str],
+    unbounded: Mapping[str, Average],
+    default: Sequence[str] = (),
 ) -> list[str]:
     """Return the metrics to draw: known, not too many, of one unit."""
     if metrics is None:
-        scores = [key for key in known if not key.startswith(_RANK)]
+        scores = [key for key in known if key not in unbounded]
         return list(default or scores or known)[:_AT_MOST]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    keys = [resolved_average("metrics: an average", key, known) for key in asked]
+    keys = [resolved_average("metrics", key, known) for key in asked]
     if not 1 <= len(keys) <= _AT_MOST:
         raise ValueError(
             f"metrics must name 1 to {_AT_MOST} averages, more cannot be told apart; got "
             f"{len(keys)}."
         )
-    ranks = [key for key in keys if key.startswith(_RANK)]
-    if ranks and len(ranks) < len(keys):
+    ranks = [key for key in keys if key in unbounded]
+    if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
         raise ValueError(
-            f"metrics: {ranks[0]!r} is a rank and shares no axis with scores from 0 to 1; draw it "
-            "on its own."
+            f"metrics: {ranks[0]!r} has no upper end and shares no axis with other metrics; draw "
+            "it on its own."
         )
     return keys
 
 
 def _shown(known: Sequence[str]) -> list[str]:
     """Return what is drawn of what there is; micro averages only where there are no macro ones."""
-    shown = [key if key in known else _SHOWN_MICRO.get(key, key) for key in _SHOWN]
+    shown = [key if key in known else micro for key, micro in _SHOWN.items()]
     return [key for key in shown if key in known]
 
 
@@ -213,26 +227,35 @@ def _draw_band(ax: Axes, bounds: Sequence[tuple[float, float] | None], colour: s
         ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
 
 
-def _scale(ax: Axes, lines: dict[str, list[float]], language: Language) -> None:
+def _scale(
+    ax: Axes,
+    lines: Mapping[str, Sequence[float]],
+    unbounded: Mapping[str, Average],
+    language: Language,
+) -> None:
     values = [value for line in lines.values() for value in line]
-    if all(key.startswith(_RANK) for key in lines):
-        ax.set_ylim(1.0, max([value for value in values if value > 1], default=2.0) * 1.05)
-        ax.set_ylabel(word("rank", language))
+    average = unbounded.get(next(iter(lines)))
+    if average is not None and average.range is not None:
+        low, _ = average.range
+        ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
+        label = shown_name(average.label(language))
+        lower = average.lower_is_better
+        ax.set_ylabel(word("lower is better", language).format(label) if lower else label)
         finish(ax, "y")
     else:
         draw_score_axis(ax, values, "y")
 
 
-def _name_ends(ax: Axes, lines: dict[str, list[float]], language: Language) -> None:
+def _name_ends(ax: Axes, lines: Mapping[str, tuple[str, Sequence[float]]]) -> None:
     """Write each line's name and last value to the right of it, one below the other."""
-    ends = {key: values[-1] for key, values in lines.items() if math.isfinite(values[-1])}
+    ends = {key: values[-1] for key, (_, values) in lines.items() if math.isfinite(values[-1])}
     low, high = ax.get_ylim()
     places = _apart(list(ends.values()), 0.052 * (high - low), low)
-    last = len(next(iter(lines.values()))) - 1
+    last = len(next(iter(lines.values()))[1]) - 1
     colours = {key: colour for key, (colour, *_) in zip(lines, LINES, strict=False)}
     for (key, value), place in zip(ends.items(), places, strict=True):
         ax.annotate(
-            f"{metric_name(key, language)} {value_label(value)}",
+            f"{lines[key][0]} {value_label(value)}",
             (last, value),
             (1.03, place),
             xycoords="data",

@@ -21,8 +21,8 @@ from krag_eval.plotting.styling import (
     value_label,
     word,
 )
-from krag_eval.scoring.averages import resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def metric_distribution(
     defined = [value for value in values if not math.isnan(value)]
     ax = new_axes() if ax is None else ax
     _draw_histogram(ax, defined)
-    name = f"{metric_name(column, language)}@{spelled(k)}"
+    name = f"{metric_name(column, language, result)}@{spelled(k)}"
     _mark_average(ax, result, column, k, language)
     queries = queries_of(result, language)
     undefined = result.n_counted - len(defined)
@@ -154,7 +154,7 @@ def _mark_average(
     average = result.averages(k).get(key, math.nan)
     if math.isnan(average):
         return
-    told = f"{metric_name(key, language)}@{spelled(k)} = {value_label(average)}"
+    told = f"{metric_name(key, language, result)}@{spelled(k)} = {value_label(average)}"
     place = min(average, 1.0)
     ax.axvline(place, color="#000000", linewidth=1, linestyle=":")
     side = "left" if place < 0.25 else "right" if place > 0.75 else "center"

@@ -31,7 +31,6 @@ __all__ = ["comparison_forest", "forest_size"]
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
-_RANK = "mean_rank@"
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,14 @@ def forest_size(comparison: Comparison) -> tuple[float, float]:
 
 
 def _groups(comparison: Comparison) -> list[list[_Line]]:
-    """Return the lines of the scores and, apart, those of the ranks."""
-    ranks = [row for row in comparison.differences if row.metric.startswith(_RANK)]
-    scores = [row for row in comparison.differences if not row.metric.startswith(_RANK)]
-    return [_lines_of(rows, comparison) for rows in (scores, ranks) if rows]
+    """Return the lines where higher is better and, apart, those where lower is."""
+    lower = [row for row in comparison.differences if _is_lower_better(row)]
+    higher = [row for row in comparison.differences if not _is_lower_better(row)]
+    return [_lines_of(rows, comparison) for rows in (higher, lower) if rows]
+
+
+def _is_lower_better(row: Difference) -> bool:
+    return row.average is not None and row.average.lower_is_better
 
 
 def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
@@ -129,7 +132,7 @@ def _draw_rows(
     ax: Axes, lines: Sequence[_Line], comparison: Comparison, language: Language
 ) -> None:
     rows = [line.difference for line in lines if line.difference is not None]
-    is_rank = rows[0].metric.startswith(_RANK)
+    lower = _is_lower_better(rows[0])
     ax.axvline(0.0, color="#000000", linewidth=1, zorder=1)
     for place, line in enumerate(lines):
         if line.difference is not None:
@@ -140,10 +143,18 @@ def _draw_rows(
             tick.set_fontweight("bold")
     ax.set_ylim(len(lines) - 0.25, -0.75)
     _scale(ax, rows)
-    axis = word("forest axis rank" if is_rank else "forest axis", language)
-    ax.set_xlabel(axis.format(percent(comparison.level, language)), fontsize="small")
+    axis = word("forest axis lower" if lower else "forest axis", language)
+    level, name = percent(comparison.level, language), _names_of(rows, language)
+    ax.set_xlabel(axis.format(level, name=name), fontsize="small")
     finish(ax, "x")
-    _name_sides(ax, comparison, language, is_rank=is_rank)
+    _name_sides(ax, comparison, language, lower=lower)
+
+
+def _names_of(rows: Sequence[Difference], language: Language) -> str:
+    """Name the averages of some rows within a sentence."""
+    labels = [row.average.label(language) for row in rows if row.average is not None]
+    known = dict.fromkeys(shown_name(one if one.isupper() else one.lower()) for one in labels)
+    return ", ".join(known)
 
 
 def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> None:
@@ -198,7 +209,7 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     ax.locator_params(axis="x", nbins=7)
 
 
-def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, is_rank: bool) -> None:
+def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: bool) -> None:
     """Say above the corners on which side which system is better."""
     better = word("is better", language)
     first = comparison.differences[0]
@@ -207,7 +218,7 @@ def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, is_rank
         word("second", language),
         BLUE: shown_name(first.b, 16) if len(comparison.names) == 2 else word("first", language),
     }  # fmt: skip
-    left, right = (BLUE, VERMILLION) if is_rank else (VERMILLION, BLUE)
+    left, right = (BLUE, VERMILLION) if lower else (VERMILLION, BLUE)
     for colour, place, told, side in (
         (left, 0.0, f"← {better.format(names[left])}", "left"),
         (right, 1.0, f"{better.format(names[right])} →", "right"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from krag_eval._errors import unknown_name, warn
 from krag_eval._text import one_line
 from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,37 +157,6 @@ LANGUAGES: tuple[Language, ...] = ("en", "ko")
 # Columns of a name that somebody chose.
 _WIDTH = 40
 
-_NAMES: dict[Language, dict[str, str]] = {
-    "en": {
-        "hit_rate": "Hit rate",
-        "precision": "Precision",
-        "recall": "Recall",
-        "f1": "F1",
-        "mrr": "MRR",
-        "map": "MAP",
-        "ndcg": "nDCG",
-        "mean_rank": "Mean rank",
-        "found_rate": "Found rate",
-        "rejection_rate": "Rejection rate",
-        "micro": "Micro {}",
-        "macro": "Macro {}",
-    },
-    "ko": {
-        "hit_rate": "Hit rate",
-        "precision": "정밀도",
-        "recall": "재현율",
-        "f1": "F1",
-        "mrr": "MRR",
-        "map": "MAP",
-        "ndcg": "nDCG",
-        "mean_rank": "평균 순위",
-        "found_rate": "찾은 질의 비율",
-        "rejection_rate": "올바른 무응답 비율",
-        "micro": "{}(micro)",
-        "macro": "{}(macro)",
-    },
-}
-
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
         "micro": "Micro (pooled)",
@@ -203,7 +173,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against k": "Metrics against k ({queries})",
         "k": "Cutoff k",
         "all": "all",
-        "rank": "Mean rank (lower is better)",
+        "lower is better": "{} (lower is better)",
         "against threshold": "Metrics against the threshold",
         "threshold": "Similarity from which a pair is a match (threshold)",
         "in use": "Threshold in use: {:.4g}",
@@ -220,7 +190,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "differences": "Differences between systems ({queries})",
         "difference of": "{pair} ({queries})",
         "forest axis": "Difference and its {} interval",
-        "forest axis rank": "Difference in mean rank and its {} interval; lower is better",
+        "forest axis lower": "Difference in {name} and its {} interval; lower is better",
         "markers": "filled: difference shown; hollow: no difference shown",
         "first": "first-named",
         "second": "second-named",
@@ -242,7 +212,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against k": "k에 따른 지표 ({queries})",
         "k": "컷오프 k",
         "all": "전체",
-        "rank": "평균 순위(낮을수록 좋음)",
+        "lower is better": "{}(낮을수록 좋음)",
         "against threshold": "임계값에 따른 지표",
         "threshold": "임계값(유사도가 이 값 이상이면 일치)",
         "in use": "사용한 임계값: {:.4g}",
@@ -259,7 +229,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "differences": "시스템 간 차이 ({queries})",
         "difference of": "{pair} ({queries})",
         "forest axis": "차이와 {} 신뢰구간",
-        "forest axis rank": "평균 순위의 차이와 {} 신뢰구간(낮을수록 좋음)",
+        "forest axis lower": "{name}의 차이와 {} 신뢰구간(낮을수록 좋음)",
         "markers": "채운 점: 차이가 확인됨, 빈 점: 차이가 확인되지 않음",
         "first": "앞에 적힌 쪽",
         "second": "뒤에 적힌 쪽",
@@ -286,18 +256,19 @@ def word(key: str, language: Language) -> str:
     return _WORDS[language][key]
 
 
-def metric_name(key: str, language: Language) -> str:
-    """Return the name of an average for people; one that is not built in keeps its own.
+def metric_name(key: str, language: Language, result: EvaluationResult | None = None) -> str:
+    """Return the name of an average for people; one without a label keeps its own.
+
+    Args:
+        key: The average, or the metric.
+        language: ``"en"`` or ``"ko"``.
+        result: The result it is from, which knows the labels of metrics of your own.
 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
     ('Macro recall', '재현율', 'mine')
     """
-    names = _NAMES[language]
-    average, _, rest = key.partition("_")
-    if average in ("micro", "macro") and rest in names:
-        name = names[rest]
-        return names[average].format(name if name.isupper() else name.lower())
-    return names.get(key) or one_line(key, _WIDTH)
+    metrics = METRICS if result is None else metrics_of(result.keys, result.declared)
+    return one_line(label_of(key, language, metrics) or key, _WIDTH)
 
 
 def cutoff_words(k: int | None, language: Language) -> str:

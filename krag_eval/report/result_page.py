@@ -33,8 +33,8 @@ __all__ = [
 
 _LEVEL = 0.95
 _SIZE = (4.9, 3.9)
-# What the distribution over queries is drawn of: the first that the result has.
-_TELLING = ("ndcg", "recall", "average_precision", "reciprocal_rank", "f1", "precision")
+# What the distribution over queries is drawn of, where the result has it.
+_TELLING = ("ndcg", "recall")
 
 
 def result_page(
@@ -144,7 +144,7 @@ def _metric_rows(
             known = bounds is not None and average in bounds.index
             interval = _interval(bounds, average) if bounds is not None and known else ""
             cells.append((number(values[average]), interval))
-        rows.append((plotting.metric_name(key, language), key, cells))
+        rows.append((plotting.metric_name(key, language, result), key, cells))
     return rows
 
 
@@ -169,7 +169,12 @@ def _pictures(
     }
     if len(result.k) > 1:
         draw["cutoffs"] = lambda ax: plotting.cutoff_curves(result, ax=ax, language=language)
-    telling = next((name for name in _TELLING if name in result.keys), None)
+    scores = [
+        one.column
+        for one in result.definitions.values()
+        if one.column in result.keys and one.range == (0, 1)
+    ]
+    telling = next((name for name in (*_TELLING, *reversed(scores)) if name in scores), None)
     if telling is not None:
         metric = f"{telling}@{spelled(k)}"
         draw["queries"] = lambda ax: plotting.metric_distribution(

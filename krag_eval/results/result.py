@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
-from krag_eval.scoring.averages import Summary
+from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import check_cutoff, spelled
+from krag_eval.scoring.metrics import REJECTION_RATE, Metric, averages_of, is_built_in, metrics_of
+from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +63,7 @@ class EvaluationResult:
         evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
         retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
+        declared: What is known of metrics that are not computed by default, by column.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -76,6 +79,7 @@ class EvaluationResult:
     evidence: Evidence | None = None
     totals: Summary | None = None
     retrieval: RetrievalRun | None = None
+    declared: Mapping[str, Metric] = field(default_factory=dict)
 
     @property
     def k(self) -> tuple[int | None, ...]:
@@ -123,7 +127,21 @@ class EvaluationResult:
             keys=self.keys,
             averaging_method=self.averaging_method,
             conventions=self.conventions,
+            declared=self.declared,
         )
+
+    @cached_property
+    def definitions(self) -> dict[str, Average]:
+        """How each average is made and read, by its key: its range, direction and labels.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(5)
+        >>> result.definitions["mean_rank"].lower_is_better
+        True
+        """
+        metrics = metrics_of(self.keys, self.declared).values()
+        known = averages_of(metrics, self.conventions, self.averaging_method)
+        return known | {REJECTION_RATE.key: REJECTION_RATE}
 
     @property
     def threshold(self) -> float | None:
@@ -147,7 +165,7 @@ class EvaluationResult:
         reported = {}
         for k, averages in self._averages.items():
             rate = self.summary.rejection_rate(k)
-            reported[k] = averages if rate is None else averages | {"rejection_rate": rate}
+            reported[k] = averages if rate is None else averages | {REJECTION_RATE.key: rate}
         return reported
 
     @property
@@ -362,11 +380,13 @@ class EvaluationResult:
         Raises:
             ValueError: If the matcher takes no threshold, or the result holds no evidence.
         """
-        from krag_eval.results.thresholds import BUILT_IN, averages_at_thresholds
+        from krag_eval.results.thresholds import averages_at_thresholds
 
         if metrics is None:
             k = self._deepest_cutoff(None)
-            metrics = [f"{key}@{spelled(k)}" for key in self._averages[k] if key in BUILT_IN]
+            ours = filter(is_built_in, metrics_of(self.keys, self.declared).values())
+            known = averages_of(ours)
+            metrics = [f"{key}@{spelled(k)}" for key in self._averages[k] if key in known]
         return averages_at_thresholds(
             self._evidence(),
             metrics,

@@ -1,7 +1,6 @@
-"""Rows: one value per query and metric, and where they are: in memory, in a file, or nowhere.
+"""Rows: one value per query and metric, in memory, in a file, or not kept.
 
-This room knows how per-query columns of several cutoffs stand in one table, ``ndcg@10``, and what
-to say where there is none. It must not know averages, or what a result does with its rows.
+In a file the columns of several cutoffs are side by side, named as in ``ndcg@10``.
 """
 
 from __future__ import annotations
@@ -21,10 +20,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import (
+    Advice,
+    DatasetError,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    MissingPackage,
+    Place,
+)
 from krag_eval._io import shielded, unshielded
 from krag_eval.documents import Tag, is_tag
-from krag_eval.scoring.averages import Summary, needed_columns
 from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.metrics import completed, metrics_of
+from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +155,7 @@ class NoRows:
 
     cutoffs: tuple[int | None, ...]
     n_queries: int
-    where: str = "evaluate with per_query=… to write them to a file"
+    where: Fix = Advice("evaluate with {} to write them to a file", per_query=...)  # noqa: RUF009
 
     @property
     def labels(self) -> list[str | int]:
@@ -178,9 +187,10 @@ class NoRows:
         return None
 
     def _refuse(self) -> NoReturn:
-        raise ValueError(
-            "this result holds averages but no per-query rows, because it was evaluated in parts; "
-            f"{self.where}."
+        raise InvalidInput(
+            "",
+            "this result holds averages but no per-query rows, because it was evaluated in parts",
+            self.where,
         )
 
 
@@ -188,13 +198,13 @@ def checked_digests(digests: object, n_queries: int) -> list[str]:
     """Return digests that were read from a file.
 
     Raises:
-        ValueError: If they are not one digest per query.
+        InvalidInput: If they are not one digest per query.
     """
     given = digests if isinstance(digests, list) else []
     if len(given) != n_queries or not all(
         isinstance(one, str) and _DIGEST.fullmatch(one) for one in given
     ):
-        raise ValueError("its digests of the ground truth are not one per query")
+        raise InvalidInput("", "its digests of the ground truth are not one per query")
     return given
 
 
@@ -313,10 +323,8 @@ class RowsInFile:
         frame = read_columns(self.path, [DIGEST], self.n_queries)
         try:
             return checked_digests(frame[DIGEST].tolist(), self.n_queries)
-        except ValueError as error:
-            raise ValueError(
-                f"{self.path}: the per-query rows cannot be read ({error})."
-            ) from error
+        except InvalidInput as error:
+            raise _unreadable(self.path, error) from error
 
     @cached_property
     def tags(self) -> Mapping[str, Sequence[Tag]]:
@@ -341,7 +349,7 @@ class RowsInFile:
         """Read the columns of one cutoff, and check that they add up to the averages.
 
         Raises:
-            ValueError: If the file is not there, damaged, or of another run.
+            DatasetError: If the file is not there, damaged, or of another run.
         """
         names = {name: f"{name}@{spelled(k)}" for name in (*COUNT_COLUMNS[1:], *self.totals.keys)}
         names[COUNT_COLUMNS[0]] = COUNT_COLUMNS[0]
@@ -350,8 +358,7 @@ class RowsInFile:
         table["precision_base"] = table["retrieved"]
         if self.totals.conventions.precision_at == "k" and k is not None:
             table["precision_base"] = np.full(self.n_queries, k)
-        if "f1" in self.totals.keys:
-            _add_shares(table)
+        completed(table, metrics_of(self.totals.keys, self.totals.declared))
         self._check(k, table)
         return table
 
@@ -362,12 +369,14 @@ class RowsInFile:
             keys=self.totals.keys,
             averaging_method=self.totals.averaging_method,
             conventions=self.totals.conventions,
+            declared=self.totals.declared,
         )
         same = ours.sums[k] == self.totals.sums[k]
         if not same or ours.n_rejected[k] != self.totals.n_rejected[k]:
-            raise ValueError(
-                f"{self.path}: the rows do not add up to the averages of this result, so they are "
-                "of another run or were changed; evaluate again."
+            raise Place(str(self.path)).error(
+                "the rows do not add up to the averages of this result, so they are of another "
+                "run or were changed",
+                "evaluate again",
             )
 
 
@@ -400,7 +409,7 @@ def rows_named(name: object, folder: Path, totals: Summary) -> Rows:
     if name is None:
         return NoRows(totals.k, totals.n_queries)
     if not isinstance(name, str):
-        raise TypeError("the name of the file with its rows is no text")
+        raise InvalidType("", "the name of the file with its rows is not text")
     if name == Path(name).name and Path(name).suffix in ROW_FORMATS:
         return RowsInFile(folder / name, totals)
     where = f"they were written to {name}; put that file beside the saved result and save it again"
@@ -411,25 +420,29 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
     """Read some columns of a file of rows.
 
     Raises:
-        ImportError: If the file is Parquet and pyarrow is missing.
-        ValueError: If it cannot be read, lacks a column or has another number of rows.
+        MissingPackage: If the file is Parquet and pyarrow is missing.
+        DatasetError: If it cannot be read, lacks a column or has another number of rows.
     """
     try:
         frame = _parquet(path, columns) if path.suffix == ".parquet" else _csv(path, columns)
     except FileNotFoundError as error:
-        raise ValueError(
-            f"{path}: the file with the per-query rows of this result is not there; put it back, "
-            "or evaluate again."
+        raise Place(str(path)).error(
+            "the file with the per-query rows of this result is not there",
+            "put it back, or evaluate again",
         ) from error
     except (OSError, ValueError, MemoryError) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path}: the per-query rows cannot be read ({problem}).") from error
+        raise _unreadable(path, error) from error
     if len(frame) != n_rows:
-        raise ValueError(
-            f"{path}: holds {len(frame)} rows, and this result is of {n_rows} queries; it is of "
-            "another run or was changed."
+        raise Place(str(path)).error(
+            f"holds {len(frame)} rows, and this result is of {n_rows} queries",
+            "it is of another run or was changed",
         )
     return frame
+
+
+def _unreadable(path: Path, error: Exception) -> DatasetError:
+    problem = " ".join(str(error).split())[:200].removesuffix(".")
+    return Place(str(path)).error(f"the per-query rows cannot be read ({problem})")
 
 
 def _column_names(path: Path) -> list[str]:
@@ -448,18 +461,18 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise missing_pyarrow(f"{path}: reading") from error
+        raise missing_pyarrow("", f"reading {path}") from error
     # A text that is stored once becomes one text again, however many rows have it.
     content = parquet.ParquetFile(path, read_dictionary=[LABEL])
     stored, n_rows = os.path.getsize(path), content.metadata.num_rows
     if n_rows > _FREE_ROWS + _ROWS_PER_BYTE * stored:
-        raise ValueError(f"{n_rows} rows in {stored} bytes are out of proportion")
+        raise InvalidInput("", f"{n_rows} rows in {stored} bytes are out of proportion")
     frame: pd.DataFrame = content.read(columns=list(columns)).to_pandas()
     if LABEL in frame.columns and hasattr(frame[LABEL], "cat"):
         frame[LABEL] = _stored_once(frame[LABEL])
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        raise ValueError(f"no column {missing[0]!r}")
+        raise InvalidInput("", f"no column {missing[0]!r}")
     return frame
 
 
@@ -508,39 +521,33 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
     return np.array([float(text or "nan") for text in texts], np.float64)
 
 
-def missing_pyarrow(what: str) -> ImportError:
+def missing_pyarrow(argument: str, what: str) -> MissingPackage:
     """Return the error that says how to install what Parquet files need."""
-    return ImportError(f"{what} Parquet files needs pyarrow; pip install 'krag-eval[parquet]'.")
-
-
-def _add_shares(table: dict[str, Any]) -> None:
-    """Add the precision and recall that macro F1 is made of, where they were not asked for."""
-    for name in ("precision", "recall"):
-        if name not in table:
-            _, found, base = needed_columns(name)
-            table[name] = table[found] / np.maximum(table[base], 1)
+    problem = f": {what} needs pyarrow"
+    return MissingPackage(argument, problem, "pip install 'krag-eval[parquet]'")
 
 
 def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:
     """Return where rows will be written; through a link, the file it points to.
 
     Raises:
-        ImportError: If it is to be a Parquet file and pyarrow is missing.
-        ValueError: If the ending is not one of :data:`ROW_FORMATS`, it is a directory or its
+        MissingPackage: If it is to be a Parquet file and pyarrow is missing.
+        InvalidInput: If the ending is not one of :data:`ROW_FORMATS`, it is a directory or its
             directory is not there.
     """
     target = Path(os.path.realpath(path))
     if target.suffix not in ROW_FORMATS:
-        raise ValueError(
-            f"{argument} must be the name of a file that ends in one of "
-            f"{', '.join(ROW_FORMATS)}, got {os.fsdecode(path)!r}."
+        raise InvalidInput(
+            argument,
+            f"must be the name of a file that ends in one of {', '.join(ROW_FORMATS)}, "
+            f"got {os.fsdecode(path)!r}",
         )
     if target.exists() and not target.is_file():
-        raise ValueError(f"{argument}: {path} is not a regular file; name another.")
+        raise InvalidInput(argument, f": {path} is not a regular file", "name another")
     if not target.parent.is_dir():
-        raise ValueError(f"{argument}: there is no directory {target.parent}; create it first.")
+        raise InvalidInput(argument, f": there is no directory {target.parent}", "create it first")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise missing_pyarrow(f"{argument}: writing")
+        raise missing_pyarrow(argument, "writing Parquet files")
     return target
 
 
@@ -570,7 +577,7 @@ def csv_lines(columns: Mapping[str, Any], *, shielding_shown: bool = False) -> I
             :class:`RowsInFile` that texts are to be read by ``unshielded``.
     """
     first, *others = columns
-    yield ",".join([f'"{first}"' if shielding_shown else first, *others]) + "\n"
+    yield ",".join([f'"{first}"' if shielding_shown else first, *map(_quoted, others)]) + "\n"
     cells = [_cells(column.tolist()) for column in columns.values()]
     yield from (",".join(row) + "\n" for row in zip(*cells, strict=True))
 
@@ -586,7 +593,10 @@ def _cells(values: list[Any]) -> list[str]:
 
 
 def _text_cell(text: str) -> str:
-    text = shielded(text)
+    return _quoted(shielded(text))
+
+
+def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 

@@ -34,8 +34,9 @@ from krag_eval.results.rows import (
     checked_digests,
     rows_named,
 )
-from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.metrics import completed, metrics_of
+from krag_eval.scoring.parts import Summary, declared_in, declared_of
 from krag_eval.scoring.relevance import Relevance
 
 __all__ = [
@@ -162,6 +163,7 @@ def _content(result: EvaluationResult, path: str | os.PathLike[str], *, texts: b
         "conventions": str(result.conventions),
         "metrics": _without_nan(result.to_dict()),
         "keys": dict(result.keys),
+        **declared_in(result.declared),
     }
     if result.totals is None:
         return common | _whole_content(result, texts=texts)
@@ -216,12 +218,12 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "keys": content["keys"],
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
+        "declared": declared_of(content),
     }
     if "summary" not in content:
         return common | _whole_parts(content)
     totals = Summary.from_json(content["summary"])
-    same = totals.keys, totals.averaging_method, totals.conventions
-    if same != (common["keys"], common["averaging_method"], common["conventions"]):
+    if any(getattr(totals, name) != value for name, value in common.items() if name != "settings"):
         raise ValueError("its summary is of another run")
     return common | {
         "totals": totals,
@@ -245,6 +247,8 @@ def _whole_parts(content: Content) -> dict[str, Any]:
     if any(column.shape != (len(labels),) for column in columns):
         raise ValueError("its columns differ in length")
     digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
+    metrics = metrics_of(content["keys"], {})
+    tables = {k: completed(table, metrics) for k, table in tables.items()}
     return {
         "rows": RowsInMemory(labels, tables, counted, digests, _tags(content, len(labels))),
         "evidence": _evidence(content, len(labels)),

@@ -1,44 +1,42 @@
-"""The averages at other thresholds, from the similarities a result has kept.
+"""The averages at other thresholds, from the similarities that a result keeps.
 
-This room knows how evidence becomes averages again. It must not know results, texts or drawing,
-and nothing is ever matched again here.
+For ``EvaluationResult.metrics_at_thresholds``; nothing is matched again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.conventions import Conventions, MatchingCriteria
+from krag_eval._errors import Advice, InvalidInput, number
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.evidence import Evidence
-from krag_eval.scoring.averages import average, resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
-from krag_eval.scoring.metrics import METRICS, metrics_for, table_of
+from krag_eval.scoring.metrics import (
+    Metric,
+    averages_of,
+    built_in,
+    declarations,
+    metrics_for,
+    resolved_average,
+    table_of,
+)
+from krag_eval.scoring.parts import Summary
 from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "BUILT_IN",
-    "averages_at_thresholds",
-]
+__all__ = ["averages_at_thresholds"]
 
 #: An average and its cutoff.
 AverageAt: TypeAlias = tuple[str, "int | None"]
 
 _STEPS = 20
-_BOTH = ("precision", "recall", "f1")
-#: Every average of the built-in metrics, and the column it is an average of.
-BUILT_IN = (
-    {metric.key: name for name, metric in METRICS.items()}
-    | {f"micro_{name}": name for name in _BOTH}
-    | {"found_rate": "rank"}
-)
 
 
 def averages_at_thresholds(
@@ -61,20 +59,24 @@ def averages_at_thresholds(
         conventions: How the disputed points are settled.
 
     Raises:
-        ValueError: If the matcher takes no threshold, a metric is not built in, or a threshold is
-            out of range.
+        InvalidType: If a threshold is not a number.
+        InvalidInput: If the matcher takes no threshold, a metric is not built in, or a threshold
+            is out of range.
     """
     import pandas as pd
 
     if not evidence.takes_threshold:
-        raise ValueError(
-            "thresholds: the matcher of this result decides without one, so nothing would change; "
-            'use a similarity matcher such as "coverage".'
+        raise InvalidInput(
+            "thresholds",
+            ": the matcher of this result decides without one, so nothing would change",
+            Advice("use a similarity matcher: {}", matcher="coverage"),
         )
-    wanted = [_checked_metric(metric) for metric in _several(metrics)]
+    known = metrics_for(criteria)
+    asked = [_checked_metric(one, known) for one in _several(metrics)]
+    wanted = [average for average, _ in asked]
     rows = _checked_thresholds(thresholds, evidence.relevance.threshold)
     values = [
-        _averages(evidence.at_threshold(threshold), wanted, counted, criteria, conventions)
+        _averages(evidence.at_threshold(threshold), dict(asked), counted, conventions)
         for threshold in rows
     ]
     return pd.DataFrame(
@@ -86,50 +88,51 @@ def averages_at_thresholds(
 
 def _averages(
     relevance: Relevance,
-    wanted: Sequence[AverageAt],
+    wanted: Mapping[AverageAt, Metric],
     counted: NDArray[np.bool_],
-    criteria: MatchingCriteria,
     conventions: Conventions,
 ) -> Mapping[AverageAt, float]:
-    known = metrics_for(criteria)
     averages: dict[AverageAt, float] = {}
-    for cutoff in dict.fromkeys(k for _, k in wanted):
-        names = dict.fromkeys(BUILT_IN[key] for key, k in wanted if k == cutoff)
-        table = table_of(relevance, cutoff, {name: known[name] for name in names}, conventions)
-        columns = {name: column[counted] for name, column in table.items()}
-        for name in names:
-            found = average(name, columns, key=known[name].key, conventions=conventions)
-            averages |= {(key, cutoff): value for key, value in found.items()}
+    for k in dict.fromkeys(k for _, k in wanted):
+        metrics = {one.name: one for (_, at), one in wanted.items() if at == k}
+        summary = Summary.of(
+            {k: table_of(relevance, k, metrics, conventions)},
+            counted,
+            keys={name: metric.key for name, metric in metrics.items()},
+            averaging_method=AveragingMethod.BOTH,
+            conventions=conventions,
+            declared=declarations(metrics),
+        )
+        averages |= {(key, k): value for key, value in summary.averages(k).items()}
     return averages
 
 
 def _several(metrics: str | Iterable[str]) -> list[str]:
     several = [metrics] if isinstance(metrics, str) else list(metrics)
     if not several:
-        raise ValueError("metrics must name at least one average, such as 'macro_recall@5'.")
+        raise InvalidInput("metrics", "must name at least one average, such as 'macro_recall@5'")
     return several
 
 
-def _checked_metric(metric: str) -> AverageAt:
-    key, k = parse_metric(metric, "metrics")
+def _checked_metric(name: str, known: Mapping[str, Metric]) -> tuple[AverageAt, Metric]:
+    """Return the average that is asked for, its cutoff and its metric, which must be built in."""
+    key, k = parse_metric(name, "metrics")
+    asked = built_in(key)  # under the parameters it is named with
+    metrics = {**known, asked.name: asked} if asked and asked.parameters else known
+    metric_of = {key: one.at() for one in metrics.values() for key in averages_of([one.at()])}
     try:
-        return resolved_average("metrics: an average of a built-in metric", key, BUILT_IN), k
-    except ValueError as refusal:
-        raise ValueError(
-            f"{refusal} For a metric of your own, evaluate evaluator.with_threshold(…)."
-        ) from None
+        average = resolved_average("metrics", key, metric_of)
+    except InvalidInput as error:
+        own = "For a metric of your own, evaluate again at another threshold"
+        fix = f"{error.fix} {own}" if error.fix else own
+        raise InvalidInput("metrics", error.problem, fix) from None
+    return (average, k), metric_of[average]
 
 
 def _checked_thresholds(thresholds: Iterable[float] | None, own: float) -> list[float]:
     if thresholds is None:
         return sorted({*(step / _STEPS for step in range(_STEPS + 1)), own})
-    if isinstance(thresholds, Real):
-        thresholds = [float(thresholds)]
-    rows = list(thresholds)
+    rows = [thresholds] if isinstance(thresholds, Real) else list(thresholds)
     if not rows:
-        raise ValueError("thresholds must hold at least one number from 0 to 1, got none.")
-    for threshold in rows:
-        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool | np.bool_)
-        if not is_number or not 0.0 <= float(threshold) <= 1.0:
-            raise ValueError(f"thresholds must be numbers from 0 to 1, got {threshold!r}.")
-    return [float(threshold) for threshold in rows]
+        raise InvalidInput("thresholds", "must hold at least one number from 0 to 1, got none")
+    return [number("thresholds", threshold, 0, 1) for threshold in rows]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from krag_eval._errors import clipped
+from krag_eval._errors import InvalidInput, clipped
 
 __all__ = [
     "DEFAULT_CUTOFFS",
@@ -21,25 +21,24 @@ __all__ = [
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53
+_ALLOWED = "a whole number of at least 1, or 'all' for all retrieved documents"
 
 
 def check_cutoff(k: object) -> int | None:
     """Return a cutoff: a whole number of at least 1, or ``None`` for all retrieved documents.
 
     Raises:
-        ValueError: For 0, a negative number, a float, a bool or anything else.
+        InvalidInput: For 0, a negative number, a float, a bool or anything else.
 
-    >>> check_cutoff(5)
-    5
+    >>> check_cutoff(5), check_cutoff("all")
+    (5, None)
     """
     if k is None or (isinstance(k, str) and k == "all"):
         return None
-    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= int(k) <= _LARGEST:
-        came = repr(k) if len(repr(k)) <= 40 else f"{repr(k)[:40]}…"
-        raise ValueError(
-            f"k must be a whole number of at least 1 (at most {_LARGEST}), or None (or 'all') for "
-            f"all retrieved documents, got {came}."
-        )
+    if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
+        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(k)}")
+    if int(k) > _LARGEST:
+        raise InvalidInput("k", f"must be at most {_LARGEST}, got {clipped(k)}")
     return int(k)
 
 
@@ -47,7 +46,7 @@ def check_cutoffs(k: Any) -> tuple[int | None, ...]:
     """Return one or several cutoffs as a tuple, in the order given.
 
     Raises:
-        ValueError: If one is not a cutoff, there is none, or one is given twice.
+        InvalidInput: If one is not a cutoff, there is none, or one is given twice.
 
     >>> check_cutoffs([1, 5, None])
     (1, 5, None)
@@ -55,14 +54,14 @@ def check_cutoffs(k: Any) -> tuple[int | None, ...]:
     given = list(k) if isinstance(k, Iterable) and not isinstance(k, str) else [k]
     cutoffs = tuple(map(check_cutoff, given))
     if not cutoffs:
-        raise ValueError("k must name at least one cutoff, got an empty list.")
+        raise InvalidInput("k", "must name at least one cutoff, got an empty list")
     if len(set(cutoffs)) < len(cutoffs):
-        raise ValueError(f"k must not name a cutoff twice, got {clipped(given)}.")
+        raise InvalidInput("k", f"must not name a cutoff twice, got {clipped(given)}")
     return cutoffs
 
 
 def spelled(k: int | None) -> str:
-    """Return the cutoff as it stands after the @ sign.
+    """Return the cutoff as it is written after the @ sign.
 
     >>> spelled(10), spelled(None)
     ('10', 'all')
@@ -73,16 +72,17 @@ def spelled(k: int | None) -> str:
 def unspelled(text: str) -> int | None:
     """Read a cutoff back from its spelling.
 
+    Raises:
+        InvalidInput: If it is not one.
+
     >>> unspelled("10"), unspelled("all")
     (10, None)
     """
     if text == "all":
         return None
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        hint = " Name several cutoffs one by one." if "," in text else ""
-        raise ValueError(
-            f"k must be a whole number of at least 1, or 'all', got {clipped(text)}.{hint}"
-        )
+        fix = "Name several cutoffs one by one" if "," in text else ""
+        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}", fix)
     return check_cutoff(int(text))
 
 
@@ -91,21 +91,23 @@ def parse_metric(text: object, argument: str = "metric") -> tuple[str, int | Non
 
     Args:
         text: Such as ``"ndcg@10"`` or ``"mrr@all"``.
-        argument: What to call it in an error message.
+        argument: The argument it came in.
 
     Raises:
-        ValueError: If there is no cutoff, or it is none.
+        InvalidInput: If there is no cutoff, or it is not one.
 
-    >>> parse_metric("macro_recall@5"), parse_metric("mrr@all")
-    (('macro_recall', 5), ('mrr', None))
+    >>> parse_metric("macro_recall@5"), parse_metric("rbp(p=0.8)@all")
+    (('macro_recall', 5), ('rbp(p=0.8)', None))
     """
     key, at, cutoff = text.strip().rpartition("@") if isinstance(text, str) else ("", "", "")
     if not (at and key):
-        raise ValueError(
-            f"{argument} must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
-            f"got {clipped(text)}."
+        raise InvalidInput(
+            argument,
+            ": an average must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
+            f"got {clipped(text)}",
         )
     try:
         return key, unspelled(cutoff)
-    except ValueError as error:
-        raise ValueError(f"{argument}: {clipped(text)}: {error}") from None
+    except InvalidInput as error:
+        problem = f": {clipped(text)}: the cutoff {error.problem}"
+        raise InvalidInput(argument, problem, error.fix) from None

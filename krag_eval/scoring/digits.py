@@ -2,8 +2,7 @@
 
 Addition, multiplication and division are rounded alike everywhere (IEEE 754); logarithms, powers
 and products of matrices are not: their last digit depends on the processor, and of matrices also on
-the number of threads. This room has what the rest needs of them, made of the former. It must not
-know what the numbers mean.
+the number of threads. Here is what scoring and statistics need of them, made of the former.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ __all__ = [
     "exp2",
     "exp2m1",
     "log2",
+    "powers",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -130,6 +130,17 @@ def exp2m1(exponents: FloatArray) -> FloatArray:
             series = 1.0 + series * x / n
         powers[small] = x * series
     return powers
+
+
+def powers(base: float, n: int) -> FloatArray:
+    """Return the first n powers of a number, from the one with exponent 0.
+
+    >>> powers(0.5, 4)
+    array([1.   , 0.5  , 0.25 , 0.125])
+    """
+    factors = np.full(n, base)
+    factors[:1] = 1.0
+    return np.multiply.accumulate(factors)
 
 
 def exact_parts(columns: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,74 +1,276 @@
 """The metrics: pure functions from what was found to one value per query, and their registry.
 
-Every function takes ``(relevance, k, conventions)`` and returns an array of shape (queries,).
-``k`` is the cutoff, ``None`` for all retrieved documents; only the first k documents of a query
-can influence its value. A query without ground truth gets 0; leaving it out is for whoever
-averages. This room must not know documents, matchers or averages over queries.
+Every formula takes ``(relevance, k, conventions)`` and returns an array of shape (queries,). ``k``
+is the cutoff, ``None`` for all retrieved documents; only the first k documents of a query can
+influence its value. A query without ground truth gets 0; whether it counts is decided where values
+are averaged. The registry, :data:`METRICS`, has everything else that is known of a metric: a
+built-in one is a function and an entry there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import partial
+from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import clipped
-from krag_eval.conventions import Conventions, MatchingCriteria, counts_at_places
-from krag_eval.scoring.averages import resolved_average
-from krag_eval.scoring.digits import exp2m1, log2
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    boolean,
+    clipped,
+    unknown,
+)
+from krag_eval._text import name_and_settings
+from krag_eval.conventions import (
+    AveragingMethod,
+    Conventions,
+    MatchingCriteria,
+    counts_at_places,
+)
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average
+from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.relevance import Relevance
 
 __all__ = [
     "COUNTS",
+    "DEFAULT_METRICS",
     "METRICS",
+    "REJECTION_RATE",
     "Metric",
+    "Parameter",
     "Table",
+    "averages_of",
+    "built_in",
     "chosen_metrics",
+    "completed",
+    "declarations",
+    "declared_content",
+    "declared_metric",
+    "is_built_in",
+    "label_of",
     "metrics_for",
+    "metrics_of",
     "precision_base",
+    "resolved_average",
     "table_of",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+#: Language -> what people call something.
+Labels: TypeAlias = Mapping[str, str]
+MetricFunction: TypeAlias = Callable[..., FloatArray]
+
 # Gains beyond 2**1000 leave no room to be added up in float64.
-_LARGEST_GRADES: Mapping[str, tuple[float, str]] = MappingProxyType(
+_LARGEST_GRADES: Mapping[str, tuple[float, str, Fix]] = MappingProxyType(
     {
         "exponential": (
             1000.0,
-            "the exponential gain 2**grade - 1 needs them to be at most 1000; "
-            "use Conventions(gain='linear').",
+            "must be at most 1000 for the exponential gain, 2**grade - 1",
+            Advice("choose {}", conventions="gain=linear"),
         ),
         "linear": (
             2.0**1000,
-            "the linear gain needs them to be at most 2**1000, about 1.07e301; "
-            "divide all grades by the same number.",
+            "must be at most 2**1000, about 1.07e301, for the linear gain",
+            "divide all grades by the same number",
         ),
     }
 )
-MetricFunction: TypeAlias = Callable[[Relevance, "int | None", Conventions], FloatArray]
+# How the averages of a metric that has two are called.
+_MICRO = {"en": "Micro {}", "ko": "{}(micro)"}
+_MACRO = {"en": "Macro {}", "ko": "{}(macro)"}
+
+
+class Parameter(NamedTuple):
+    """A number that a metric depends on, and the bounds it is strictly between."""
+
+    value: float
+    low: float
+    high: float
+
+    def at(self, text: str, argument: str, name: str) -> Parameter:
+        """Return the parameter with the value that a text says.
+
+        Raises:
+            InvalidInput: If it is not a number within the bounds.
+        """
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not self.low < value < self.high:
+            raise InvalidInput(
+                argument,
+                f": {name} must be a number strictly between {self.low:g} and {self.high:g}, "
+                f"got {clipped(text)}",
+            )
+        return self._replace(value=value)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by name: how it is computed per query, and what its mean over queries is called.
+    """A metric: how it is computed per query, and all that others need to know of it.
 
     Attributes:
         name: Column of the per-query table.
         compute: ``(relevance, k, conventions) -> values``, shape (queries,); NaN where undefined.
         key: Name of the mean over the queries where it is defined.
+        labels: Language (``"en"``, ``"ko"``) -> what people call it.
+        range: Its lowest and highest value; the highest may be ``math.inf``. A gate refuses what
+            lies outside.
+        lower_is_better: Whether a lower value is the better one.
+        micro: Numerator and denominator of its micro average, counts of the per-query table; of
+            two such pairs, the micro average is the harmonic mean of their ratios.
+        of_means: The column that each pair of ``micro`` is the ratio of. The macro average is the
+            harmonic mean of their means, under ``Conventions(macro_f1="of_means")``.
+        defined_key: Name of the share of queries where it is defined, shown beside the mean.
+        defined_labels: Language -> what people call that share.
+        parameters: What ``compute`` takes beyond the three, by name. The metric is then named
+            with them: ``rbp`` is ``rbp(p=0.8)``.
 
-    >>> METRICS["reciprocal_rank"].key
-    'mrr'
+    >>> METRICS["reciprocal_rank"].key, METRICS["rank"].lower_is_better
+    ('mrr', True)
     """
 
     name: str
     compute: MetricFunction
     key: str
+    _: KW_ONLY
+    labels: Labels = field(default_factory=dict, hash=False)
+    range: tuple[float, float] | None = None
+    lower_is_better: bool = False
+    micro: tuple[tuple[str, str], ...] = ()
+    of_means: tuple[str, ...] = ()
+    defined_key: str = ""
+    defined_labels: Labels = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        boolean("lower_is_better", self.lower_is_better)
+        for argument in ("labels", "defined_labels"):
+            _check_labels(argument, getattr(self, argument))
+        if self.range is not None:
+            _check_range(self.range)
+        if self.micro:
+            _check_micro(self.micro, self.of_means)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The per-query columns that its averages are made of.
+
+        >>> METRICS["recall"].columns, METRICS["ndcg"].columns
+        (('recall', 'covered', 'ground_truth'), ('ndcg',))
+        """
+        means = self.of_means or (self.name,) * len(self.micro)
+        made_of = [(mean, *counts) for mean, counts in zip(means, self.micro, strict=True)]
+        return tuple(dict.fromkeys([self.name, *(name for part in made_of for name in part)]))
+
+    def averages(
+        self, conventions: Conventions, method: AveragingMethod = AveragingMethod.BOTH
+    ) -> Iterator[Average]:
+        """Yield its averages under the conventions, micro before macro."""
+        made = partial(Average, range=self.range, lower_is_better=self.lower_is_better)
+        if self.micro and method is not AveragingMethod.MACRO:
+            labels = _averaged(self.labels, _MICRO)
+            yield made(f"micro_{self.name}", self.name, self.micro, labels=labels)
+        if not self.micro or method is not AveragingMethod.MICRO:
+            of_means = conventions.macro_f1 == "of_means" and self.of_means
+            means = tuple((name, DEFINED + name) for name in of_means or (self.name,))
+            labels = _averaged(self.labels, _MACRO) if self.micro else self.labels
+            yield made(self.key, self.name, means, labels=labels)
+        if self.defined_key:
+            column = DEFINED + self.name
+            how, labels = ((column, QUERIES),), self.defined_labels
+            yield Average(self.defined_key, column, how, range=(0.0, 1.0), labels=labels)
+
+    def values(self, relevance: Relevance, k: int | None, conventions: Conventions) -> Any:
+        """Compute the metric, with its parameters."""
+        settings = {name: parameter.value for name, parameter in self.parameters.items()}
+        return self.compute(relevance, k, conventions, **settings)
+
+    def at(self, argument: str = "metrics", settings: Mapping[str, str] | None = None) -> Metric:
+        """Return the metric with other parameters, under the name that says them.
+
+        Args:
+            argument: The argument they came in.
+            settings: Parameters by name, as text; the others keep their values.
+
+        >>> METRICS["rbp"].at(settings={"p": "0.50"}).name
+        'rbp(p=0.5)'
+        """
+        family = self.name.partition("(")[0]
+        chosen = dict(self.parameters)
+        for name, text in (settings or {}).items():
+            if name not in chosen:
+                problem = f"takes no setting {clipped(name)}"
+                if chosen:
+                    problem = f"has no setting {clipped(name)}, only {', '.join(chosen)}"
+                raise InvalidInput(argument, f": {family} {problem}")
+            chosen[name] = chosen[name].at(text, argument, f"{name} of {family}")
+        if not chosen:
+            return self
+        said = ",".join(f"{name}={_shortest(one.value)}" for name, one in chosen.items())
+        named = {text: f"{text.partition('(')[0]}({said})" for text in self.labels.values()}
+        return replace(
+            self,
+            name=f"{family}({said})",
+            key=f"{self.key.partition('(')[0]}({said})",
+            labels={language: named[text] for language, text in self.labels.items()},
+            parameters=chosen,
+        )
+
+
+def _shortest(value: float) -> str:
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+
+
+def _averaged(labels: Labels, forms: Labels) -> Labels:
+    return {
+        language: forms.get(language, "{}").format(label if label.isupper() else label.lower())
+        for language, label in labels.items()
+    }
+
+
+def _check_labels(argument: str, labels: object) -> None:
+    if not isinstance(labels, Mapping) or not all(
+        isinstance(one, str) for pair in labels.items() for one in pair
+    ):
+        raise InvalidType(
+            argument,
+            f"must map languages to texts, such as {{'en': 'Coverage'}}, got {clipped(labels)}",
+        )
+
+
+def _check_range(bounds: object) -> None:
+    pair = bounds if isinstance(bounds, tuple) and len(bounds) == 2 else (math.nan, math.nan)
+    if not all(isinstance(bound, Real) for bound in pair) or not pair[0] < pair[1]:
+        allowed = "the lowest and the highest value, such as (0, 1)"
+        raise InvalidInput("range", f"must be {allowed}, got {clipped(bounds)}")
+
+
+def _check_micro(micro: object, of_means: object) -> None:
+    known = {*COUNTS, "precision_base"}
+    pairs = micro if isinstance(micro, tuple) else ()
+    if not 1 <= len(pairs) <= 2 or not all(
+        isinstance(pair, tuple) and len(pair) == 2 and known.issuperset(pair) for pair in pairs
+    ):
+        raise InvalidInput(
+            "micro",
+            f"must be one or two pairs of {', '.join(sorted(known))}, got {clipped(micro)}",
+        )
+    if of_means and (not isinstance(of_means, tuple) or len(of_means) != len(pairs)):
+        raise InvalidInput(
+            "of_means", f"must name a column for each pair of micro, got {clipped(of_means)}"
+        )
 
 
 def hit_all(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
@@ -160,6 +362,30 @@ def _average_precision_per_item(relevance: Relevance, k: int | None) -> FloatArr
     return _ratio(_total(relevance, relevance.item_query, per_item), relevance.n_items)
 
 
+def r_precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Relevant documents among the first n, over the n ground-truth items; in [0, 1].
+
+    A cutoff below n stops the count there.
+    """
+    found, n_items = relevance.relevant, relevance.n_items
+    depth = n_items if k is None else np.minimum(n_items, k)
+    within = found.rank <= depth[found.query]
+    return _ratio(_count(relevance, found.query[within]), n_items)
+
+
+def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: float) -> FloatArray:
+    """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant documents.
+
+    What a reader finds per document read who goes on to the next one with the probability p
+    (Moffat and Zobel 2008); in [0, 1].
+    """
+    found = relevance.relevant
+    within = _within(found.rank, k)
+    query, rank = found.query[within], found.rank[within]
+    weights = powers(p, int(rank.max(initial=0)))[rank - 1]
+    return np.minimum((1 - p) * _total(relevance, query, weights), 1.0)
+
+
 def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
     """Discounted cumulative gain over that of the best list possible, in [0, 1].
 
@@ -174,7 +400,7 @@ def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> Float
     covered by it together, under ``ideal="retrieved"`` and ``"alternatives"``.
 
     Raises:
-        ValueError: If a gain passes 2**1000.
+        InvalidInput: If a gain passes 2**1000.
     """
     gained = _gained(relevance, k, conventions)
     value = _ratio(
@@ -234,7 +460,7 @@ def _ideal_dcg(
     copies = relevance.n_alternatives
     query, gain = np.empty(0, np.int64), np.empty(0)
     if conventions.credit == "once":
-        # A covered item already stands in the entry of the document it was credited to.
+        # A covered item is already part of the entry of the document it was credited to.
         copies = copies.copy()
         copies[relevance.covered[_within(relevance.first_rank, k)]] -= 1
         query, gain = gained.query, gained.gain
@@ -277,9 +503,9 @@ def _down_to(n_entries: IntArray, depth: IntArray | None) -> IntArray:
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
-    largest, needs = _LARGEST_GRADES[conventions.gain]
+    largest, allowed, fix = _LARGEST_GRADES[conventions.gain]
     if grade.max(initial=0.0) > largest:
-        raise ValueError(f"grades go up to {grade.max():g}, and {needs}")
+        raise InvalidInput("grades", f"{allowed}, got {grade.max():g}", fix)
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
@@ -312,99 +538,311 @@ COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxy
     }
 )
 
-#: Every built-in metric, by its column in the per-query table.
+_SHARE = (0.0, 1.0)
+_OF_RELEVANT, _OF_COVERED = ("relevant", "precision_base"), ("covered", "ground_truth")
+
+
+def _registered(*metrics: Metric) -> Mapping[str, Metric]:
+    return MappingProxyType({metric.name: metric for metric in metrics})
+
+
+#: The metrics computed where none are named, by their column in the per-query table.
+DEFAULT_METRICS = _registered(
+    Metric(
+        "hit_rate", hit_all, "hit_rate", labels={"en": "Hit rate", "ko": "Hit rate"}, range=_SHARE
+    ),
+    Metric(
+        "precision", precision, "macro_precision", labels={"en": "Precision", "ko": "정밀도"},
+        range=_SHARE, micro=(_OF_RELEVANT,),
+    ),
+    Metric(
+        "recall", recall, "macro_recall", labels={"en": "Recall", "ko": "재현율"},
+        range=_SHARE, micro=(_OF_COVERED,),
+    ),
+    Metric(
+        "f1", f1, "macro_f1", labels={"en": "F1", "ko": "F1"},
+        range=_SHARE, micro=(_OF_RELEVANT, _OF_COVERED), of_means=("precision", "recall"),
+    ),
+    Metric(
+        "reciprocal_rank", reciprocal_rank, "mrr", labels={"en": "MRR", "ko": "MRR"}, range=_SHARE
+    ),
+    Metric(
+        "average_precision", average_precision, "map", labels={"en": "MAP", "ko": "MAP"},
+        range=_SHARE,
+    ),
+    Metric("ndcg", ndcg, "ndcg", labels={"en": "nDCG", "ko": "nDCG"}, range=_SHARE),
+    Metric(
+        "rank", rank, "mean_rank", labels={"en": "Mean rank", "ko": "평균 순위"},
+        range=(1.0, math.inf), lower_is_better=True, defined_key="found_rate",
+        defined_labels={"en": "Found rate", "ko": "찾은 질의 비율"},
+    ),
+)  # fmt: skip
+
+#: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        metric.name: metric
-        for metric in (
-            Metric("hit_rate", hit_all, "hit_rate"),
-            Metric("precision", precision, "macro_precision"),
-            Metric("recall", recall, "macro_recall"),
-            Metric("f1", f1, "macro_f1"),
-            Metric("reciprocal_rank", reciprocal_rank, "mrr"),
-            Metric("average_precision", average_precision, "map"),
-            Metric("ndcg", ndcg, "ndcg"),
-            Metric("rank", rank, "mean_rank"),
-        )
+        **DEFAULT_METRICS,
+        **_registered(
+            Metric(
+                "success", hit_any, "success", labels={"en": "Success", "ko": "성공률"},
+                range=_SHARE,
+            ),
+            Metric(
+                "r_precision", r_precision, "r_precision",
+                labels={"en": "R-precision", "ko": "R-정밀도"}, range=_SHARE,
+            ),
+            Metric(
+                "rbp", rbp, "rbp", labels={"en": "RBP", "ko": "RBP"}, range=_SHARE,
+                parameters={"p": Parameter(0.8, 0, 1)},
+            ),
+        ),
     }
+)  # fmt: skip
+
+#: Of the queries without ground truth, the share for which rightly nothing was retrieved. No
+#: metric: it is about the queries that do not count in any other average.
+REJECTION_RATE = Average(
+    "rejection_rate",
+    "rejection_rate",
+    (("rejected", "left_out"),),
+    range=_SHARE,
+    labels={"en": "Rejection rate", "ko": "올바른 무응답 비율"},
 )
+
+# Another name of the mean of a metric.
+_ALIASES = {"hit": "hit_rate"}
 
 
 def metrics_for(criteria: MatchingCriteria) -> dict[str, Metric]:
     """Return the built-in metrics with the hit rate that ``criteria`` asks for."""
     hit = hit_all if criteria is MatchingCriteria.ALL else hit_any
-    return {**METRICS, "hit_rate": Metric("hit_rate", hit, "hit_rate")}
+    return {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit)}
+
+
+def built_in(name: str, argument: str = "metrics") -> Metric | None:
+    """Return the built-in metric of that name, or of which it names the mean; ``None`` if none is.
+
+    Raises:
+        InvalidInput: If a parameter in the name is not one of the metric, or out of its range.
+
+    >>> built_in("mrr").name, built_in("rbp").name, built_in("rbp(p=0.50)").key
+    ('reciprocal_rank', 'rbp(p=0.8)', 'rbp(p=0.5)')
+    """
+    family, settings = name_and_settings(argument, name)
+    family = _ALIASES.get(family, family)
+    known = {metric.key: metric for metric in METRICS.values()} | dict(METRICS)
+    return known[family].at(argument, settings) if family in known else None
+
+
+def averages_of(
+    metrics: Iterable[Metric],
+    conventions: Conventions | None = None,
+    method: AveragingMethod = AveragingMethod.BOTH,
+) -> dict[str, Average]:
+    """Return the averages of metrics under conventions, by key: how each is made, and is read."""
+    conventions = conventions or Conventions()
+    return {one.key: one for metric in metrics for one in metric.averages(conventions, method)}
+
+
+def label_of(name: str, language: str, metrics: Mapping[str, Metric]) -> str | None:
+    """Return what people call an average or, of a metric that has two, the metric itself.
+
+    >>> label_of("macro_recall", "en", METRICS), label_of("recall", "en", METRICS)
+    ('Macro recall', 'Recall')
+    """
+    averages = averages_of(metrics.values()) | {REJECTION_RATE.key: REJECTION_RATE}
+    metric = metrics.get(name)
+    if name not in averages and metric is not None and metric.micro:
+        return metric.labels.get(language)
+    return averages[name].label(language) if name in averages else None
+
+
+def resolved_average(
+    argument: str, name: object, known: Iterable[str], keys: Mapping[str, str] | None = None
+) -> str:
+    """Return the average that a name stands for, the same wherever an average is asked for.
+
+    The name of a metric is its mean over queries: ``recall`` is ``macro_recall``,
+    ``reciprocal_rank`` is ``mrr``, ``rbp`` is ``rbp(p=0.8)``, and ``hit`` is ``hit_rate``, by the
+    criteria in force. An average is its own name. A cutoff behind it, ``recall@5``, stays.
+
+    Args:
+        argument: The argument it came in.
+        name: What was asked for.
+        known: The averages there are, with their cutoffs if the name has one.
+        keys: Metric column -> name of its mean, where metrics of one's own are among them.
+
+    Raises:
+        InvalidInput: If there is no such average; of a macro average where only micro averages
+            were computed, naming the micro average.
+
+    >>> resolved_average("metric", "recall@5", ["micro_recall@5", "macro_recall@5"])
+    'macro_recall@5'
+    >>> resolved_average("metric", "hit", ["hit_rate", "mrr"])
+    'hit_rate'
+    """
+    known = tuple(known)
+    if not isinstance(name, str):
+        raise unknown(argument, name, known)
+    metric, at, cutoff = name.partition("@")
+    own = (keys or {}).get(metric, metric)
+    for one in (name, f"{own}{at}{cutoff}"):
+        if one in known:
+            return one
+    shipped = built_in(metric, argument)
+    if shipped is not None and f"{shipped.key}{at}{cutoff}" in known:
+        return f"{shipped.key}{at}{cutoff}"
+    micro = f"micro_{name}"
+    if micro in known:
+        raise InvalidInput(
+            argument,
+            f": {name!r} is the macro average, and only {micro!r} was computed",
+            Advice("name that, or evaluate with {}", averaging_method="both"),
+        )
+    raise unknown(argument, name, known)
+
+
+# Metrics that a result has, but cannot compute: it may have been read from a file.
+
+
+def _forgotten(*_: object) -> NoReturn:
+    raise InvalidInput("metrics", ": this metric comes from a result, which keeps no formulas")
+
+
+def declarations(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return what is known of metrics that are not computed by default, without their formulas.
+
+    Metrics of which nothing is declared but the names are left out.
+    """
+    declared = {
+        name: replace(metric, compute=_forgotten, parameters={})
+        for name, metric in metrics.items()
+        if name not in DEFAULT_METRICS
+    }
+    return {name: one for name, one in declared.items() if declared_content(one)}
+
+
+def metrics_of(keys: Mapping[str, str], declared: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return the metrics of a result.
+
+    Args:
+        keys: Metric column -> name of its mean.
+        declared: What is known of those that are not computed by default.
+    """
+    known = {**DEFAULT_METRICS, **declared}
+    return {name: known.get(name) or Metric(name, _forgotten, key) for name, key in keys.items()}
+
+
+def is_built_in(metric: Metric) -> bool:
+    """Tell whether a metric of a result is one of ours, and not another of the same name."""
+    if metric.name in DEFAULT_METRICS:
+        return True
+    try:
+        ours = built_in(metric.name)
+    except InvalidInput:
+        return False
+    return ours is not None and declarations({ours.name: ours}) == {metric.name: metric}
+
+
+_DECLARED = tuple(
+    one.name for one in fields(Metric) if one.name not in ("name", "compute", "key", "parameters")
+)
+
+
+def declared_content(metric: Metric) -> dict[str, Any]:
+    """Return what is declared of a metric beyond its names, as what JSON can hold."""
+    bare = Metric(metric.name, metric.compute, metric.key)
+    content = {name: getattr(metric, name) for name in _DECLARED}
+    content = {name: value for name, value in content.items() if value != getattr(bare, name)}
+    if metric.range is not None:  # JSON has no infinity
+        content["range"] = [None if math.isinf(bound) else bound for bound in metric.range]
+    return content
+
+
+def declared_metric(name: str, key: str, content: Mapping[str, Any]) -> Metric:
+    """Read what :func:`declared_content` returned.
+
+    Raises:
+        TypeError, ValueError: If the content is something else.
+    """
+    read = {**content, "micro": tuple(map(tuple, content.get("micro", ())))}
+    read["of_means"] = tuple(content.get("of_means", ()))
+    if "range" in content:
+        low, high = content["range"]
+        read["range"] = -math.inf if low is None else low, math.inf if high is None else high
+    return Metric(name, _forgotten, key, **read)
 
 
 Table: TypeAlias = dict[str, NDArray[Any]]
 
 # Columns and averages that have a meaning of their own, and can be no other metric's.
-_TAKEN_COLUMNS = {*COUNTS, "precision_base", *METRICS}
-_TAKEN_KEYS = {metric.key for metric in METRICS.values()} | {
-    "micro_precision",
-    "micro_recall",
-    "micro_f1",
-    "found_rate",
-    "rejection_rate",
-}
-# The harmonic mean of the means needs both, asked for or not.
-_NEEDED_BY_F1 = ("precision", "recall")
+_TAKEN_COLUMNS = {*COUNTS, "precision_base", *DEFAULT_METRICS}
+_TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
 def chosen_metrics(
     metrics: Iterable[str | Metric] | None, known: Mapping[str, Metric]
 ) -> dict[str, Metric]:
-    """Return the metrics asked for, by column; all known ones if nothing was asked for.
+    """Return the metrics asked for, by column; those computed by default if none were.
 
     Raises:
-        TypeError: If something is neither a name nor a metric.
-        ValueError: If a name is unknown or taken, or no metric is left.
+        InvalidType: If something is neither a name nor a metric.
+        InvalidInput: If a name is unknown or taken, or no metric is left.
     """
     if metrics is None:
-        return dict(known)
+        return {name: known[name] for name in DEFAULT_METRICS}
     if isinstance(metrics, str):
-        raise TypeError(f"metrics must be a list of metrics, got the text {metrics!r}.")
+        raise InvalidType("metrics", f"must be a list of metrics, got the text {metrics!r}")
     chosen: dict[str, Metric] = {}
     for metric in metrics:
         one = _checked_metric(metric, known)
         for other in chosen.values():
             if one != other and (one.name == other.name or one.key == other.key):
                 shared = one.name if one.name == other.name else one.key
-                raise ValueError(f"metrics: two metrics are named {shared!r}; rename one.")
+                raise InvalidInput("metrics", f": two metrics are named {shared!r}", "rename one")
         chosen[one.name] = one
     if not chosen:
-        raise ValueError("metrics must name at least one metric, got an empty list.")
+        raise InvalidInput("metrics", "must name at least one metric, got an empty list")
     return chosen
 
 
 def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
-    """Return a metric by name or as it is, if it takes nobody else's names."""
+    """Return a metric by name or as it is, if it takes no name of another."""
     if isinstance(metric, str):
-        # By its column, or by the key its mean is printed under.
-        named = {one.key: one for one in known.values()} | dict(known)
-        if "@" in metric:
-            raise ValueError(
-                f"metrics: a metric is named without its cutoff, got {clipped(metric)}; say "
-                "k=… for where to cut off."
-            )
-        return named[resolved_average("metrics: a metric", metric, named)]
+        return _by_name(metric, known)
     if not isinstance(metric, Metric):
-        raise TypeError(
-            "metrics must be names of built-in metrics or Metric objects, such as "
-            f"Metric('success', compute, 'success'), got {metric!r}."
+        raise InvalidType(
+            "metrics",
+            "must be names of built-in metrics or Metric objects, such as "
+            f"Metric('success', compute, 'success'), got {metric!r}",
         )
-    if known.get(metric.name) == metric:
-        return metric
-    for taken, name in ((_TAKEN_COLUMNS, metric.name), (_TAKEN_KEYS, metric.key)):
-        if name in taken:
-            raise ValueError(f"metrics: the name {name!r} is taken; give {metric.name!r} another.")
-    return metric
+    if known.get(metric.name) != metric:
+        for taken, name in ((_TAKEN_COLUMNS, metric.name), (_TAKEN_KEYS, metric.key)):
+            if name in taken:
+                fix = f"give {metric.name!r} another"
+                raise InvalidInput("metrics", f": the name {name!r} is taken", fix)
+    return metric.at()
+
+
+def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
+    """Return the metric of that name, or of which it names the mean."""
+    if "@" in name:
+        raise InvalidInput(
+            "metrics",
+            f": a metric is named without its cutoff, got {clipped(name)}",
+            Advice("pass {} for where to cut off", k=...),
+        )
+    found = built_in(name)
+    if found is None:
+        # By its column, or by the key its mean is printed under.
+        raise unknown("metrics", name, (*(one.key for one in known.values()), *known))
+    return replace(found, compute=known[found.name].compute) if found.name in known else found
 
 
 def table_of(
     relevance: Relevance, k: int | None, metrics: Mapping[str, Metric], conventions: Conventions
 ) -> Table:
-    """Return the counts and metrics at one cutoff, as columns that nobody can write to.
+    """Return the counts and metrics at one cutoff, as columns that cannot be written to.
 
     Args:
         relevance: What was found.
@@ -413,25 +851,31 @@ def table_of(
         conventions: How the disputed points are settled.
 
     Raises:
-        TypeError: If a metric returns something else than one number per query.
+        InvalidType: If a metric returns something else than one number per query.
     """
-    wanted = dict(metrics)
-    if "f1" in metrics:
-        wanted |= {name: METRICS[name] for name in _NEEDED_BY_F1 if name not in metrics}
-    table: Table = {name: _read_only(count(relevance, k)) for name, count in COUNTS.items()}
-    table["precision_base"] = _read_only(precision_base(relevance, k, conventions))
-    for name, metric in wanted.items():
-        values = metric.compute(relevance, k, conventions)
-        table[name] = _read_only(_checked(name, values, relevance.n_queries))
+    table: Table = {name: count(relevance, k) for name, count in COUNTS.items()}
+    table["precision_base"] = precision_base(relevance, k, conventions)
+    for name, metric in metrics.items():
+        table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
+    return {name: _read_only(column) for name, column in completed(table, metrics).items()}
+
+
+def completed(table: Table, metrics: Mapping[str, Metric]) -> Table:
+    """Add the columns that a macro average is made of, where they were not asked for."""
+    for metric in metrics.values():
+        for mean, (top, bottom) in zip(metric.of_means, metric.micro, strict=False):
+            if mean not in table:
+                table[mean] = table[top] / np.maximum(table[bottom], 1)
     return table
 
 
 def _checked(name: str, values: Any, n_queries: int) -> NDArray[Any]:
     column = np.asarray(values)
     if column.shape != (n_queries,) or column.dtype.kind not in "biuf":
-        raise TypeError(
-            f"metrics: {name!r} must return one number per query, an array of shape "
-            f"({n_queries},), got {np.shape(values)} of {type(values).__name__}."
+        raise InvalidType(
+            "metrics",
+            f": {name!r} must return one number per query, an array of shape ({n_queries},), got "
+            f"{np.shape(values)} of {type(values).__name__}",
         )
     return column.astype(np.float64) if column.dtype.kind == "b" else column
 

@@ -1,22 +1,263 @@
-"""A run in parts: what is kept of each, how it adds up, and what the whole is warned of.
+"""A run in parts: the exact sums of each part, its findings, and how they add up.
 
-That nothing matched in one part, or that no document has a grade there, says nothing; of the whole
-it does.
+A :class:`Summary` has the sums that all averages follow from. :class:`Findings` are what the whole
+run must be warned of: that nothing matched in one part says nothing of the whole.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from krag_eval._errors import InvalidInput, Tallies, told_apart, warn, warn_of
+from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
-from krag_eval.scoring.averages import Summary
+from krag_eval.scoring.averages import Average, Columns, Sums
+from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.metrics import (
+    REJECTION_RATE,
+    Metric,
+    averages_of,
+    declared_content,
+    declared_metric,
+    metrics_of,
+)
 from krag_eval.scoring.relevance import Relevance
 
-__all__ = ["Findings", "Likeness", "Partial"]
+__all__ = [
+    "Findings",
+    "Likeness",
+    "Partial",
+    "Summary",
+    "declared_in",
+    "declared_of",
+]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sums over the queries of a run, or of a part of it, at every cutoff.
+
+    Adding the summaries of parts gives the summary of the whole, to the last digit, in any order
+    and however they are grouped. A summary is small and can be pickled; its size does not grow
+    with the number of queries.
+
+    Attributes:
+        keys: Metric column -> name of its mean.
+        averaging_method: Which of the micro and macro keys are averaged.
+        conventions: The conventions the metrics were computed under.
+        n_queries: Number of queries, counted in the averages or not.
+        sums: Cutoff -> sums over the counted queries.
+        n_rejected: Cutoff -> the queries that are not counted and for which nothing was retrieved.
+        declared: What is known of metrics that are not computed by default, by column.
+
+    >>> from krag_eval import OfflineRetrievalEvaluator
+    >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
+    >>> second = OfflineRetrievalEvaluator([["b", "c"]], [["y", "b"]]).evaluate(2).summary
+    >>> (first + second).averages(2)["macro_recall"]
+    0.75
+    """
+
+    keys: Mapping[str, str]
+    averaging_method: AveragingMethod
+    conventions: Conventions
+    n_queries: int
+    sums: Mapping[int | None, Sums]
+    n_rejected: Mapping[int | None, int]
+    declared: Mapping[str, Metric] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        tables: Mapping[int | None, Columns],
+        counted: NDArray[np.bool_],
+        *,
+        keys: Mapping[str, str],
+        averaging_method: AveragingMethod,
+        conventions: Conventions,
+        declared: Mapping[str, Metric] | None = None,
+    ) -> Summary:
+        """Sum the per-query tables of a run.
+
+        Args:
+            tables: Cutoff -> per-query columns, each of shape (queries,).
+            counted: Whether a query counts in the averages; shape (queries,).
+            keys: Metric column -> name of its mean.
+            averaging_method: Which of the micro and macro keys are averaged.
+            conventions: The conventions the metrics were computed under.
+            declared: What is known of metrics that are not computed by default, by column.
+
+        Raises:
+            InvalidInput: If a value is infinite.
+        """
+        declared = declared or {}
+        metrics = metrics_of(keys, declared).values()
+        names = list(dict.fromkeys(column for metric in metrics for column in metric.columns))
+        left_out = ~counted
+        everything = bool(counted.all())
+        return cls(
+            keys=dict(keys),
+            averaging_method=averaging_method,
+            conventions=conventions,
+            n_queries=len(counted),
+            sums={
+                k: Sums.of(table if everything else _kept(table, counted), names)
+                for k, table in tables.items()
+            },
+            n_rejected={
+                k: int((table["retrieved"][left_out] == 0).sum()) for k, table in tables.items()
+            },
+            declared=declared,
+        )
+
+    @property
+    def k(self) -> tuple[int | None, ...]:
+        """The cutoffs."""
+        return tuple(self.sums)
+
+    @property
+    def n_counted(self) -> int:
+        """Number of queries that count in the averages."""
+        return next(iter(self.sums.values())).n_queries
+
+    def __add__(self, other: Summary) -> Summary:
+        """Return the summary of both parts.
+
+        Raises:
+            InvalidInput: If they were made with other metrics, cutoffs, averages or conventions.
+        """
+        if not isinstance(other, Summary):
+            return NotImplemented
+        for name in ("keys", "averaging_method", "conventions", "k", "declared"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                raise InvalidInput(
+                    "",
+                    f"summaries of different runs cannot be added: {name} is {ours!s} in one and "
+                    f"{theirs!s} in the other",
+                    "evaluate all parts with the same settings",
+                )
+        return Summary(
+            self.keys,
+            self.averaging_method,
+            self.conventions,
+            self.n_queries + other.n_queries,
+            {k: sums + other.sums[k] for k, sums in self.sums.items()},
+            {k: number + other.n_rejected[k] for k, number in self.n_rejected.items()},
+            self.declared,
+        )
+
+    @cached_property
+    def _averages(self) -> dict[str, Average]:
+        metrics = metrics_of(self.keys, self.declared).values()
+        return averages_of(metrics, self.conventions, self.averaging_method)
+
+    def averages(self, k: int | None) -> dict[str, float]:
+        """Return the averages at one of the cutoffs; NaN where no query has a value."""
+        sums = self.sums[k].by_name()
+        return {key: float(average.of(sums)) for key, average in self._averages.items()}
+
+    def rejection_rate(self, k: int | None) -> float | None:
+        """Return how often nothing came back for uncounted queries; ``None`` without any."""
+        left_out = self.n_queries - self.n_counted
+        sums = {"rejected": self.n_rejected[k], "left_out": left_out}
+        return float(REJECTION_RATE.of(sums)) if left_out else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as what JSON can hold, exactly: sums are fractions as text."""
+        return {
+            "keys": dict(self.keys),
+            "averaging_method": self.averaging_method.value,
+            "conventions": str(self.conventions),
+            "queries": self.n_queries,
+            "counted": self.n_counted,
+            "at": {
+                spelled(k): {
+                    "rejected": self.n_rejected[k],
+                    "sums": {
+                        name: [str(total), sums.n_defined[name]]
+                        for name, total in sums.totals.items()
+                    },
+                }
+                for k, sums in self.sums.items()
+            },
+            **declared_in(self.declared),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Summary:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: If the content is something else.
+        """
+        n_queries, n_counted = _count(content["queries"]), _count(content["counted"])
+        at = {unspelled(k): sums for k, sums in content["at"].items()}
+        if n_counted > n_queries or not at:
+            raise InvalidInput("", "the counts of its queries do not fit together")
+        return cls(
+            keys=dict(content["keys"]),
+            averaging_method=AveragingMethod(content["averaging_method"]),
+            conventions=Conventions.parse(content["conventions"]),
+            n_queries=n_queries,
+            sums={k: _sums(one["sums"], n_counted) for k, one in at.items()},
+            n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
+            declared=declared_of(content),
+        )
+
+
+def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
+    """Return what is declared of metrics as an entry of a JSON object, if there is anything."""
+    content = {name: declared_content(metric) for name, metric in declared.items()}
+    return {"declared": content} if content else {}
+
+
+def declared_of(content: Mapping[str, Any]) -> dict[str, Metric]:
+    """Read the entry that :func:`declared_in` returned, if there is one.
+
+    Raises:
+        KeyError, TypeError, ValueError: If it is something else.
+    """
+    keys = content["keys"]
+    declared = content.get("declared", {})
+    return {name: declared_metric(name, keys[name], one) for name, one in declared.items()}
+
+
+def _kept(table: Columns, counted: NDArray[np.bool_]) -> Columns:
+    return {name: column[counted] for name, column in table.items()}
+
+
+# Stricter than Fraction itself, which would spell out 1e999999999.
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/[1-9][0-9]{0,999})?")
+
+
+def _sums(content: Mapping[str, Any], n_queries: int) -> Sums:
+    return Sums(
+        n_queries,
+        {name: _fraction(total) for name, (total, _) in content.items()},
+        {name: _count(number, n_queries) for name, (_, number) in content.items()},
+    )
+
+
+def _fraction(text: object) -> Fraction:
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise InvalidInput("", f"a sum must be a fraction such as '3/4', got {text!r:.60}")
+    return Fraction(text)
+
+
+def _count(value: object, most: int | None = None) -> int:
+    if type(value) is not int or value < 0 or (most is not None and value > most):
+        problem = f"a count must be a whole number that fits the others, got {value!r:.60}"
+        raise InvalidInput("", problem)
+    return value
 
 
 @dataclass(frozen=True)
@@ -71,7 +312,8 @@ class Likeness:
         )
         warn(
             f"The matcher {matcher.signature} matched nothing at all in {self.n_queries} "
-            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}. {matcher.advice}".rstrip()
+            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}.",
+            matcher.advice,
         )
 
 

@@ -1,7 +1,7 @@
 """The hinge: similarities and a threshold become what was found, at which rank, to whose credit.
 
-Duplicates and credit are settled here and nowhere else. This room knows flat arrays over all
-queries; it must not know texts, or what metrics make of it.
+Duplicates and credit are settled here and nowhere else, in flat arrays over all queries; the
+metrics are computed from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import warn_of
+from krag_eval._errors import InvalidInput, warn_of
 from krag_eval.matching.joins import Matches
 
 __all__ = [
@@ -125,7 +125,7 @@ class Relevance:
             n_alternatives: Documents of each item, 1 if not given; shape (items,).
 
         Raises:
-            ValueError: If items that say the same have different grades.
+            InvalidInput: If items that say the same have different grades.
         """
         n_items = len(item_query)
         if grade is None:
@@ -391,14 +391,16 @@ def _seated(rank: Sequence[int], worth: Sequence[float]) -> list[int]:
 
 
 def _shared(counts: IntArray) -> IntArray:
-    """Let nobody write to counts that the next metric starts from."""
+    """Make counts read-only, for the next metric starts from them."""
     counts.flags.writeable = False
     return counts
 
 
 def _refuse_two_grades(item_query: IntArray, grade: FloatArray, same_as: IntArray) -> None:
     item = int(np.flatnonzero(grade != grade[same_as])[0])
-    raise ValueError(
-        f"the ground truth of query {item_query[item]} (counted from 0) lists the same document "
-        f"with the grades {grade[same_as[item]]:g} and {grade[item]:g}; give it one."
+    raise InvalidInput(
+        "actual_docs",
+        f"lists the same document with the grades {grade[same_as[item]]:g} and {grade[item]:g}",
+        "give it one grade",
+        query=int(item_query[item]),
     )

@@ -1,8 +1,7 @@
 """Comparison: whether one retriever is better than another on the same queries, and how surely.
 
-This room knows what may be compared and how to ask for it. It must not know how the results were
-made, or drawing; the statistics are in ``pairing``, the words in ``comparison_texts``. pandas loads
-when it is needed.
+What may be compared is checked here, and what was found is put into words and tables; the numbers
+come from :mod:`krag_eval.statistics.paired`. pandas loads when it is needed.
 """
 
 from __future__ import annotations
@@ -12,16 +11,25 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import clipped, unknown_name, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    one_of,
+    unknown,
+    warn,
+    whole,
+)
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.averages import resolved_average
-from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.metrics import resolved_average
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
 from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
 
@@ -83,9 +91,9 @@ def compare(
         seed: The same seed gives the same digits.
 
     Raises:
-        TypeError: If ``results`` is not a mapping of names to results, or ``metric`` neither a
+        InvalidType: If ``results`` is not a mapping of names to results, or ``metric`` neither a
             string nor several.
-        ValueError: If the results are not comparable (saying what differs), are fewer than two,
+        InvalidInput: If the results are not comparable (saying what differs), are fewer than two,
             or lack the metric or its cutoff, or an argument is out of range.
 
     Warns:
@@ -158,10 +166,12 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per pair and metric; the columns are the attributes of :class:`Difference`."""
+        """One row per pair and metric; the columns are the numbers of :class:`Difference`."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(difference) for difference in self.differences])
+        columns = [one.name for one in fields(Difference) if one.name != "average"]
+        rows = [[getattr(row, name) for name in columns] for row in self.differences]
+        return pd.DataFrame(rows, columns=columns)
 
     @property
     def latency(self) -> pd.DataFrame:
@@ -202,13 +212,12 @@ class Comparison:
             which nothing was found, and its change is infinite.
 
         Raises:
-            ValueError: If the metric or a system was not compared, or ``n`` is not a whole number
-                of at least 1.
+            InvalidInput: If the metric or a system was not compared, or ``n`` is below 1.
         """
         import pandas as pd
 
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-            raise ValueError(f"n must be a whole number of at least 1, or None for all, got {n!r}.")
+        if n is not None:
+            n = whole("n", n, 1)
         if metric is not None:
             metric = resolved_average("metric", metric, self.metrics)
         values = self.per_query[_one_of("metric", metric, self.metrics)]
@@ -227,7 +236,7 @@ class Comparison:
             return names[0], names[1]
         first, second = _one_of("a", a, names), _one_of("b", b, names)
         if first == second:
-            raise ValueError(f"a and b must be two different systems, got {first!r} twice.")
+            raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
         return first, second
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -261,7 +270,7 @@ class Comparison:
                 ``title``, ``date``.
 
         Raises:
-            ValueError: If an argument is not possible; the message says what is.
+            InvalidInput: If an argument is not possible; the message says what is.
             OSError: If the file cannot be written.
         """
         from krag_eval.report import write_comparison_report
@@ -314,46 +323,46 @@ def _checked_metrics(
 ) -> dict[str, tuple[str, int | None]]:
     """Return the metrics asked for: spelling -> (key, cutoff)."""
     if not isinstance(metric, Iterable):
-        raise TypeError(f"metric must be a string such as 'ndcg@10', or several, got {metric!r}.")
+        problem = f"must be a string such as 'ndcg@10', or several, got {metric!r}"
+        raise InvalidType("metric", problem)
     metrics: dict[str, tuple[str, int | None]] = {}
     for one in [metric] if isinstance(metric, str) else metric:
         key, k = _checked_metric(results, one)
         name = f"{key}@{spelled(k)}"
         if name in metrics:
-            raise ValueError(f"metric must not name a metric twice, got {name!r} twice.")
+            raise InvalidInput("metric", f"must not name a metric twice, got {name!r} twice")
         metrics[name] = key, k
     if not metrics:
-        raise ValueError("metric must name at least one metric, got none.")
+        raise InvalidInput("metric", "must name at least one metric, got none")
     return metrics
 
 
 def _checked_metric(
     results: Mapping[str, EvaluationResult], metric: object
 ) -> tuple[str, int | None]:
-    key, at, cutoff = metric.rpartition("@") if isinstance(metric, str) else ("", "", "")
-    if not at:
-        raise ValueError(
-            "metric must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
-            f"got {metric!r}."
-        )
-    k = unspelled(cutoff)
+    key, k = parse_metric(metric)
     for name, result in results.items():
         if k not in result.k:
-            raise ValueError(
-                f"metric: {metric!r} needs the cutoff {cutoff}, and {name!r} was evaluated at "
-                f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
+            raise InvalidInput(
+                "metric",
+                f": {metric!r} needs the cutoff {spelled(k)}, and {name!r} was evaluated at "
+                f"{', '.join(map(spelled, result.k))}",
+                Advice("name it in {}", k=...),
             )
-        asked = f"metric: an average of {name!r}"
-        key = resolved_average(asked, key, result.averages(k), result.keys)
+        try:
+            key = resolved_average("metric", key, result.averages(k), result.keys)
+        except InvalidInput as error:
+            problem = f": in {name!r}, the average {error.problem}".replace("average :", "average")
+            raise InvalidInput("metric", problem, error.fix) from None
     return key, k
 
 
 def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
-    if value is None and len(allowed) == 1:
-        return allowed[0]
-    if value is None or value not in allowed:
-        raise ValueError(unknown_name(argument, value, allowed))
-    return value
+    if value is not None:
+        return one_of(argument, value, allowed)
+    if len(allowed) > 1:
+        raise unknown(argument, value, allowed)
+    return allowed[0]
 
 
 # Settings in which comparable results may differ; their cutoffs are compared as a set.
@@ -374,8 +383,8 @@ def check_comparable(
         same_ground_truth: Whether the ground truth of every query must be the same.
 
     Raises:
-        TypeError: If ``results`` is not a mapping of names to results.
-        ValueError: If there are fewer than two, or two of them differ; the message says in what.
+        InvalidType: If ``results`` is not a mapping of names to results.
+        InvalidInput: If there are fewer than two, or two of them differ; the message says in what.
 
     Warns:
         KragEvalWarning: If something cannot be told: the ground truth of a result of 0.1.0, the
@@ -388,10 +397,12 @@ def check_comparable(
         if same_ground_truth and first.labels == other.labels:
             differing += _differing_ground_truth(first, other)
         if differing:
-            raise ValueError(
-                f"results: {first_name!r} and {name!r} cannot be compared, because they differ in "
-                f"{'; '.join(differing)}. Evaluate both over the same queries with the same "
-                f"settings.{_old_remedy({first_name: first, name: other}) if settings else ''}"
+            old = _old_remedy({first_name: first, name: other}) if settings else ""
+            raise InvalidInput(
+                "results",
+                f": {first_name!r} and {name!r} cannot be compared, because they differ in "
+                f"{'; '.join(differing)}",
+                f"Evaluate both over the same queries with the same settings{old}",
             )
     if same_ground_truth:
         _warn_of_unknown_ground_truth(results)
@@ -404,19 +415,20 @@ def _checked_results(
     results: Mapping[str, EvaluationResult],
 ) -> Mapping[str, EvaluationResult]:
     if not isinstance(results, Mapping):
-        raise TypeError(
-            'results must map names to results, such as {"bm25": result_a, "dense": result_b}, '
-            f"got {type(results).__name__}."
+        raise InvalidType(
+            "results",
+            'must map names to results, such as {"bm25": result_a, "dense": result_b}, '
+            f"got {type(results).__name__}",
         )
     for name, result in results.items():
         if not isinstance(name, str):
-            raise TypeError(f"results: a name must be a string, got {name!r}.")
+            raise InvalidType("results", f": a name must be a string, got {name!r}")
         if not isinstance(result, EvaluationResult):
-            raise TypeError(
-                f"results: {name!r} must be an EvaluationResult, got {type(result).__name__}."
-            )
+            problem = f": {name!r} must be an EvaluationResult, got {type(result).__name__}"
+            raise InvalidType("results", problem)
     if len(results) < 2:
-        raise ValueError(f"results must hold at least two results to compare, got {len(results)}.")
+        problem = f"must hold at least two results to compare, got {len(results)}"
+        raise InvalidInput("results", problem)
     return results
 
 
@@ -497,7 +509,7 @@ def _without_digests(results: Mapping[str, EvaluationResult]) -> str:
 
 def _old_remedy(results: Mapping[str, EvaluationResult]) -> str:
     old = _without_digests(results)
-    return f" Saved by krag_eval 0.1: {old}; evaluate and save anew." if old else ""
+    return f". Saved by krag_eval 0.1: {old}; evaluate and save anew" if old else ""
 
 
 def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> None:
@@ -505,8 +517,8 @@ def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> No
     if old:
         warn(
             f"Whether the results have the same ground truth could not be checked beyond the "
-            f"number of items, because krag_eval 0.1 saved nothing to tell it by ({old}). Evaluate "
-            "and save anew to have it checked."
+            f"number of items, because krag_eval 0.1 saved nothing to tell it by ({old}).",
+            "Evaluate and save anew to have it checked",
         )
 
 
@@ -527,8 +539,8 @@ def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
     numbers = {_numbers_since(version) for version in versions.values()}
     differ = ", between which reported numbers changed" if len(numbers) > 1 else ""
     warn(
-        f"The results were made by different versions of krag_eval ({named}){differ}. See 'changes "
-        "in reported numbers' in the documentation, or evaluate again with one version."
+        f"The results were made by different versions of krag_eval ({named}){differ}.",
+        "See 'changes in reported numbers' in the documentation, or evaluate all with one version",
     )
 
 

@@ -1,7 +1,7 @@
 """Gates: whether a result is good enough, alone or against a baseline.
 
-This room knows floors, allowed drops and how to word a refusal. It must not know how averages or
-intervals come about: they are the result's and the comparison's.
+Floors and allowed drops, for ``EvaluationResult.check`` and ``krag-eval gate``; ranges and
+directions are those that the result knows of its averages.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import clipped, told_apart
-from krag_eval.scoring.averages import resolved_average
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, told_apart
+from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
@@ -30,7 +31,6 @@ __all__ = [
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
-_LOWER_IS_BETTER = "mean_rank"
 
 
 class GateFailedError(AssertionError):
@@ -97,22 +97,26 @@ def parse_floor(text: str) -> tuple[str, float]:
         The average with its cutoff, as it was named, and the number.
 
     Raises:
-        ValueError: If the text is no such thing; the message says what is missing.
+        InvalidInput: If the text is something else; the message says what is missing.
 
-    >>> parse_floor("macro_recall@5=0.8")
-    ('macro_recall@5', 0.8)
+    >>> parse_floor("macro_recall@5=0.8"), parse_floor("rbp(p=0.8)@5=0.5")
+    (('macro_recall@5', 0.8), ('rbp(p=0.8)@5', 0.5))
     """
-    metric, equals, number = text.partition("=") if isinstance(text, str) else ("", "", "")
+    # A metric may have an = in its parameters, never behind the @.
+    metric, at, rest = text.rpartition("@") if isinstance(text, str) else ("", "", "")
+    cutoff, equals, number = rest.partition("=")
     if not equals:
-        raise ValueError(
-            "a floor must be written as metric@k=number, such as 'ndcg@10=0.6', got "
-            f"{clipped(text)}."
+        raise InvalidInput(
+            "floors",
+            ": a floor must be written as metric@k=number, such as 'ndcg@10=0.6', "
+            f"got {clipped(text)}",
         )
-    key, k = parse_metric(metric, "a floor")
+    key, k = parse_metric(f"{metric}{at}{cutoff}", "floors")
     try:
         return f"{key}@{spelled(k)}", float(number)
     except ValueError:
-        raise ValueError(f"a floor needs a number after the =, got {clipped(text)}.") from None
+        problem = f": a floor needs a number after the =, got {clipped(text)}"
+        raise InvalidInput("floors", problem) from None
 
 
 def check(
@@ -129,12 +133,14 @@ def check(
     if baseline is not None:
         _check_baseline(baseline)
         if metric is None:
-            raise ValueError("metric must name what may not drop below the baseline, got None.")
+            problem = "must name what may not drop below the baseline, got None"
+            raise InvalidInput("metric", problem)
         gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
     elif metric is not None or max_drop is not None:
-        raise ValueError("metric and max_drop are about a baseline, and none was given.")
+        argument = "max_drop" if metric is None else "metric"
+        raise InvalidInput(argument, "is about a baseline, and none was given")
     if not gates:
-        raise ValueError("nothing to check: give floors, or a baseline and a metric.")
+        raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
     return GateReport(tuple(gates))
 
 
@@ -142,9 +148,10 @@ def _check_baseline(baseline: object) -> None:
     from krag_eval.results.result import EvaluationResult
 
     if not isinstance(baseline, EvaluationResult):
-        raise TypeError(
-            f"baseline must be an EvaluationResult, got {clipped(baseline)}; read a saved one by "
-            "EvaluationResult.from_json(path)."
+        raise InvalidType(
+            "baseline",
+            f"must be an EvaluationResult, got {clipped(baseline)}",
+            "read a saved result first",
         )
 
 
@@ -157,15 +164,15 @@ def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[st
 
 
 def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
-    """Check one floor; for the mean rank, where lower is better, it is a ceiling."""
+    """Check one floor; where lower is better, it is a ceiling."""
     key, k = _checked_metric(result, metric)
-    name = f"{key}@{spelled(k)}"
-    _check_floor(name, key, floor, may_pass_1=result.conventions.credit == "every")
+    name, average = f"{key}@{spelled(k)}", result.definitions[key]
+    _check_floor(name, average, floor, may_pass_1=result.conventions.credit == "every")
     value = result.to_dict()[name]
     if math.isnan(value):
         return Gate(name, False, f"{name} is undefined: nothing was found")
     number, bound = told_apart(value, floor)
-    if key == _LOWER_IS_BETTER:
+    if average.lower_is_better:
         passed = value <= floor
         relation = "at or below" if passed else "above"
         return Gate(name, passed, f"{name} is {number}, {relation} {bound}")
@@ -175,48 +182,35 @@ def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
 
 
 def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
-    key, k = parse_metric(metric, "floors: a metric")
+    key, k = parse_metric(metric, "floors")
     if k not in result.k:
-        raise ValueError(
-            f"floors: {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
-            f"evaluated at {', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
+        raise InvalidInput(
+            "floors",
+            f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was evaluated at "
+            f"{', '.join(map(spelled, result.k))}",
+            Advice("name it in {}", k=...),
         )
     known = [
         name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
     ]
-    return resolved_average("floors: a metric", key, known, result.keys), k
+    return resolved_average("floors", key, known, result.keys), k
 
 
-def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> None:
+def _check_floor(name: str, average: Average, floor: object, *, may_pass_1: bool) -> None:
     """Refuse a floor that every result or none would pass, such as 80 for 0.8."""
-    is_number = isinstance(floor, Real) and not isinstance(floor, bool)
-    if not is_number or not math.isfinite(float(floor)):  # type: ignore[arg-type]
-        raise ValueError(f"floors: {name} needs a finite number, got {clipped(floor)}.")
-    number = float(floor)  # type: ignore[arg-type]
-    if key == _LOWER_IS_BETTER and number < 1:
-        raise ValueError(f"floors: {name} is a rank, which is at least 1, got {clipped(floor)}.")
-    if key in _SHARES and not (number >= 0 and (number <= 1 or may_pass_1)):
-        raise ValueError(f"floors: {name} is a share from 0 to 1, got {clipped(floor)}.")
-
-
-# A metric of one's own may have any range.
-_SHARES = frozenset(
-    ["hit_rate", "mrr", "map", "ndcg", "found_rate", "rejection_rate"]
-    + [
-        f"{average}_{name}"
-        for average in ("micro", "macro")
-        for name in ("precision", "recall", "f1")
-    ]
-)
+    if isinstance(floor, bool) or not isinstance(floor, Real):
+        raise InvalidType("floors", f": {name} needs a number, got {clipped(floor)}")
+    value = float(floor)
+    low, high = average.range or (-math.inf, math.inf)
+    if not math.isfinite(value):
+        raise InvalidInput("floors", f": {name} needs a finite number, got {clipped(floor)}")
+    if value < low or (value > high and not may_pass_1):
+        allowed = f"ranges from {low:g} to {high:g}" if high < math.inf else f"is at least {low:g}"
+        raise InvalidInput("floors", f": {name} {allowed}, got {clipped(floor)}")
 
 
 def _checked_drop(max_drop: object) -> float:
-    if max_drop is None:
-        return 0.0
-    is_number = isinstance(max_drop, Real) and not isinstance(max_drop, bool)
-    if not is_number or not 0 <= float(max_drop) < math.inf:  # type: ignore[arg-type]
-        raise ValueError(f"max_drop must be a number of at least 0, got {clipped(max_drop)}.")
-    return float(max_drop)  # type: ignore[arg-type]
+    return 0.0 if max_drop is None else number("max_drop", max_drop, 0)
 
 
 def _drop_gates(
@@ -239,8 +233,8 @@ def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
         return Gate(row.metric, False, f"{row.metric} is undefined: nothing was found")
     if math.isnan(row.value_a):
         return Gate(row.metric, True, f"{row.metric} is {row.value_b:.4f}; the baseline had none")
-    rises = row.metric.startswith(f"{_LOWER_IS_BETTER}@")
-    drop = row.difference if rises else -row.difference
+    lower = row.average is not None and row.average.lower_is_better
+    drop = row.difference if lower else -row.difference
     moved = f"{row.metric} went from {row.value_a:.4f} to {row.value_b:.4f}"
     if drop <= max_drop + _ROUNDING:
         return Gate(row.metric, True, f"{moved}, no worse than the allowed {max_drop:g}")

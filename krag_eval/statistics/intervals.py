@@ -1,8 +1,7 @@
-"""Uncertainty: how far each average would move had other queries been asked.
+"""Confidence intervals: how far each average would move had other queries been asked.
 
-This room knows how every average follows from sums over queries, and the bootstrap. It must not
-know documents, matchers, or what two results have to do with each other. scipy and pandas load
-when an interval is asked for.
+The bootstrap over queries, for single results and, by :mod:`krag_eval.statistics.paired`, for
+pairs. scipy and pandas load when an interval is asked for.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import unknown_name, warn
-from krag_eval.conventions import Conventions
+from krag_eval._errors import InvalidInput, number, one_of, warn, whole
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
+from krag_eval.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,14 +41,6 @@ ROUNDING = 1e-12
 # Draws held at once; three arrays of this many 8-byte numbers are alive in a block.
 _BLOCK = 2_000_000
 _FEWEST_RESAMPLES = 100
-
-# Columns counted here: 1 for each query and, before a metric's name, 1 where that is defined.
-_QUERIES = _DEFINED = "#"
-_MICRO = {
-    "precision": (("relevant", "precision_base"),),
-    "recall": (("covered", "ground_truth"),),
-    "f1": (("relevant", "precision_base"), ("covered", "ground_truth")),
-}
 
 
 def confidence_intervals(
@@ -88,7 +79,8 @@ def confidence_intervals(
         is undefined for some queries.
 
     Raises:
-        ValueError: If an argument is out of range, or no query counts in the averages.
+        InvalidType: If an argument is of the wrong type.
+        InvalidInput: If an argument is out of range, or no query counts in the averages.
 
     Warns:
         KragEvalWarning: If intervals rest on fewer than 30 queries, or have no width although the
@@ -106,13 +98,11 @@ def confidence_intervals(
     import pandas as pd
 
     check_sampling(level, n_resamples, seed)
-    if method not in ("BCa", "percentile"):
-        raise ValueError(unknown_name("method", method, ("BCa", "percentile")))
+    one_of("method", method, ("BCa", "percentile"))
     check_counted(result)
-    known = averages_of(result.keys, result.conventions)
     rows = [(key, k, value) for k in result.k for key, value in result.averages(k).items()]
-    sums = QuerySums.of(result, [(known[key], k) for key, k, _ in rows])
-    resampled = sums.averages(resampled_sums(sums.columns, n_resamples, seed))
+    sums = QuerySums.of(result, [(result.definitions[key], k) for key, k, _ in rows])
+    resampled = sums.all_averages(resampled_sums(sums.columns, n_resamples, seed))
     left_out = sums.leave_one_out() if method == "BCa" else None
     bounds = [
         interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
@@ -134,105 +124,35 @@ def check_sampling(level: object, n_resamples: object, seed: object) -> None:
     """Refuse arguments that no interval or test can be made from.
 
     Raises:
-        ValueError: Naming the argument, what is allowed and what came.
+        InvalidType: If one is of the wrong type.
+        InvalidInput: If one is out of range.
     """
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
-        raise ValueError(f"level must be between 0 and 1, such as 0.95, got {level!r}.")
-    if not _is_whole(n_resamples, _FEWEST_RESAMPLES):
-        raise ValueError(
-            f"n_resamples must be a whole number of at least {_FEWEST_RESAMPLES}, "
-            f"got {n_resamples!r}."
-        )
-    if not _is_whole(seed, 0):
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}.")
+    if number("level", level, 0, 1) in (0, 1):
+        problem = f"must be between 0 and 1, such as 0.95, got {level!r}"
+        raise InvalidInput("level", problem)
+    whole("n_resamples", n_resamples, _FEWEST_RESAMPLES)
+    whole("seed", seed, 0)
 
 
 def check_counted(result: EvaluationResult) -> None:
     """Refuse a result without queries to draw from.
 
     Raises:
-        ValueError: If no query counts in its averages.
+        InvalidInput: If no query counts in its averages.
     """
     if not result.counted.any():
-        raise ValueError("result: no query counts in its averages, so nothing can be resampled.")
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
-
-
-class Average(NamedTuple):
-    """How an average follows from sums over queries.
-
-    Attributes:
-        column: The per-query column it is about.
-        ratios: Numerator and denominator, both columns to be summed; of two ratios, the average
-            is the harmonic mean.
-    """
-
-    column: str
-    ratios: tuple[tuple[str, str], ...]
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether it is the plain mean of its per-query column, where that is defined."""
-        return self.ratios in (((self.column, _QUERIES),), (_mean(self.column),))
-
-
-def averages_of(keys: Mapping[str, str], conventions: Conventions) -> dict[str, Average]:
-    """Return every average, micro and macro, of metrics given as column -> name of the mean.
-
-    The same rules as in ``krag_eval.scoring.averages``, in the form that resampling needs.
-    """
-    known: dict[str, Average] = {}
-    for column, key in keys.items():
-        mean = Average(column, (_mean(column),))
-        if column == "rank":
-            known["mean_rank"] = mean
-            known["found_rate"] = Average(_DEFINED + column, ((_DEFINED + column, _QUERIES),))
-        elif column not in _MICRO:
-            known[key] = mean
-        else:
-            if column == "f1" and conventions.macro_f1 == "of_means":
-                mean = Average("f1", (_mean("precision"), _mean("recall")))
-            known[f"micro_{column}"] = Average(column, _MICRO[column])
-            known[f"macro_{column}"] = mean
-    return known
-
-
-def _mean(column: str) -> tuple[str, str]:
-    return column, _DEFINED + column
+        problem = ": no query counts in its averages, so nothing can be resampled"
+        raise InvalidInput("result", problem)
 
 
 def per_query(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
-    if column == _QUERIES:
+    if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
-    if column.startswith(_DEFINED):
-        values = per_query(result, column.removeprefix(_DEFINED), k)
+    if column.startswith(DEFINED):
+        values = per_query(result, column.removeprefix(DEFINED), k)
         return np.asarray(~np.isnan(values), np.float64)
     return np.asarray(result.tables[k][column][result.counted], np.float64)
-
-
-class Ratio(NamedTuple):
-    """A ratio of two sums.
-
-    Attributes:
-        top: Position of the numerator among the columns.
-        bottom: Position of the denominator.
-        of_defined: Whether it is a mean over the queries where a metric is defined; without any,
-            it is NaN. The ratio of counts 0/0 is 0.
-    """
-
-    top: int
-    bottom: int
-    of_defined: bool
-
-    def of(self, sums: FloatArray) -> FloatArray:
-        """Return the ratio of sums, shape (…, columns) -> (…)."""
-        return _divided(
-            sums[..., self.top], sums[..., self.bottom], math.nan if self.of_defined else 0.0
-        )
 
 
 @dataclass(frozen=True)
@@ -241,11 +161,13 @@ class QuerySums:
 
     Attributes:
         columns: What is summed; shape (counted queries, columns).
-        ratios: Per average, the ratio it is, or the two that it is the harmonic mean of.
+        positions: Name of a sum and cutoff -> its position among the columns.
+        averages: The averages, each with its cutoff.
     """
 
     columns: FloatArray
-    ratios: tuple[tuple[Ratio, ...], ...]
+    positions: Mapping[tuple[str, int | None], int]
+    averages: tuple[tuple[Average, int | None], ...]
 
     @classmethod
     def of(
@@ -255,45 +177,35 @@ class QuerySums:
 
         The columns' order depends on the averages alone, so that two results can be subtracted.
         """
-        position: dict[tuple[str, int | None], int] = {}
-        ratios = tuple(
-            tuple(
-                Ratio(
-                    position.setdefault((top, k), len(position)),
-                    position.setdefault((bottom, k), len(position)),
-                    of_defined=bottom == _DEFINED + top,
-                )
-                for top, bottom in average.ratios
-            )
-            for average, k in averages
-        )
-        columns = np.stack([per_query(result, *place) for place in position], axis=1)
-        return cls(np.nan_to_num(columns, nan=0.0), ratios)
+        places = dict.fromkeys((name, k) for average, k in averages for name in average.sums)
+        columns = np.stack([per_query(result, *place) for place in places], axis=1)
+        positions = {place: position for position, place in enumerate(places)}
+        return cls(np.nan_to_num(columns, nan=0.0), positions, tuple(averages))
+
+    def positions_of(self, i: int) -> list[int]:
+        """Return the positions of the columns that one of the averages is made of."""
+        average, k = self.averages[i]
+        return [self.positions[name, k] for name in average.sums]
 
     def average(self, i: int, sums: FloatArray) -> FloatArray:
         """Return one of the averages that follow from sums, shape (…, columns) -> (…)."""
-        first, *others = (ratio.of(sums) for ratio in self.ratios[i])
-        for second in others:
-            first = _divided(2 * first * second, first + second, 0.0)
-        return first
+        average, k = self.averages[i]
+        named = {name: sums[..., self.positions[name, k]] for name in average.sums}
+        return np.asarray(average.of(named), np.float64)
 
-    def averages(self, sums: FloatArray) -> FloatArray:
+    def all_averages(self, sums: FloatArray) -> FloatArray:
         """Return all averages that follow from sums, shape (…, columns) -> (…, averages)."""
-        return np.stack([self.average(i, sums) for i in range(len(self.ratios))], axis=-1)
+        return np.stack([self.average(i, sums) for i in range(len(self.averages))], axis=-1)
 
     def leave_one_out(self) -> FloatArray:
         """Return the averages without each query in turn; shape (queries, averages)."""
-        return self.averages(self.columns.sum(axis=0) - self.columns)
+        return self.all_averages(self.columns.sum(axis=0) - self.columns)
 
     def n_queries(self, i: int) -> int:
         """Return over how many queries an average is formed."""
-        bottoms = [ratio.bottom for ratio in self.ratios[i] if ratio.of_defined]
-        return int(self.columns[:, bottoms].sum(axis=0).min(initial=len(self.columns)))
-
-
-def _divided(top: FloatArray, bottom: FloatArray, empty: float) -> FloatArray:
-    out = np.full(np.shape(bottom), empty)
-    return np.asarray(np.divide(top, bottom, out=out, where=bottom != 0), np.float64)
+        average, k = self.averages[i]
+        means = [self.positions[name, k] for _, name in average.ratios if name.startswith(DEFINED)]
+        return int(self.columns[:, means].sum(axis=0).min(initial=len(self.columns)))
 
 
 def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArray:
@@ -386,14 +298,14 @@ def _few_queries(n_queries: int) -> str:
     return (
         f"The intervals rest on {n_queries} {'query' if n_queries == 1 else 'queries'}. With fewer "
         f"than {FEW_QUERIES} they are too narrow: they miss the true value more often than their "
-        "level says. Ask more queries, or read them as the least there is to doubt."
+        "level says. Ask more queries, or treat the true uncertainty as larger."
     )
 
 
 def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
     """Warn, once, of intervals that look surer than they are."""
-    # A mean rank at 1 can be nothing but 1, and that is no news.
-    certain = (table["metric"] == "mean_rank") & (table["k"] == 1)
+    # A mean rank at 1 can only be 1.
+    certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
     reasons = []
     if len(sums.columns) < FEW_QUERIES:
         reasons.append(_few_queries(len(sums.columns)))

@@ -1,14 +1,14 @@
 """Two systems on the same queries: the difference, its interval, and paired tests.
 
-This room knows the statistics of pairs. It must not know how they are worded, or how the results
-were made. scipy loads when it is needed.
+For :func:`krag_eval.compare`, which checks the results and words what is found. scipy loads when
+it is needed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TypeAlias
 
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
+from krag_eval.scoring.averages import Average
 from krag_eval.scoring.digits import exact_parts, exact_sums
+from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.intervals import (
     ROUNDING,
     QuerySums,
-    averages_of,
     blocks,
     interval,
     per_query,
@@ -88,8 +89,8 @@ class Difference:
         metric: The average and its cutoff, such as ``"ndcg@10"``.
         value_a: The average of a.
         value_b: The average of b.
-        difference: ``value_b - value_a``. Positive is better for b, except on ``mean_rank``, where
-            lower is better; that is over the queries each system found something for, so read it
+        difference: ``value_b - value_a``. Positive is better for b, unless lower is better, as on
+            ``mean_rank``; that is over the queries each system found something for, so read it
             together with ``found_rate``.
         ci_low: Lower bound of the interval of the difference.
         ci_high: Upper bound.
@@ -104,6 +105,7 @@ class Difference:
             the average is a micro one. On ``mean_rank``, found is better than not found.
         ties: Queries on which they are equal, or one is undefined.
         losses: Queries on which b is worse.
+        average: How the metric is made and read: its direction, its labels.
     """
 
     a: str
@@ -121,11 +123,13 @@ class Difference:
     wins: int
     ties: int
     losses: int
+    average: Average | None = field(default=None, repr=False)
 
     @property
     def better(self) -> str | None:
         """The system with the better average, surely or not; ``None`` if neither or undefined."""
-        gain = -self.difference if _lower_is_better(self.metric) else self.difference
+        lower = self.average is not None and self.average.lower_is_better
+        gain = -self.difference if lower else self.difference
         return self.b if gain > 0 else self.a if gain < 0 else None
 
     def is_shown(self, level: float = 0.95) -> bool:
@@ -144,7 +148,6 @@ class _System:
     sums: QuerySums
     values: list[float]
     per_query: list[FloatArray]
-    is_mean: list[bool]
     resampled: FloatArray
     swapped: FloatArray
 
@@ -156,10 +159,9 @@ def _systems(
     seed: int,
 ) -> list[_System]:
     """Reduce the results, resample all of them alike, and gather what swapping would move."""
-    known = [averages_of(result.keys, result.conventions) for result in results.values()]
     sums = [
-        QuerySums.of(result, [(averages[key], k) for key, k in metrics.values()])
-        for result, averages in zip(results.values(), known, strict=True)
+        QuerySums.of(result, [(result.definitions[key], k) for key, k in metrics.values()])
+        for result in results.values()
     ]
     # Side by side, one pass over the resamples serves all systems.
     columns = np.concatenate([one.columns for one in sums], axis=1)
@@ -171,9 +173,8 @@ def _systems(
             name=name,
             sums=sums[i],
             values=[result.averages(k)[key] for key, k in metrics.values()],
-            per_query=[_outcomes(result, known[i][key].column, k) for key, k in metrics.values()],
-            is_mean=[known[i][key].is_mean for key, _ in metrics.values()],
-            resampled=sums[i].averages(resampled[i]),
+            per_query=[_outcomes(result, one.column, k) for one, k in sums[i].averages],
+            resampled=sums[i].all_averages(resampled[i]),
             swapped=swapped[i],
         )
         for i, (name, result) in enumerate(results.items())
@@ -183,7 +184,8 @@ def _systems(
 def _outcomes(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
     """Return the per-query values; the rank of what was not found is infinite."""
     values = per_query(result, column, k)
-    return np.where(np.isnan(values), np.inf, values) if column == "rank" else values
+    is_rank = column == METRICS["rank"].name
+    return np.where(np.isnan(values), np.inf, values) if is_rank else values
 
 
 def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
@@ -203,9 +205,10 @@ def _difference(a: _System, b: _System, i: int, metric: str, level: float) -> Di
     # With 30 queries, it covers the true difference of macro recall in 92 % of cases, BCa in 89 %.
     low, high = interval(b.resampled[:, i] - a.resampled[:, i], difference, level)
     changes = changes_of(a.per_query[i], b.per_query[i])
-    gains = -changes if _lower_is_better(metric) else changes
+    average = b.sums.averages[i][0]
+    gains = -changes if average.lower_is_better else changes
     defined = np.isfinite(a.per_query[i]).all() and np.isfinite(b.per_query[i]).all()
-    is_mean = a.is_mean[i] and b.is_mean[i] and defined
+    is_mean = average.is_mean and defined
     return Difference(
         a=a.name,
         b=b.name,
@@ -222,11 +225,8 @@ def _difference(a: _System, b: _System, i: int, metric: str, level: float) -> Di
         wins=int(np.count_nonzero(gains > 0)),
         ties=int(np.count_nonzero(gains == 0)),
         losses=int(np.count_nonzero(gains < 0)),
+        average=average,
     )
-
-
-def _lower_is_better(metric: str) -> bool:
-    return metric.startswith("mean_rank@")
 
 
 def changes_of(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -240,7 +240,7 @@ def _permutation_p(a: _System, b: _System, i: int) -> float:
     observed = b.values[i] - a.values[i]
     if math.isnan(observed):
         return math.nan
-    places = [place for top, bottom, _ in a.sums.ratios[i] for place in (top, bottom)]
+    places = a.sums.positions_of(i)
     changes = changes_of(a.sums.columns[:, places].ravel(), b.sums.columns[:, places].ravel())
     differs = changes.reshape(-1, len(places)).any(axis=1)
     n_differing = int(np.count_nonzero(differs))

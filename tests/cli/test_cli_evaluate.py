@@ -248,7 +248,7 @@ class TestRefusals:
         self, sample: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """An operation that fails inside the package is no refusal of input."""
-        monkeypatch.setattr("krag_eval.scoring.averages._harmonic_mean", lambda *_: None)
+        monkeypatch.setattr("krag_eval.scoring.averages._ratio", lambda *_: None)
         with pytest.raises(TypeError):
             run("evaluate", sample)
 

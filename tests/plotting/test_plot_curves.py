@@ -88,13 +88,13 @@ class TestCutoffCurves:
 
     def test_ranks_and_scores_do_not_mix(self) -> None:
         """They have no unit in common."""
-        with pytest.raises(ValueError, match=r"'mean_rank' is a rank and shares no axis"):
+        with pytest.raises(ValueError, match=r"'mean_rank' has no upper end and shares no axis"):
             cutoff_curves(evaluated(), ["mrr", "mean_rank"])
         assert not pyplot.get_fignums()
 
     def test_a_metric_that_is_not_there(self) -> None:
         """The refusal lists what is."""
-        with pytest.raises(ValueError, match=r"an average must be one of .*'ndcg'.*got 'ndgc'"):
+        with pytest.raises(ValueError, match=r"metrics must be one of .*'ndcg'.*got 'ndgc'"):
             cutoff_curves(evaluated(), "ndgc")
 
     @pytest.mark.parametrize("metrics", [[], ["mrr"] * 8])
@@ -182,7 +182,7 @@ class TestThresholdCurves:
         assert list(lines(threshold_curves(table))) == ["mrr@1"]
         ax = threshold_curves(table["mean_rank@1"])
         assert ax.get_ylabel() == "Mean rank (lower is better)"
-        with pytest.raises(ValueError, match=r"'mean_rank@1' is a rank and shares no axis"):
+        with pytest.raises(ValueError, match=r"'mean_rank@1' has no upper end and shares no axis"):
             threshold_curves(table, metrics=["mrr@1", "mean_rank@1"])
 
     def test_no_more_lines_than_can_be_told_apart(self) -> None:

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 
 from krag_eval import Comparison, Difference
 from krag_eval.plotting import comparison_forest
+from krag_eval.scoring.metrics import METRICS, averages_of
 
 from .plot_samples import no_complaint_about_fonts
 
@@ -27,7 +28,7 @@ def difference(
     """Return a difference with everything that is drawn."""
     return Difference(
         *pair, metric, 0.5, 0.5 + value, value, *interval, p, p, p_holm=p, effect_size=0.3, wins=3,
-        ties=2, losses=1,
+        ties=2, losses=1, average=averages_of(METRICS.values()).get(metric.partition("@")[0]),
     )  # fmt: skip
 
 

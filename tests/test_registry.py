@@ -1,0 +1,334 @@
+"""Every registry entry: what it declares is obeyed wherever averages are read."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+from krag_eval import (
+    EvaluationResult,
+    Metric,
+    OfflineRetrievalEvaluator,
+    compare,
+    evaluate_file,
+)
+from krag_eval._errors import InvalidInput
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
+from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
+
+ACTUAL = [["a", "b", "c"], ["d"], ["e", "f"]] * 12
+BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
+WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value|No installed font)"),
+    pytest.mark.usefixtures("closed_pictures"),
+]
+every_metric = pytest.mark.parametrize("name", METRICS)
+
+
+@pytest.fixture
+def closed_pictures():
+    """Close the pictures that were drawn."""
+    yield
+    pyplot.close("all")
+
+
+def evaluated(predicted=BETTER, metrics=None):
+    """Evaluate at two cutoffs."""
+    return OfflineRetrievalEvaluator(ACTUAL, predicted).evaluate([2, 4], metrics=metrics)
+
+
+def cost(relevance, k, conventions):
+    """Cost 30 a document; where nothing is relevant, it is undefined."""
+    paid = relevance.retrieved_within(k) * 30.0
+    return np.where(relevance.relevant_within(k) > 0, paid, np.nan)
+
+
+OWN = Metric(
+    "cost",
+    cost,
+    "mean_cost",
+    labels={"en": "Cost", "ko": "비용"},
+    range=(0, math.inf),
+    lower_is_better=True,
+    defined_key="paid",
+    defined_labels={"en": "Paid", "ko": "지불"},
+)
+
+
+def metric_of(name):
+    """Return an entry of the registry, or the metric of one's own, as it is asked for."""
+    return OWN if name == "cost" else name
+
+
+every_metric_and_one_of_ones_own = pytest.mark.parametrize("name", [*METRICS, "cost"])
+
+
+@every_metric_and_one_of_ones_own
+def test_floors_are_held_against_the_range(name):
+    """80 is refused for every score from 0 to 1, and what lies below the range for any."""
+    result = evaluated(metrics=[metric_of(name)])
+    for key in result.averages(4):
+        average = result.definitions[key]
+        low, high = average.range
+        for floor in (low - 1, 80.0):
+            if low <= floor <= high:
+                assert result.check({f"{key}@4": floor}).gates
+            else:
+                with pytest.raises(InvalidInput, match=r"from|least") as caught:
+                    result.check({f"{key}@4": floor})
+                assert caught.value.argument == "floors"
+        (gate,) = result.check({f"{key}@4": result.averages(4)[key]}).gates
+        assert gate.passed
+        assert ("floor" in gate.reason) is not average.lower_is_better
+
+
+@every_metric_and_one_of_ones_own
+def test_saving_and_reading_keep_everything(name, tmp_path):
+    """Averages, ranges, directions and labels; another session does not know the metric."""
+    result = evaluated(metrics=[metric_of(name)])
+    result.to_json(tmp_path / "result.json")
+    read = EvaluationResult.from_json(tmp_path / "result.json")
+    assert read == result
+    assert read.definitions == result.definitions
+    assert pickle.loads(pickle.dumps(result)) == result
+    read.to_json(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "result.json").read_bytes()
+
+
+@every_metric_and_one_of_ones_own
+def test_comparing_follows_the_direction(name):
+    """In the comparison, in its picture and in a gate against a baseline."""
+    results = {
+        "worse": evaluated(WORSE, [metric_of(name)]),
+        "better": evaluated(BETTER, [metric_of(name)]),
+    }
+    keys = list(results["worse"].averages(2))
+    comparison = compare(results, [f"{key}@2" for key in keys], n_resamples=100)
+    for row, key in zip(comparison.differences, keys, strict=True):
+        lower = results["worse"].definitions[key].lower_is_better
+        gain = row.value_a - row.value_b if lower else row.value_b - row.value_a
+        assert row.better == ("better" if gain > 0 else "worse" if gain < 0 else None)
+        assert "average" not in comparison.table.columns
+        report = results["worse"].check(
+            baseline=results["better"], metric=f"{key}@2", max_drop=1000.0, n_resamples=100
+        )
+        assert report.passed
+    assert comparison_forest(comparison).get_title(loc="left")
+
+
+@every_metric_and_one_of_ones_own
+def test_intervals_hold_the_value(name):
+    """Every average of every metric has one, in its range."""
+    result = evaluated(metrics=[metric_of(name)])
+    for average, row in result.confidence_intervals(n_resamples=200).iterrows():
+        low, high = result.definitions[average.partition("@")[0]].range
+        assert low <= row["low"] <= row["high"] <= high
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@every_metric_and_one_of_ones_own
+def test_pictures_and_reports_have_the_label(name, language, tmp_path):
+    """In both languages, whatever was said of the metric where it was declared."""
+    result = evaluated(metrics=[metric_of(name)])
+    result.report(tmp_path / "page.html", language=language, intervals=False, n_queries=0)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    for key in result.averages(4):
+        label = result.definitions[key].label(language)
+        assert label != key or key in ("f1",)
+        assert label in page
+        assert metric_name(key, language, result) == label
+        assert cutoff_curves(result, key, language=language).lines[0].get_label() == label
+    assert metric_bars(result, 4, language=language).get_title(loc="left")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_row_files_hold_every_metric(ending, tmp_path):
+    """Streamed, the averages and rows are those of the run in memory."""
+    metrics = [*METRICS, "rbp(p=0.5)", OWN]
+    path = tmp_path / "run.jsonl"
+    rows = zip(ACTUAL, BETTER, strict=True)
+    lines = [
+        f'{{"question": "{i}", "actual": {a}, "predicted": {p}}}' for i, (a, p) in enumerate(rows)
+    ]
+    path.write_text("\n".join(lines).replace("'", '"'), "utf-8")
+    streamed = evaluate_file(
+        path, k=[2, 4], metrics=metrics, per_query=tmp_path / f"rows.{ending}", chunk_size=5
+    )
+    whole = evaluated(metrics=metrics)
+    assert streamed.to_dict() == whole.to_dict()
+    for name in whole.keys:
+        assert np.array_equal(streamed.tables[4][name], whole.tables[4][name], equal_nan=True)
+    streamed.to_json(tmp_path / "result.json")
+    read = EvaluationResult.from_json(tmp_path / "result.json")
+    assert read.definitions == whole.definitions
+    assert read.tables[2].keys() == streamed.tables[2].keys()
+
+
+@every_metric_and_one_of_ones_own
+def test_parts_add_up_to_the_whole(name):
+    """As they do on a cluster; the plan can be pickled."""
+    metric = metric_of(name)
+    plan = pickle.loads(pickle.dumps(PartitionPlan.of([2, 4], metrics=[metric])))
+    parts = [plan.evaluate(ACTUAL[i::2], BETTER[i::2]).partial for i in range(2)]
+    again = [type(one).from_json(one.to_json()) for one in parts]
+    assert plan.result(again).to_dict() == evaluated(metrics=[metric]).to_dict()
+
+
+# --- names with parameters -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["rbp", "rbp(p=0.8)", "rbp(p=0.80)", "rbp( p = .8 )", "rbp()"])
+def test_a_metric_has_one_canonical_name(typed):
+    """However it is typed, so it is stored, printed, gated on and read back."""
+    result = evaluated(metrics=[typed])
+    assert list(result.averages(2)) == ["rbp(p=0.8)"]
+    (gate,) = result.check([f"{typed}@2=0.1"]).gates
+    assert gate.metric == "rbp(p=0.8)@2"
+    fuzzy = OfflineRetrievalEvaluator([["a"]], [["a"]], "fuzzy").evaluate(2)
+    table = fuzzy.metrics_at_thresholds([f"{typed}@2"], [0.5])
+    assert list(table.columns) == [gate.metric]
+
+
+def test_several_settings_of_one_metric_can_be_computed_together():
+    """Each with its own name, column and average."""
+    result = evaluated(metrics=["rbp(p=0.5)", "rbp", "rbp(p=0.95)"])
+    assert list(result.averages(4)) == ["rbp(p=0.5)", "rbp(p=0.8)", "rbp(p=0.95)"]
+    assert len(set(result.averages(4).values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rbp(p=1)", "p of rbp must be a number strictly between 0 and 1, got '1'"),
+        ("rbp(p=0)", "strictly between 0 and 1, got '0'"),
+        ("rbp(p=nan)", "strictly between 0 and 1, got 'nan'"),
+        ("rbp(p=much)", "strictly between 0 and 1, got 'much'"),
+        ("rbp(q=0.5)", "rbp has no setting 'q', only p"),
+        ("ndcg(p=0.5)", "ndcg takes no setting 'p'"),
+        ("rbp(p=0.5,p=0.6)", "p is given twice"),
+    ],
+)
+def test_settings_are_checked(name, said):
+    """The message names the parameter, its range and what came."""
+    with pytest.raises(InvalidInput, match=said) as caught:
+        evaluated(metrics=[name])
+    assert caught.value.argument == "metrics"
+    with pytest.raises(InvalidInput, match=said) as caught:
+        evaluated().check({f"{name}@2": 0.5})
+    assert caught.value.argument == "floors"
+
+
+# --- the metrics that are computed when named ------------------------------------------------
+
+
+def test_metrics_on_request_change_no_table():
+    """Without being named they are in no table."""
+    assert "rbp(p=0.8)" not in evaluated().averages(2)
+    assert "success" not in evaluated().averages(2)
+
+
+def test_rank_biased_precision_by_hand():
+    """Relevant at 1, 4 and 7: 0.2 (1 + .8**3 + .8**6) = 0.3548288; at p = 0.5, 73/128."""
+    predicted = [["a", "x", "y", "b", "z", "v", "c"]]
+    result = OfflineRetrievalEvaluator([["a", "b", "c"]], predicted).evaluate(
+        [None, 4], metrics=["rbp", "rbp(p=0.5)"]
+    )
+    assert result.averages(None) == {
+        "rbp(p=0.8)": pytest.approx(0.3548288, abs=1e-15),
+        "rbp(p=0.5)": 73 / 128,
+    }
+    assert result.averages(4)["rbp(p=0.5)"] == 9 / 16
+
+
+def test_r_precision_by_hand():
+    """Three items, a and b within the first three: 2/3; within the first, 1/3."""
+    result = OfflineRetrievalEvaluator([["a", "b", "c"]], [["a", "x", "b", "c"]]).evaluate(
+        [1, 10], metrics=["r_precision"]
+    )
+    assert result.to_dict() == {"r_precision@1": 1 / 3, "r_precision@10": 2 / 3}
+
+
+@pytest.mark.parametrize("criteria", ["all", "partial"])
+def test_success_is_any_item_whatever_the_criteria(criteria):
+    """One of two items is found at 2 for the first query, none for the second."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["a", "b"], ["c"]], [["x", "a"], ["y"]], matching_criteria=criteria
+    )
+    assert evaluator.evaluate([1, 2], metrics=["success"]).to_dict() == {
+        "success@1": 0.0,
+        "success@2": 0.5,
+    }
+
+
+# --- metrics of one's own --------------------------------------------------------------------
+
+
+def test_a_name_of_a_metric_on_request_may_be_taken(tmp_path):
+    """As in the documentation of 0.1.0; its range is not known, then, and it stays what it is."""
+    mine = Metric("success", lambda found, k, _: found.n_retrieved * 30.0, "success")
+    result = evaluated(metrics=[mine, "recall"])
+    assert result.check({"success@2": 80})
+    fuzzy = OfflineRetrievalEvaluator([["a"]], [["a"]], "fuzzy").evaluate(2, metrics=[mine, "mrr"])
+    assert list(fuzzy.metrics_at_thresholds(thresholds=[0.5]).columns) == ["mrr@2"]
+    result.to_json(tmp_path / "result.json")
+    read = EvaluationResult.from_json(tmp_path / "result.json")
+    assert read.definitions["success"].range is None
+    assert "declared" not in (tmp_path / "result.json").read_text("utf-8")
+
+
+def test_results_of_default_metrics_declare_nothing(tmp_path):
+    """So their files are those that 0.1.0 writes and reads."""
+    evaluated().to_json(tmp_path / "result.json")
+    assert '"declared"' not in (tmp_path / "result.json").read_text("utf-8")
+
+
+def test_micro_averages_of_ones_own(tmp_path):
+    """A ratio of counts, 1 - precision: declared like those of the registry."""
+    found = Metric(
+        "density", METRICS["precision"].compute, "macro_density",
+        labels={"en": "Density"}, range=(0, 1), micro=(("relevant", "retrieved"),),
+    )  # fmt: skip
+    result = evaluated(metrics=[found, "precision"])
+    averages = result.averages(4)
+    assert averages["micro_density"] == averages["micro_precision"]
+    assert metric_name("micro_density", "en", result) == "Micro density"
+    result.to_json(tmp_path / "result.json")
+    assert EvaluationResult.from_json(tmp_path / "result.json").averages(4) == averages
+
+
+@pytest.mark.parametrize(
+    ("declared", "argument"),
+    [
+        ({"range": (1, 0)}, "range"),
+        ({"range": 1}, "range"),
+        ({"range": ("a", "b")}, "range"),
+        ({"lower_is_better": "no"}, "lower_is_better"),
+        ({"labels": "Cost"}, "labels"),
+        ({"labels": {"en": 3}}, "labels"),
+        ({"micro": ("relevant", "retrieved")}, "micro"),
+        ({"micro": (("relevant", "cost"),)}, "micro"),
+        ({"micro": (("relevant", "retrieved"),), "of_means": ("a", "b")}, "of_means"),
+    ],
+)
+def test_declarations_are_checked(declared, argument):
+    """Where the metric is made."""
+    with pytest.raises((ValueError, TypeError)) as caught:
+        Metric("mine", cost, "mine", **declared)
+    assert caught.value.argument == argument
+
+
+def test_no_average_has_two_metrics():
+    """Keys of the registry are all different."""
+    keys = [
+        average.key for metric in METRICS.values() for average in averages_of([metric]).values()
+    ]
+    assert len(keys) == len(set(keys))
+    assert set(chosen_metrics(METRICS, metrics_for("all"))) == {
+        metric.at().name for metric in METRICS.values()
+    }
