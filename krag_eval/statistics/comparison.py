@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import clipped, unknown_name, warn
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.averages import resolved_average
+from krag_eval.scoring.averages import Summary, resolved_average
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
 from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
@@ -38,6 +38,7 @@ __all__ = [
     "as_text",
     "cells",
     "check_comparable",
+    "checked_metrics",
     "compare",
     "sentence",
 ]
@@ -105,7 +106,7 @@ def compare(
     check_sampling(level, n_resamples, seed)
     first = check_comparable(results)
     check_counted(first)
-    metrics = _checked_metrics(results, metric)
+    metrics = checked_metrics(results, metric)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         results, metrics, level=level, n_resamples=n_resamples, seed=seed
@@ -309,10 +310,19 @@ class Comparison:
         return cells(self.differences, self.level)
 
 
-def _checked_metrics(
-    results: Mapping[str, EvaluationResult], metric: object
+def checked_metrics(
+    results: Mapping[str, EvaluationResult | Summary], metric: object
 ) -> dict[str, tuple[str, int | None]]:
-    """Return the metrics asked for: spelling -> (key, cutoff)."""
+    """Return the metrics asked for: spelling -> (key, cutoff).
+
+    Args:
+        results: Name -> result, or a summary of no queries, which knows what there will be.
+        metric: An average at a cutoff, or several.
+
+    Raises:
+        TypeError: If it is neither.
+        ValueError: If a result has no such average.
+    """
     if not isinstance(metric, Iterable):
         raise TypeError(f"metric must be a string such as 'ndcg@10', or several, got {metric!r}.")
     metrics: dict[str, tuple[str, int | None]] = {}
@@ -328,7 +338,7 @@ def _checked_metrics(
 
 
 def _checked_metric(
-    results: Mapping[str, EvaluationResult], metric: object
+    results: Mapping[str, EvaluationResult | Summary], metric: object
 ) -> tuple[str, int | None]:
     key, at, cutoff = metric.rpartition("@") if isinstance(metric, str) else ("", "", "")
     if not at:
