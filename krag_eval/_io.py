@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, written by one run at a time; a progress bar."""
+"""Files that appear whole or not at all, what a killed run resumes from, and a progress bar."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval._errors import InvalidInput, InvalidType, clipped
+from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped
 
 __all__ = [
     "Bar",
     "FileOrDescriptor",
+    "Purpose",
     "bar_of",
     "bars",
     "check_apart",
     "check_progress",
+    "differences",
     "lock",
     "naming",
     "replacing",
@@ -119,20 +122,17 @@ def check_apart(
     among = {_identity(one) for one in _files_of(read, is_read)} - {None}
     for argument, output in outputs.items():
         if _identity(output) in among:
-            raise InvalidInput(
-                argument, f": {_shown(output)} is among the files that are read", "name another"
-            )
+            problem = f": {_shown(output)} is among the files that are read"
+            raise InvalidInput(argument, problem, "name another")
         for folder in read:
             if _is_new_input(output, folder, is_read):
-                raise InvalidInput(
-                    argument,
-                    f": {_shown(output)} would be among the files that are read from "
-                    f"{_shown(folder)}",
-                    "write it somewhere else",
-                )
+                problem = f": {_shown(output)} would be among the files that are read from "
+                problem += _shown(folder)
+                raise InvalidInput(argument, problem, "write it somewhere else")
     for one, other in combinations(outputs, 2):
         if _are_same(outputs[one], outputs[other]):
-            raise InvalidInput(one, f"and {other} must each have a file of their own")
+            problem = f": {_shown(outputs[one])} would be written twice"
+            raise InvalidInput(other, problem, "name a file of its own for each output")
     for argument, folder in (folders or {}).items():
         _check_not_within(folder, argument, [*read, *outputs.values()])
 
@@ -207,15 +207,90 @@ def _shown(file: FileOrDescriptor) -> str:
     return os.fsdecode(file)
 
 
-def lock(file: IO[Any], refusal: str) -> None:
-    """Lock a file until it is closed; the operating system lets go of it after a kill.
+@dataclass(frozen=True)
+class Purpose:
+    """What a file was made for that a killed run resumes from; its header says so.
+
+    Attributes:
+        argument: The argument that names the file.
+        format: The name of its format.
+        version: The version of its format.
+        settings: What its content depends on, as JSON can hold it.
+        fix: What to do about a file of another format.
+        spoken: Setting -> what to say if it differs, where its values say nothing to a reader.
+    """
+
+    argument: str
+    format: str
+    version: int
+    settings: Mapping[str, Any]
+    fix: Fix
+    spoken: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What the file says of itself."""
+        return {"format": self.format, "format_version": self.version, **self.settings}
+
+    def check(self, header: Mapping[str, Any], path: str | os.PathLike[str], fix: Fix) -> None:
+        """Refuse a file that was made for something else.
+
+        Args:
+            header: What the file says of itself.
+            path: The file.
+            fix: What to do about one of this format, but with other settings.
+
+        Raises:
+            InvalidInput: If it is of another format or version, or settings differ; saying which.
+        """
+        if header.get("format") != self.format:
+            problem = f": {path} is not in the format {self.format}, so it is left as it is"
+            raise InvalidInput(self.argument, problem, self.fix)
+        version = header.get("format_version")
+        if version != self.version:
+            problem = f": {path} is in version {clipped(version)} of the format {self.format}, and "
+            problem += f"this krag_eval reads version {self.version}"
+            raise InvalidInput(self.argument, problem, self.fix)
+        differing = "; ".join(differences(header, self.header, self.spoken))
+        if differing:
+            problem = f": {path} was made for something else: {differing}"
+            raise InvalidInput(self.argument, problem, fix)
+
+
+def differences(
+    made: Mapping[str, Any], asked: Mapping[str, Any], spoken: Mapping[str, str], within: str = ""
+) -> Iterator[str]:
+    """Say where settings differ: the value that was in force, then the one asked for.
+
+    Args:
+        made: The settings that were in force.
+        asked: The settings asked for.
+        spoken: Setting -> what to say if it differs, in place of its values.
+        within: The setting that these are part of.
+
+    >>> list(differences({"k": 1, "of": {"a": 1}}, {"k": 1, "of": {"a": 2, "b": 3}}, {}))
+    ['of.a=1, not 2', 'of.b=None, not 3']
+    """
+    for name in {**made, **asked}:
+        theirs, ours = made.get(name), asked.get(name)
+        if theirs == ours:
+            continue
+        if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+            yield from differences(theirs, ours, spoken, f"{name}.")
+        else:
+            yield spoken.get(name) or f"{within}{name}={clipped(theirs)}, not {clipped(ours)}"
+
+
+def lock(file: IO[Any], argument: str, path: str | os.PathLike[str]) -> None:
+    """Lock a file until it is closed; the operating system releases it after a kill.
 
     Args:
         file: An open file.
-        refusal: What to say if somebody else has locked it.
+        argument: The argument that names it.
+        path: What is in use by another run, if the file is locked.
 
     Raises:
-        OSError: If somebody else has.
+        OSError: If another run has locked it.
     """
     try:
         if sys.platform == "win32":
@@ -229,7 +304,8 @@ def lock(file: IO[Any], refusal: str) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
-            raise OSError(refusal) from error
+            problem = f"{argument}: {path} is in use by another run; wait for it, or name another."
+            raise OSError(problem) from error
         # Some network file systems know no locks; a run there is as safe as without.
 
 
@@ -272,11 +348,8 @@ class Bar(Protocol):
 def check_progress(progress: object) -> None:
     """Refuse what is neither ``True``, ``False`` nor ``None``."""
     if not isinstance(progress, bool | None):
-        raise InvalidType(
-            "progress",
-            "must be True, False, or None for a bar where somebody is looking, got "
-            f"{clipped(progress)}",
-        )
+        allowed = "True, False, or None for a bar in a terminal and in a notebook"
+        raise InvalidType("progress", f"must be {allowed}, got {clipped(progress)}")
 
 
 @contextmanager

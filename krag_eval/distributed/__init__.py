@@ -1,7 +1,6 @@
 """Evaluating on the engine one's data is on: Spark, Ray and Dask.
 
-This room knows how each engine hands over rows and takes them back. It must not know formulas: a
-partition is evaluated by ``partitions``, and parts add up exactly, however the rows were cut.
+Parts add up exactly, however the rows were cut.
 
 Each function takes the engine's own table, with one row per query, and returns a
 :class:`DistributedRun`: ``.per_query`` is a lazy table of the same engine, ``.result`` an

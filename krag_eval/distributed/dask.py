@@ -1,7 +1,4 @@
-"""Dask: a DataFrame or a Bag with one row per query, evaluated partition by partition.
-
-This room knows Dask's collections and traps. It must not know how rows are evaluated.
-"""
+"""Dask: a DataFrame or a Bag with one row per query, evaluated partition by partition."""
 
 from __future__ import annotations
 
@@ -10,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, check_options
+from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ __all__ = ["evaluate_dask"]
 def evaluate_dask(
     collection: DataFrame | Bag,
     *,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     metrics: Iterable[str | Metric] | None = None,
     question_field: str | None = "question",
     actual_field: str = "actual",
@@ -73,21 +71,14 @@ def evaluate_dask(
         import dask.dataframe as dd
         from dask.bag import Bag
     except ImportError as error:
-        raise ImportError(
-            "evaluate_dask needs Dask's DataFrame; pip install 'krag-eval[dask]'."
-        ) from error
+        fix = "pip install 'krag-eval[dask]'"
+        raise MissingPackage("", "evaluate_dask needs Dask's DataFrame", fix) from error
     is_bag = isinstance(collection, Bag)
     if not is_bag and not isinstance(collection, dd.DataFrame):
-        raise TypeError(
-            "collection must be a Dask DataFrame or a Dask Bag of dicts, got a "
-            f"{type(collection).__name__}."
-        )
-    fields = Fields.checked(
-        None if is_bag else list(collection.columns),
-        question_field=question_field,
-        actual_field=actual_field,
-        predicted_field=predicted_field,
-    )
+        problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "
+        raise InvalidType("collection", problem + type(collection).__name__)
+    columns = None if is_bag else list(collection.columns)
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field)
     plan = PartitionPlan.of(k, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     if is_bag:
@@ -117,9 +108,8 @@ def _of_bag(rows: Iterable[Any], task: Task) -> pd.DataFrame:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or not row.keys() >= columns.keys():
             came = list(row) if isinstance(row, Mapping) else f"a {type(row).__name__}"
-            raise TypeError(
-                f"row {number} of its part must be a dict with {', '.join(columns)}, got {came}."
-            )
+            problem = f": row {number} of its part must be a dict with {', '.join(columns)}, got "
+            raise InvalidType("collection", f"{problem}{came}")
         for name, values in columns.items():
             values.append(row[name])
     return task.frame(columns)
@@ -138,8 +128,10 @@ def _check_lists(frame: DataFrame, fields: Fields) -> None:
         name = getattr(fields, argument)
         kind = str(frame.dtypes[name])
         if kind.startswith(("string", "str")):
-            raise TypeError(
-                f"{argument}_field: the column {name!r} holds text ({kind}), not lists: Dask turns "
-                "columns of Python objects into text unless told otherwise. Make the frame after "
-                'dask.config.set({"dataframe.convert-string": False}), or use a Bag of dicts.'
+            raise InvalidType(
+                f"{argument}_field",
+                f": the column {name!r} holds text ({kind}), not lists: Dask turns columns of "
+                "Python objects into text by default",
+                "Set its option dataframe.convert-string to False before the frame is made, or use "
+                "a Bag of dicts",
             )

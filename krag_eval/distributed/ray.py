@@ -1,16 +1,14 @@
-"""Ray: a Dataset with one row per query, evaluated by ``map_batches``.
-
-This room knows Ray Data. It must not know how rows are evaluated.
-"""
+"""Ray: a Dataset with one row per query, evaluated by ``map_batches``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import PLAN_OPTIONS, check_options
+from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, whole
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ __all__ = ["evaluate_ray"]
 def evaluate_ray(
     dataset: Dataset,
     *,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     metrics: Iterable[str | Metric] | None = None,
     question_field: str | None = "question",
     actual_field: str = "actual",
@@ -59,18 +57,14 @@ def evaluate_ray(
         import ray.data  # noqa: F401 - without it, Ray has no Datasets
         from ray import cloudpickle
     except ImportError as error:
-        raise ImportError("evaluate_ray needs Ray Data; pip install 'krag-eval[ray]'.") from error
+        fix = "pip install 'krag-eval[ray]'"
+        raise MissingPackage("", "evaluate_ray needs Ray Data", fix) from error
     if not hasattr(dataset, "map_batches"):
-        raise TypeError(f"dataset must be a Ray Dataset, got a {type(dataset).__name__}.")
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size must be a whole number of at least 1, got {batch_size!r}.")
+        raise InvalidType("dataset", f"must be a Ray Dataset, got a {type(dataset).__name__}")
+    whole("batch_size", batch_size, 1)
     schema = dataset.schema(fetch_if_missing=False)
-    fields = Fields.checked(
-        None if schema is None else schema.names,
-        question_field=question_field,
-        actual_field=actual_field,
-        predicted_field=predicted_field,
-    )
+    columns = None if schema is None else schema.names
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field)
     plan = PartitionPlan.of(k, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     batches = {"batch_format": "pyarrow", "batch_size": batch_size}

@@ -1,7 +1,4 @@
-"""Spark: one row per query, evaluated where it is by ``mapInPandas``.
-
-This room knows Spark's types and traps. It must not know how rows are evaluated.
-"""
+"""Spark: one row per query, evaluated where it is by ``mapInPandas``."""
 
 from __future__ import annotations
 
@@ -9,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
-from krag_eval._errors import PLAN_OPTIONS, check_options
+from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ __all__ = ["evaluate_spark"]
 def evaluate_spark(
     frame: DataFrame,
     *,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     metrics: Iterable[str | Metric] | None = None,
     question_field: str | None = "question",
     actual_field: str = "actual",
@@ -61,17 +59,11 @@ def evaluate_spark(
         from pyspark import cloudpickle
         from pyspark.sql import functions
     except ImportError as error:
-        raise ImportError(
-            "evaluate_spark needs PySpark; pip install 'krag-eval[spark]'."
-        ) from error
+        fix = "pip install 'krag-eval[spark]'"
+        raise MissingPackage("", "evaluate_spark needs PySpark", fix) from error
     if not hasattr(frame, "mapInPandas"):
-        raise TypeError(f"frame must be a Spark DataFrame, got a {type(frame).__name__}.")
-    fields = Fields.checked(
-        frame.columns,
-        question_field=question_field,
-        actual_field=actual_field,
-        predicted_field=predicted_field,
-    )
+        raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
+    fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field)
     _check_types(frame, fields)
     plan = PartitionPlan.of(k, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
@@ -127,9 +119,11 @@ def _check_types(frame: DataFrame, fields: Fields) -> None:
         name = getattr(fields, argument)
         kind = frame.schema[name].dataType
         if not isinstance(kind, ArrayType):
-            raise TypeError(
-                f"{argument}_field: the column {name!r} must be an array of strings or of structs "
-                f"with page_content, got {kind.simpleString()}; JSON text becomes one by from_json."
+            raise InvalidType(
+                f"{argument}_field",
+                f": the column {name!r} must be an array of strings or of structs with "
+                f"page_content, got {kind.simpleString()}",
+                "Spark's from_json makes one of JSON text",
             )
 
 

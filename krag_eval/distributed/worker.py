@@ -1,8 +1,4 @@
-"""What a worker does: it unpacks the plan once, and turns rows into per-query rows.
-
-This room knows partitions, and pandas frames as every engine can hand them over. It must not know
-any engine.
-"""
+"""What all engines share: a task that workers do on their rows, and the run put together again."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped
 from krag_eval.documents import AnyOf
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
@@ -47,7 +44,6 @@ class Fields(NamedTuple):
     def checked(
         cls,
         columns: Sequence[str] | None,
-        *,
         question_field: str | None,
         actual_field: str,
         predicted_field: str,
@@ -55,7 +51,7 @@ class Fields(NamedTuple):
         """Check the names against a table's columns (``None``: they are not known yet).
 
         Raises:
-            ValueError: If there is no such column, naming those there are.
+            InvalidInput: If there is no such column, naming those there are.
         """
         given = {
             "question_field": question_field,
@@ -65,10 +61,12 @@ class Fields(NamedTuple):
         for argument, name in given.items():
             if columns is None or name in columns or (argument == "question_field" and not name):
                 continue
-            hint = "; pass question_field=None if there is none" if "question" in argument else ""
-            raise ValueError(
-                f"{argument} must be a column of the table ({', '.join(map(str, columns))}), got "
-                f"{name!r}{hint}."
+            optional = Advice("pass {} if there is none", question_field=None)
+            raise InvalidInput(
+                argument,
+                f"must be a column of the table ({', '.join(map(str, columns))}), got "
+                f"{clipped(name)}",
+                optional if argument == "question_field" else "",
             )
         return cls(question_field, actual_field, predicted_field)
 
@@ -98,15 +96,16 @@ class Task:
         """Pack a plan, by the engine's own pickle, which knows functions of notebooks.
 
         Raises:
-            TypeError: If the matcher or a metric cannot be pickled.
+            InvalidType: If the matcher or a metric cannot be pickled.
         """
         try:
             return cls(dumps(plan), fields)
         except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
-            raise TypeError(
-                f"the matcher {plan.plan.matcher.signature} and the metrics are sent to other "
-                f"processes, and could not be pickled ({type(error).__name__}: {error}); keep "
-                "open files, locks and connections out of their attributes."
+            raise InvalidType(
+                "matcher",
+                f": the matcher {plan.plan.matcher.signature} and the metrics are sent to other "
+                f"processes, and could not be pickled ({type(error).__name__}: {error})",
+                "keep open files, locks and connections out of their attributes",
             ) from error
 
     @property
@@ -124,7 +123,8 @@ class Task:
         question, actual, predicted = self.fields
         for name in self.fields.names:
             if name not in columns:
-                raise ValueError(f"no column {name!r}; the columns are {', '.join(columns)}.")
+                problem = f"no column {name!r}; the columns are {', '.join(columns)}"
+                raise InvalidInput("", problem)
         labels = None if question is None else [_label(one) for one in columns[question]]
         return self.plan.evaluate(
             document_lists(columns[actual], actual),
@@ -142,7 +142,7 @@ class Task:
         yield self.last_row(whole)
 
     def partials(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Turn frames of one partition into one row with the partial, for want of the rows."""
+        """Turn frames of one partition into one row with the partial, without the queries' rows."""
         import pandas as pd
 
         whole = self.plan.nothing()
@@ -158,7 +158,7 @@ class Task:
         return pd.concat([self._frame(part.rows), self.last_row(part.partial)], ignore_index=True)
 
     def last_row(self, partial: Partial) -> pd.DataFrame:
-        """Return the row that is no query's: its numbers mean nothing."""
+        """Return the row that carries a partial: no query, so its numbers mean nothing."""
         empty = {
             name: np.full(1, None, object) if kind is object else np.zeros(1, kind)
             for name, kind in self.plan.row_types.items()
@@ -313,7 +313,7 @@ class DistributedRun(Generic[Table]):
         Per-query tables, intervals and explanations need rows; see ``per_query``.
 
         Raises:
-            ValueError: If there is no query, or none counts in the averages.
+            InvalidInput: If there is no query, or none counts in the averages.
         """
         result = self._plan.result(map(unpacked, self._partials()))
         rows = NoRows(self._plan.cutoffs, result.n_queries, _WHERE)
@@ -323,7 +323,7 @@ class DistributedRun(Generic[Table]):
         """Return a run whose per-query rows the engine keeps once they are computed.
 
         Without it, :attr:`result` and every use of ``per_query`` evaluate anew. Ray computes
-        at once, the others when first asked.
+        now, the others when first asked.
         """
         return self._persisted()
 

@@ -1,7 +1,6 @@
 """LangSmith and OpenEvals: evaluators that give krag_eval's numbers for their runs.
 
-This room knows the form in which LangSmith calls evaluators and takes scores. It must not know
-formulas or how documents are compared. LangSmith itself is never imported: it calls us.
+LangSmith itself is never imported: it calls what :func:`retrieval_evaluators` returns.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import clipped, muted, told_apart
+from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator
+from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator, Plan
 from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in, is_failure
 from krag_eval.matching.base import Matcher
 from krag_eval.matching.names import resolve_matcher
@@ -99,22 +98,19 @@ def retrieval_evaluators(
     >>> score["key"], score["score"], score["comment"]
     ('recall@2', 0.5, "found 1 of 2 within 2 (rank 1); missed 'Open on holidays.'")
     """
-    chosen_matcher = resolve_matcher(matcher)
     options: dict[str, Any] = {
-        "matcher": chosen_matcher,
+        "matcher": resolve_matcher(matcher),
         "threshold": threshold,
         "averaging_method": averaging_method,
         "matching_criteria": matching_criteria,
         "conventions": conventions,
         "grade_key": grade_key,
     }
-    with muted():  # bad options are refused here, not once per example and into a log
-        probe = OfflineRetrievalEvaluator(
-            [["a"]], [["a"]], no_ground_truth=no_ground_truth, **options
-        )
+    # Bad options are refused here, not once per example and into a log.
+    plan = Plan.checked(no_ground_truth=no_ground_truth, **options)
     cutoffs = check_cutoffs(k)
-    chosen = None if metrics is None else _without_cutoffs(metrics, cutoffs)
-    chosen_metrics(chosen, metrics_for(probe.matching_criteria))
+    asked = None if metrics is None else _without_cutoffs(metrics, cutoffs)
+    chosen = list(chosen_metrics(asked, metrics_for(plan.matching_criteria)).values())
     experiment = _Experiment(
         options, cutoffs, chosen, no_ground_truth, documents_key, reference_key
     )
@@ -136,7 +132,7 @@ class _Experiment(NamedTuple):
 
     options: Mapping[str, Any]
     k: tuple[int | None, ...]
-    metrics: list[str | Metric] | None
+    metrics: list[Metric]
     no_ground_truth: Literal["error", "skip", "zero"]
     documents_key: str | None
     reference_key: str | None
@@ -174,7 +170,7 @@ def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
         """Score the documents of one example."""
         predicted = experiment.predicted(outputs, "outputs")
         actual = experiment.actual(reference_outputs, "reference_outputs")
-        # Whether a query without ground truth counts is told below: it is the only one here.
+        # Whether a query without ground truth counts is decided below: it is the only one here.
         with muted():
             result = experiment.evaluated([actual], [predicted], "zero")
         failure = _failure(outputs, run)
@@ -218,10 +214,14 @@ def _scores_at(
     table = result.tables[k]
     if not table["ground_truth"][0] and no_ground_truth != "zero":
         if no_ground_truth == "error":
-            raise ValueError(
-                "reference_outputs: the list of ground truth is empty. Pass "
-                'no_ground_truth="skip" to leave such examples out of every average, or "zero" to '
-                "count them as 0."
+            raise InvalidInput(
+                "reference_outputs",
+                ": the list of ground truth is empty",
+                Advice(
+                    'pass {} to leave such examples out of every average, or "zero" to count them '
+                    "as 0",
+                    no_ground_truth="skip",
+                ),
             )
         comment = "no ground truth: left out of every average"
         return [_score(f"{name}@{spelled(k)}", math.nan, comment) for name in result.keys]
@@ -230,7 +230,7 @@ def _scores_at(
 
 
 def _score(key: str, value: float, comment: str) -> Score:
-    # NaN is no JSON, and one NaN would make every average NaN.
+    # JSON has no NaN, and one NaN would make every average NaN.
     return {"key": key, "score": None if math.isnan(value) else value, "comment": comment}
 
 

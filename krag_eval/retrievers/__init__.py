@@ -1,5 +1,1 @@
-"""Retrievers: asking them the questions of a data set, and watching them inside a chain.
-
-This room knows LangChain's runnables, retrievers and callbacks. It must not know metrics: what it
-gathers goes to the evaluator. LangChain is loaded when a retriever is asked or recorded.
-"""
+"""Retrievers: asking them the questions of a data set, and recording them inside a chain."""

@@ -1,7 +1,6 @@
 """Asking: every question once, each answer timed and gathered as it comes.
 
-This room knows how one question is asked and where its answer goes. It must not know results. It
-is of no use without LangChain, so LangChain loads with it.
+LangChain loads with this module.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 import numpy as np
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.documents import DocumentLike, as_document, check_documents
 from krag_eval.results.latency import Failure
 
@@ -218,7 +218,7 @@ class Call:
         """
         for name, key in (("input_key", input_key), ("output_key", output_key)):
             if not isinstance(key, str | None):
-                raise TypeError(f"{name} must be the name of a key, or None, got {key!r}.")
+                raise InvalidType(name, f"must be the name of a key, or None, got {clipped(key)}")
         return cls(runnable_of(retriever), input_key, output_key)
 
     def input(self, question: str) -> Any:
@@ -237,7 +237,7 @@ class Call:
         return isinstance(self.runnable, RunnableLambda) and not hasattr(self.runnable, "func")
 
 
-def runnable_of(retriever: RetrieverLike, name: str = "retriever") -> Runnable[Any, Any]:
+def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
     """Return a retriever as something LangChain can run; a function is wrapped.
 
     Raises:
@@ -249,15 +249,18 @@ def runnable_of(retriever: RetrieverLike, name: str = "retriever") -> Runnable[A
         return retriever
     if callable(retriever) and not isinstance(retriever, type):
         return RunnableLambda(retriever)
-    came = retriever.__name__ if isinstance(retriever, type) else f"a {type(retriever).__name__}"
-    hint = "."
+    came = retriever.__name__ if isinstance(retriever, type) else _kind(retriever)
+    raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
+
+
+def _instead(retriever: object) -> str:
     if isinstance(retriever, type):
-        hint = ", which is a class; pass an instance of it."
-    elif hasattr(retriever, "as_retriever"):
-        hint = "; pass its .as_retriever()."
-    elif isinstance(retriever, Mapping):
-        hint = "; several retrievers are compared by evaluate_retrievers."
-    raise TypeError(f"{name} must be {_RETRIEVERS}, got {came}{hint}")
+        return "pass an instance of this class"
+    if hasattr(retriever, "as_retriever"):
+        return "pass what its as_retriever method returns"
+    if isinstance(retriever, Mapping):
+        return "compare several retrievers by evaluate_retrievers"
+    return ""
 
 
 def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLike]:
@@ -276,7 +279,7 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
     """
     found = answer if output_key is None else _under(answer, output_key)
     if not isinstance(found, list | tuple):
-        raise TypeError(_no_list(found, output_key))
+        raise _no_list(found, output_key)
     where = "retrieved documents" if output_key is None else f"retrieved {output_key!r}"
     check_documents(found, where)
     # Asking a Document whether it is a Mapping would take longer than all the rest.
@@ -288,31 +291,34 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
 
 def _under(answer: Any, key: str) -> Any:
     if not isinstance(answer, Mapping):
-        raise TypeError(
-            f"output_key={key!r} is for retrievers that return a dict; this one returned "
-            f"{_kind(answer)}; leave output_key out."
-        )
+        problem = f"is for retrievers that return a dict; this one returned {_kind(answer)}"
+        raise InvalidType("output_key", problem, "leave it out")
     if key not in answer:
         keys = ", ".join(map(repr, answer)) or "no key at all"
-        raise ValueError(f"output_key={key!r}: the retriever returned a dict with {keys}.")
+        problem = f"must be a key of what the retriever returns, {keys}, got {key!r}"
+        raise InvalidInput("output_key", problem)
     return answer[key]
 
 
-def _no_list(found: Any, output_key: str | None) -> str:
-    where = "the retriever" if output_key is None else f"the retriever, under {output_key!r},"
-    said = f"{where} must return a list of documents, best first, got {_kind(found)}"
-    if isinstance(found, Mapping) and "page_content" not in found:
-        keys = ", ".join(map(repr, found)) or "no key at all"
-        return f"{said} with {keys}; name the key of the documents by output_key=…"
-    if isinstance(found, str | Mapping) or hasattr(found, "page_content"):
-        return f"{said}; return a list, even for one document."
+def _no_list(found: Any, output_key: str | None) -> InvalidType:
     if inspect.iscoroutine(found):
         found.close()  # or Python warns of it, somewhere else and later
+    came = _kind(found)
+    if isinstance(found, Mapping) and "page_content" not in found:
+        came += f" with {', '.join(map(repr, found)) or 'no key at all'}"
+    under = "" if output_key is None else f" under {output_key!r}"
+    problem = f"must return a list of documents{under}, best first, got {came}"
+    return InvalidType("retriever", problem, _how_to_return(found))
+
+
+def _how_to_return(found: Any) -> Fix:
+    if isinstance(found, Mapping) and "page_content" not in found:
+        return Advice("name the key of the documents by {}", output_key=...)
+    if isinstance(found, str | Mapping) or hasattr(found, "page_content"):
+        return "return a list, even for one document"
     if inspect.isawaitable(found):
-        return f"{said}, which nobody awaited; make it an async function (async def)."
-    if hasattr(found, "__iter__"):
-        return f"{said}; return list(…) of it."
-    return f"{said}."
+        return "it was never awaited: make the retriever an async function"
+    return "return a list of its items" if hasattr(found, "__iter__") else ""
 
 
 def _kind(value: object) -> str:

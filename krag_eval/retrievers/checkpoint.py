@@ -1,7 +1,7 @@
-"""The checkpoint: a file that gains one line per answer, so that a killed run can go on.
+"""The checkpoint: a file that gains one line per answer, so that a killed run can resume.
 
-This room knows the file: what it was made for, what it holds, that a kill may have torn its last
-line, and that one run at a time may write to it. It must not know how answers come about.
+A header says what the file was made for; a line that a kill tore is dropped, and its question asked
+again. One run at a time writes to it.
 """
 
 from __future__ import annotations
@@ -12,44 +12,38 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
 
-from krag_eval._errors import clipped, warn
-from krag_eval._io import lock, naming
+from krag_eval._errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
+from krag_eval._io import Purpose, differences, lock, naming
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 
 if TYPE_CHECKING:
-    from langchain_core.documents import Document
-
     from krag_eval.retrievers.asking import Call
 
-__all__ = [
-    "Checkpoint",
-    "as_json",
-    "from_json",
-    "purpose_of",
-]
+__all__ = ["Checkpoint", "purpose_of"]
 
-_FORMAT = "krag_eval.checkpoint"
-_VERSION = 1
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
+_ANOTHER = "name another file"
+_SPOKEN = {"fingerprint": "other questions, or the same in another order"}
 
 
-def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> dict[str, Any]:
+def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purpose:
     """Return what a checkpoint is made for: these questions, asked of this retriever, this way.
 
     A retriever is known by the key its user gives it. Without one it is known by its name and its
     plain settings (numbers, texts, ``search_kwargs``); what is inside it, such as an index, cannot
-    be told from outside.
+    be seen from outside.
     """
     asked = json.dumps(list(texts), ensure_ascii=True).encode("ascii")
-    return {
+    settings = {
         **({} if key is None else {_KEY: key}),
         "questions": len(texts),
         "fingerprint": hashlib.sha256(asked).hexdigest(),
@@ -57,6 +51,7 @@ def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> dict
         "output_key": call.output_key,
         "retriever": {"name": call.runnable.get_name(), **_plain_settings(call.runnable)},
     }
+    return Purpose("checkpoint", "krag_eval.checkpoint", 1, settings, _ANOTHER, _SPOKEN)
 
 
 class Checkpoint:
@@ -67,18 +62,17 @@ class Checkpoint:
         purpose: What it is for; see :func:`purpose_of`.
 
     Raises:
-        ValueError: If the file was made for something else, is no checkpoint, or is damaged.
+        InvalidInput: If the file was made for something else, is no checkpoint, or is damaged.
         OSError: If it cannot be opened, or another run is writing to it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], purpose: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], purpose: Purpose) -> None:
         self._path = os.fspath(path)
-        self._n_queries: int = purpose["questions"]
+        self._n_queries: int = purpose.settings["questions"]
         self.answers: dict[int, tuple[list[DocumentLike], float]] = {}
         self._file = _opened(self._path)
         try:
-            refusal = "is in use by another run; wait for it, or name another file."
-            lock(self._file, f"checkpoint: {self._path} {refusal}")
+            lock(self._file, purpose.argument, self._path)
             self._read(purpose)
         except BaseException:
             self.close()
@@ -88,20 +82,18 @@ class Checkpoint:
         """Add one answer; it is with the operating system when this returns.
 
         Raises:
-            TypeError: If a document's metadata would not come back the same.
+            InvalidType: If a document's metadata would not come back the same.
             OSError: If it cannot be written.
         """
-        line = {"query": position, "seconds": seconds, "documents": as_json(documents)}
-        with naming(self._path):
-            self._file.write(_line(line))
-            self._file.flush()
+        kept = ",".join(map(_written, range(len(documents)), documents))
+        self._write(f'{{"query":{position},"seconds":{float(seconds)!r},"documents":[{kept}]}}\n')
         self.answers[position] = (documents, seconds)
 
     def note(self) -> str:
-        """Say what is kept, for somebody whose run just ended."""
+        """Say what is kept, for a user whose run just ended."""
         return (
             f"{len(self.answers)} of {self._n_queries} answers are kept in {self._path}; the same "
-            "call goes on from there."
+            "call resumes there."
         )
 
     def close(self) -> None:
@@ -109,44 +101,44 @@ class Checkpoint:
         with naming(self._path):
             self._file.close()
 
-    def _read(self, purpose: Mapping[str, Any]) -> None:
-        header = _line({"format": _FORMAT, "format_version": _VERSION, **purpose})
+    def _write(self, line: str) -> None:
+        with naming(self._path):
+            # Half of a character is what some loaders return; it must not end the run.
+            self._file.write(line.encode("utf-8", "surrogatepass"))
+            self._file.flush()
+
+    def _read(self, purpose: Purpose) -> None:
+        header = f"{_dumped(purpose.header)}\n"
         self._file.seek(0)
         first = self._file.readline()
-        if not first.endswith(b"\n"):
-            # New, or killed while it was made; anything else is somebody's file.
-            if not header.startswith(first):
-                raise ValueError(_foreign(self._path))
-            self._file.truncate(0)
-            with naming(self._path):
-                self._file.write(header)
-                self._file.flush()
+        if not first.endswith(b"\n") and header.encode("utf-8", "surrogatepass").startswith(first):
+            self._file.truncate(0)  # new, or killed while it was made
+            self._write(header)
             return
-        _check_purpose(first, purpose, self._path)
+        _check_purpose(first if first.endswith(b"\n") else b"", purpose, self._path)
         end = len(first)
         for number, line in enumerate(self._file, 2):
             if not line.endswith(b"\n"):
                 break  # torn by a kill; asked again
-            self._take(line, number)
+            self._take(line, Place(self._path, number))
             end += len(line)
         self._file.truncate(end)
 
-    def _take(self, line: bytes, number: int) -> None:
+    def _take(self, line: bytes, place: Place) -> None:
         try:
-            content = _parsed(line)
+            text = line.decode("utf-8", "surrogatepass")
+            content = json.loads(text, object_hook=_read_value)
             position, seconds = content["query"], content["seconds"]
-            documents = from_json(content["documents"])
-            if type(position) is not int or not 0 <= position < self._n_queries:
-                raise ValueError(f"there is no query {position!r}")
-            if position in self.answers:
-                raise ValueError(f"query {position} was answered before")
-            if type(seconds) is not float or not 0 <= seconds < math.inf:
-                raise ValueError(f"{seconds!r} is no number of seconds")
+            documents = _read_documents(content["documents"])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise ValueError(
-                f"{self._path}:{number}: no answer of a krag_eval checkpoint ({_said(error)}); "
-                "delete the line, and its question is asked again."
-            ) from error
+            first_line = str(error).partition("\n")[0]
+            raise _damaged(place, f"{type(error).__name__}: {first_line[:200]}") from error
+        if type(position) is not int or not 0 <= position < self._n_queries:
+            raise _damaged(place, f"there is no query {clipped(position)}")
+        if position in self.answers:
+            raise _damaged(place, f"query {position} was answered before")
+        if type(seconds) is not float or not 0 <= seconds < math.inf:
+            raise _damaged(place, f"seconds must be a length of time, got {clipped(seconds)}")
         self.answers[position] = (documents, seconds)
 
 
@@ -159,98 +151,56 @@ def _opened(path: str) -> IO[bytes]:
     return open(path, "a+b")
 
 
-def _line(content: Mapping[str, Any]) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Half of a character is what some loaders return; it must not end the run.
-    return f"{text}\n".encode("utf-8", "surrogatepass")
+def _damaged(place: Place, problem: str) -> DatasetError:
+    fix = "delete the line, and its question is asked again"
+    return place.error(f"no answer of a krag_eval checkpoint ({problem})", fix)
 
 
-def _parsed(line: bytes) -> Any:
-    return json.loads(line.decode("utf-8", "surrogatepass"))
+def _check_purpose(line: bytes, purpose: Purpose, path: str) -> None:
+    """Refuse a file whose header says that it was made for something else.
 
-
-def _check_purpose(line: bytes, purpose: Mapping[str, Any], path: str) -> None:
+    A key stands for the settings of the retriever. One that is given later is believed, with a
+    warning, but does not make it a retriever of another name.
+    """
     try:
-        header = _parsed(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(_foreign(path)) from error
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(_foreign(path))
-    if header.get("format_version") != _VERSION:
-        raise ValueError(
-            f"checkpoint: {path} is of format {header.get('format_version')!r}, and this version "
-            f"of krag_eval reads format {_VERSION}; name another file."
-        )
-    differing = list(_differences(header, purpose))
-    if differing:
-        raise ValueError(
-            f"checkpoint: {path} was made for something else: {'; '.join(differing)}. Its answers "
-            "would be wrong here, so nothing was asked; name another file, or delete this one."
-            f"{_hint(header, purpose)}"
-        )
-    _warn_of_new_key(header, purpose, path)
-
-
-def _hint(header: Mapping[str, Any], purpose: Mapping[str, Any]) -> str:
-    """Say what to do where nothing but the retriever's settings differs."""
-    if _KEY in header:
-        return f" If it is the same retriever, call with {_KEY}={header[_KEY]!r}."
-    if list(_differences(header, {**purpose, _KEY: ""})):
-        return ""
-    return (
-        " If that does not change what it answers (a timeout, say), give the retriever a name "
-        f'by {_KEY}="…": then this file goes on, and settings are not compared.'
-    )
-
-
-def _warn_of_new_key(header: Mapping[str, Any], purpose: Mapping[str, Any], path: str) -> None:
-    """Say that answers are taken over on the user's word alone."""
-    differing = list(_differences_of_retrievers(header.get("retriever"), purpose["retriever"]))
-    if _KEY in purpose and _KEY not in header and differing:
+        header = json.loads(line.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        header = None
+    made = header if isinstance(header, dict) else {}
+    asked = dict(purpose.settings)
+    new_key = None if _KEY in made else asked.pop(_KEY, None)
+    compared = (made, asked)
+    if _KEY in made:
+        compared = ({**made, "retriever": None}, {**asked, "retriever": None})
+    elif new_key is not None:
+        compared = (_by_name(made), _by_name(asked))
+    replace(purpose, settings=compared[1]).check(compared[0], path, _remedy(made, asked, new_key))
+    differing = "; ".join(differences(made["retriever"], asked["retriever"], {}, "retriever."))
+    if new_key is not None and differing:
         warn(
-            f"checkpoint: {path} was made without a {_KEY}, for {'; '.join(differing)}; its "
-            f"answers are taken as those of {_KEY}={clipped(purpose[_KEY])}."
+            f"checkpoint: {path} was made without a {_KEY}, with {differing}; its answers are "
+            f"taken as those of {_KEY}={clipped(new_key)}."
         )
 
 
-def _differences(header: Mapping[str, Any], purpose: Mapping[str, Any]) -> Iterator[str]:
-    if header.get("questions") != purpose["questions"]:
-        yield f"{header.get('questions')} questions, not {purpose['questions']}"
-    elif header.get("fingerprint") != purpose["fingerprint"]:
-        yield "other questions, or the same in another order"
-    for name in ("input_key", "output_key"):
-        if header.get(name) != purpose[name]:
-            yield f"{name}={header.get(name)!r}, not {purpose[name]!r}"
-    if _KEY in header:
-        if header[_KEY] != purpose.get(_KEY):
-            yield f"{_KEY}={clipped(header[_KEY])}, not {clipped(purpose.get(_KEY))}"
-    else:
-        # A key given later stands for the settings; another kind of retriever it is not.
-        names = ("name",) if _KEY in purpose else None
-        yield from _differences_of_retrievers(header.get("retriever"), purpose["retriever"], names)
+def _by_name(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave the settings of the retriever out."""
+    known = settings.get("retriever")
+    return {**settings, "retriever": known.get("name") if isinstance(known, dict) else known}
 
 
-def _differences_of_retrievers(
-    made: Any, asked: Mapping[str, Any], names: Iterable[str] | None = None
-) -> Iterator[str]:
-    if not isinstance(made, dict):
-        yield f"an unknown retriever, not {asked['name']}"
-        return
-    for name in {**made, **asked} if names is None else names:
-        if made.get(name) != asked.get(name):
-            what = "the retriever" if name == "name" else f"the retriever's {name}"
-            yield f"{what} {clipped(made.get(name))}, not {clipped(asked.get(name))}"
-
-
-def _said(error: Exception) -> str:
-    first_line = str(error).partition("\n")[0]
-    return f"{type(error).__name__}: {first_line[:200]}"
-
-
-def _foreign(path: str) -> str:
-    return (
-        f"checkpoint: {path} is there and no checkpoint of krag_eval, so it is left as it is; name "
-        "another file."
+def _remedy(made: Mapping[str, Any], asked: Mapping[str, Any], new_key: str | None) -> Fix:
+    """Return what to do about a checkpoint of something else."""
+    start = "Its answers would be wrong here, so nothing was asked; name another file, or delete "
+    start += "this one"
+    if _KEY in made:
+        return Advice(f"{start}. If it is the same retriever, pass {{}}", checkpoint_key=made[_KEY])
+    if new_key is not None or not _by_name(asked).items() <= _by_name(made).items():
+        return start
+    return Advice(
+        f"{start}. If the settings change no answer (a timeout, say), name the retriever by {{}}: "
+        "then this file is used, and settings are not compared",
+        checkpoint_key=...,
     )
 
 
@@ -274,8 +224,8 @@ def _is_plain(value: Any) -> bool:
 
 _TAG = "~"
 
-#: Type -> its name in the file, how it is spelled, how it is read.
-_SPELLED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+#: Type -> its name in the file, how it is written, how it is read.
+_KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     datetime.datetime: (
         "datetime",
         datetime.datetime.isoformat,
@@ -287,106 +237,97 @@ _SPELLED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     UUID: ("uuid", str, UUID),
     bytes: ("bytes", lambda one: base64.b64encode(one).decode("ascii"), base64.b64decode),
     float: ("float", repr, float),  # those JSON cannot write
+    tuple: ("tuple", list, tuple),
+    set: ("set", list, set),
+    frozenset: ("frozenset", list, frozenset),
+    dict: ("dict", lambda one: list(map(list, one.items())), dict),  # with keys JSON cannot write
 }
-_GATHERED: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
-_READ: dict[str, Callable[[Any], Any]] = {name: read for name, _, read in _SPELLED.values()}
-_REGATHERED: dict[str, type] = {name: kind for kind, name in _GATHERED.items()}
+_READ = {name: read for name, _, read in _KINDS.values()}
 
 
-def as_json(documents: Sequence[DocumentLike]) -> list[Any]:
-    """Return documents as JSON can hold them; strings stay strings.
+def _written(position: int, document: DocumentLike) -> str:
+    """Return a retrieved document as JSON; a string stays one.
 
     Raises:
-        TypeError: If metadata holds what would not come back the same.
-
-    >>> as_json(["At nine."])
-    ['At nine.']
+        InvalidType: If its metadata holds what would not come back the same.
     """
-    return [
-        str(one) if isinstance(one, str) else _document(one, position)
-        for position, one in enumerate(documents)
-    ]
-
-
-def from_json(content: Sequence[Any]) -> list[DocumentLike]:
-    """Return the documents that :func:`as_json` spelled.
-
-    Raises:
-        TypeError, ValueError, KeyError: If it did not.
-    """
-    return [one if isinstance(one, str) else _read_document(one) for one in content]
-
-
-def _document(document: DocumentLike, position: int) -> dict[str, Any]:
-    metadata = metadata_of(document)
+    if isinstance(document, str):
+        return _dumped(str(document))
+    metadata = dict(metadata_of(document) or {})
+    content = {"page_content": text_of(document), "metadata": metadata, "id": id_of(document)}
     try:
-        return {
-            "page_content": text_of(document),
-            "metadata": _value(dict(metadata), "metadata") if metadata else {},
-            "id": id_of(document),
-        }
-    except RecursionError as error:
-        problem = "metadata is nested too deeply or holds itself"
-        raise TypeError(_refusal(position, problem)) from error
+        return _dumped(_marked(content))
+    except (TypeError, RecursionError) as error:
+        problem = next(filter(None, map(_problem, metadata.items())), f"metadata holds {error}")
+        raise InvalidType(
+            "checkpoint",
+            f": the retrieved document [{position}] cannot be kept in a file, as its {problem}",
+            "let the retriever turn it into text or numbers, or run without a checkpoint",
+        ) from error
+
+
+def _problem(entry: tuple[Any, Any]) -> str:
+    """Say why an entry of metadata cannot be kept; nothing if it can."""
+    where = f"metadata[{clipped(entry[0])}]"
+    try:
+        _dumped(_marked(dict([entry])))
+    except RecursionError:
+        return f"{where} is nested too deeply or holds itself"
     except TypeError as error:
-        raise TypeError(_refusal(position, str(error))) from error
+        return f"{where} holds {error}"
+    return ""
 
 
-def _refusal(position: int, problem: str) -> str:
-    return (
-        f"checkpoint: the retrieved document [{position}] cannot be kept in a file: {problem}. "
-        "Turn it into text or numbers (retriever | a function that does), or leave checkpoint out."
+def _dumped(content: Any) -> str:
+    return json.dumps(
+        content,
+        default=_marked_kind,
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
     )
 
 
-def _read_document(content: Any) -> Document:
+def _marked(value: Any) -> Any:
+    """Mark what JSON would write as something else: tuples, infinities, keys that are no text."""
+    if isinstance(value, dict):
+        if _TAG not in value and all(type(key) is str for key in value):
+            return {key: _marked(one) for key, one in value.items()}
+        return _marked_kind(dict(value))
+    if isinstance(value, list):
+        return [_marked(one) for one in value]
+    if isinstance(value, tuple) or (isinstance(value, float) and not math.isfinite(value)):
+        return _marked_kind(value)
+    return value
+
+
+def _marked_kind(value: Any) -> Any:
+    """Name the type of a value that JSON does not know, beside what it can be made of again."""
+    if isinstance(value, np.generic):
+        return _marked(value.item())
+    kind = type(value)
+    if kind not in _KINDS:
+        raise TypeError(f"a {kind.__module__}.{kind.__qualname__}")
+    name, write, _ = _KINDS[kind]
+    return {_TAG: name, "value": _marked(write(value))}
+
+
+def _read_value(content: dict[str, Any]) -> Any:
+    """Undo :func:`_marked_kind`."""
+    return _READ[content[_TAG]](content["value"]) if _TAG in content else content
+
+
+def _read_documents(content: Sequence[Any]) -> list[DocumentLike]:
+    """Return the documents of a line, whose marked values have been read.
+
+    Raises:
+        TypeError, ValueError, KeyError: If it holds something else.
+    """
     from langchain_core.documents import Document
 
-    metadata = _read_value(content["metadata"])
-    return Document(page_content=content["page_content"], metadata=metadata, id=content["id"])
-
-
-def _value(value: Any, where: str) -> Any:
-    """Spell one value; ``where`` names it, should it have no spelling."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, dict):
-        return _mapping(value, where)
-    if isinstance(value, list):
-        return [_value(one, f"{where}[{i}]") for i, one in enumerate(value)]
-    kind = type(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if kind is float and math.isfinite(value):
-        return value
-    if kind in _SPELLED:
-        name, spell, _ = _SPELLED[kind]
-        return {_TAG: name, "value": spell(value)}
-    if kind in _GATHERED:
-        return {_TAG: _GATHERED[kind], "value": [_value(one, f"{where}[…]") for one in value]}
-    raise TypeError(f"{where} is a {kind.__module__}.{kind.__qualname__}")
-
-
-def _mapping(value: dict[Any, Any], where: str) -> Any:
-    if all(type(key) is str for key in value) and _TAG not in value:
-        return {key: _value(one, f"{where}[{key!r}]") for key, one in value.items()}
-    pairs = [
-        [_value(key, f"a key of {where}"), _value(one, f"{where}[{key!r}]")]
-        for key, one in value.items()
+    return [
+        one
+        if isinstance(one, str)
+        else Document(page_content=one["page_content"], metadata=one["metadata"], id=one["id"])
+        for one in content
     ]
-    return {_TAG: "dict", "value": pairs}
-
-
-def _read_value(content: Any) -> Any:
-    if isinstance(content, list):
-        return [_read_value(one) for one in content]
-    if not isinstance(content, dict):
-        return content
-    if _TAG not in content:
-        return {key: _read_value(one) for key, one in content.items()}
-    name, value = content[_TAG], content["value"]
-    if name == "dict":
-        return {_read_value(key): _read_value(one) for key, one in value}
-    if name in _REGATHERED:
-        return _REGATHERED[name](map(_read_value, value))
-    return _READ[name](value)

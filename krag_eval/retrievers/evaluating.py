@@ -1,7 +1,4 @@
-"""Evaluating a retriever: one call from retriever and questions to a result.
-
-This room words the two public functions; ``running`` does what they say.
-"""
+"""Evaluating retrievers: one call from retriever and questions to a result, or to a comparison."""
 
 from __future__ import annotations
 
@@ -10,19 +7,35 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, muted, unknown_name, warn
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    PLAN_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    check_options,
+    clipped,
+    muted,
+    one_of,
+    text,
+    unknown,
+    warn,
+    whole,
+)
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.documents import QuerySet
+from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
+from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.scoring.cutoffs import check_cutoffs, spelled
-from krag_eval.statistics.comparison import Comparison, compare
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, spelled
+from krag_eval.statistics.comparison import Comparison, checked_metrics, compare
+from krag_eval.statistics.intervals import check_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Questions",
     "Rows",
-    "Run",
     "aevaluate_retriever",
     "aevaluate_retrievers",
     "evaluate_retriever",
@@ -49,7 +61,7 @@ __all__ = [
 def evaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metrics: Iterable[str | Metric] | None = None,
@@ -83,7 +95,7 @@ def evaluate_retriever(
         input_key: The key under which a chain takes its question, ``{input_key: question}``; not
             given, it is asked the question itself.
         output_key: The key under which a chain returns the documents, such as ``"context"``.
-        on_error: What happens when the retriever raises, or returns what is no list of documents.
+        on_error: What happens when the retriever raises, or returns no list of documents.
             ``"raise"``: that exception, saying which query it was. ``"record"``: the others are
             asked; the query counts as nothing retrieved and is listed in ``result.failures``;
             ``result.retry_failed()`` asks it again.
@@ -93,8 +105,8 @@ def evaluate_retriever(
             one per question.
         progress: Whether to show a progress bar; if not given, in terminals and notebooks.
         checkpoint: A file that gains one line per answer. A run that was killed or interrupted
-            goes on from there when it is called again: what is in the file is not asked again,
-            what failed is. A file made for other questions, in another order, or for a retriever
+            resumes when it is called again: what is in the file is not asked again, what failed
+            is. A file made for other questions, in another order, or for a retriever
             of another name or with other settings is refused.
         checkpoint_key: What identifies the retriever in the checkpoint, such as ``"bge-m3, index of
             May"``, in place of its name and settings: a mended timeout then costs no answer, and a
@@ -127,13 +139,23 @@ def evaluate_retriever(
     (0.5, True)
     """
     check_options(evaluate_retriever, options, EVALUATOR_OPTIONS)
-    return _run(**locals()).now()
+    run = Run(
+        Call.of(retriever, input_key, output_key),
+        Evaluation.of(dataset, k, matcher, metrics, options),
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+    )
+    return run.now()
 
 
 async def aevaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metrics: Iterable[str | Metric] | None = None,
@@ -150,7 +172,7 @@ async def aevaluate_retriever(
     """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
 
     As many questions are asked at the same time as LangChain has threads, if ``max_concurrency``
-    is not given: asking all at once would measure how they wait for one another.
+    is not given: asking all together would measure how they wait for one another.
 
     >>> import asyncio
     >>> async def retriever(question):
@@ -160,28 +182,23 @@ async def aevaluate_retriever(
     1.0
     """
     check_options(aevaluate_retriever, options, EVALUATOR_OPTIONS)
-    return await _run(**locals()).soon()
-
-
-def _run(
-    retriever: RetrieverLike,
-    dataset: Rows,
-    input_key: str | None,
-    output_key: str | None,
-    **arguments: Any,
-) -> Run:
-    call = Call.of(retriever, input_key, output_key)
-    return Run(call, Questions.of(dataset), **arguments)
-
-
-# What decides which averages there are.
-_NAMING_OPTIONS = ("averaging_method", "matching_criteria", "conventions")
+    run = Run(
+        Call.of(retriever, input_key, output_key),
+        Evaluation.of(dataset, k, matcher, metrics, options),
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+    )
+    return await run.soon()
 
 
 def evaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
@@ -250,16 +267,29 @@ def evaluate_retrievers(
     0.5
     """
     check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
-    (runs, comparing), results = _prepared(**locals()), {}
-    for name, run in runs.items():
-        results[name] = run.now()
-    return _compared(results, comparing)
+    runs = Runs(
+        retrievers,
+        Evaluation.of(dataset, k, matcher, metrics, options),
+        metric,
+        input_key=input_key,
+        output_key=output_key,
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return runs.now()
 
 
 async def aevaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
@@ -279,112 +309,23 @@ async def aevaluate_retrievers(
 ) -> Comparison:
     """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
     check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
-    (runs, comparing), results = _prepared(**locals()), {}
-    for name, run in runs.items():
-        results[name] = await run.soon()
-    return _compared(results, comparing)
-
-
-def _prepared(
-    *,
-    retrievers: Mapping[str, RetrieverLike],
-    dataset: Rows,
-    input_key: str | None,
-    output_key: str | None,
-    checkpoint: Mapping[str, str | os.PathLike[str]] | None,
-    checkpoint_key: Mapping[str, str] | None,
-    metric: str | Sequence[str] | None,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    **arguments: Any,
-) -> tuple[dict[str, Run], dict[str, Any]]:
-    """Return a run per retriever, and how to compare them; all of it checked."""
-    _check_names(retrievers)
-    files = _checked_files(checkpoint, retrievers)
-    keys = _by_name("checkpoint_key", checkpoint_key, retrievers, '{"bm25": "index of May"}')
-    questions = Questions.of(dataset)
-    arguments["k"] = check_cutoffs(arguments["k"])
-    if arguments["metrics"] is not None:
-        arguments["metrics"] = list(arguments["metrics"])
-    if metric is None:
-        deepest = max(arguments["k"], key=lambda one: float("inf") if one is None else one)
-        metric = f"ndcg@{spelled(deepest)}"
-    runs = {
-        name: Run(
-            Call.of(retriever, input_key, output_key),
-            questions,
-            checkpoint=files.get(name),
-            checkpoint_key=keys.get(name),
-            title=name,
-            **arguments,
-        )
-        for name, retriever in retrievers.items()
-    }
-    comparing = {"metric": metric, "level": level, "n_resamples": n_resamples, "seed": seed}
-    _rehearse(comparing, {**questions.defaults, **arguments["options"]}, arguments)
-    return runs, comparing
-
-
-def _rehearse(
-    comparing: Mapping[str, Any], options: Mapping[str, Any], arguments: Mapping[str, Any]
-) -> None:
-    """Compare two results of nothing: what is refused there would be refused after all the work."""
-    naming = {name: value for name, value in options.items() if name in _NAMING_OPTIONS}
-    with muted():
-        nothing = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []], **naming)
-        result = nothing.evaluate(arguments["k"], metrics=arguments["metrics"])
-        compare({"a": result, "b": result}, **comparing)
-
-
-def _compared(results: dict[str, EvaluationResult], comparing: Mapping[str, Any]) -> Comparison:
-    return replace(compare(results, **comparing), results=results)
-
-
-def _check_names(retrievers: object) -> None:
-    if not isinstance(retrievers, Mapping):
-        raise TypeError(
-            'retrievers must map names to retrievers, such as {"bm25": first, "dense": second}, '
-            f"got a {type(retrievers).__name__}."
-        )
-    for name in retrievers:
-        if not isinstance(name, str):
-            raise TypeError(f"retrievers: a name must be a string, got {name!r}.")
-    if len(retrievers) < 2:
-        raise ValueError(
-            f"retrievers must hold at least two to compare, got {len(retrievers)}; one alone is "
-            "evaluated by evaluate_retriever."
-        )
-
-
-def _checked_files(
-    checkpoint: object, retrievers: Mapping[str, Any]
-) -> Mapping[str, str | os.PathLike[str]]:
-    files = _by_name("checkpoint", checkpoint, retrievers, '{"bm25": "bm25.jsonl"}')
-    paths = [os.path.realpath(path) for path in files.values()]
-    if len(set(paths)) < len(paths):
-        raise ValueError("checkpoint: each retriever needs a file of its own, got one twice.")
-    return files
-
-
-def _by_name(
-    argument: str, given: object, retrievers: Mapping[str, Any], example: str
-) -> Mapping[str, Any]:
-    """Return what is given for each retriever; nothing for those that are not named."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"{argument} must map names of retrievers to what is for each, such as {example}, got "
-            f"{given!r}."
-        )
-    unknown = [name for name in given if name not in retrievers]
-    if unknown:
-        raise ValueError(
-            f"{argument} names {unknown[0]!r}, which is none of the retrievers "
-            f"({', '.join(map(repr, retrievers))})."
-        )
-    return given
+    runs = Runs(
+        retrievers,
+        Evaluation.of(dataset, k, matcher, metrics, options),
+        metric,
+        input_key=input_key,
+        output_key=output_key,
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return await runs.soon()
 
 
 Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
@@ -393,7 +334,7 @@ _SHAPES = (
     'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
     "what load_dataset returns"
 )
-_LOAD = "load_dataset(…) knows the column names of other tools, and takes yours"
+_LOAD = "load_dataset knows the column names of other tools, and takes yours"
 
 
 @dataclass(frozen=True)
@@ -429,7 +370,7 @@ class Questions:
             return _of_frame(dataset)
         if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
             return _of_rows(dataset)
-        raise TypeError(f"dataset must be {_SHAPES}, got {_kind(dataset)}{_remedy(dataset)}.")
+        raise InvalidType("dataset", f"must be {_SHAPES}, got {_kind(dataset)}", _remedy(dataset))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -437,10 +378,11 @@ class Questions:
 
 def _of_dataset(dataset: Dataset) -> Questions:
     if dataset.questions is None:
-        raise ValueError(
-            f"dataset: {dataset!r} does not hold the text of every question, so there is nothing "
-            "to ask a retriever; read it with its questions (read_trec(…, queries=…), "
-            'question_field="…"), or pass rows {"question": …, "actual": [documents]}.'
+        raise InvalidInput(
+            "dataset",
+            f": {dataset!r} does not hold the text of every question, so there is nothing to ask a "
+            "retriever",
+            "read it with its questions, or pass rows of question and actual documents",
         )
     return Questions(
         list(dataset.questions), list(dataset.queries), list(dataset.actual), dataset.defaults
@@ -450,17 +392,16 @@ def _of_dataset(dataset: Dataset) -> Questions:
 def _of_frame(frame: pd.DataFrame) -> Questions:
     absent = [name for name in ("question", "actual") if name not in frame.columns]
     if absent:
-        raise ValueError(
-            f"dataset: the data frame has no column {absent[0]!r}, only "
-            f"{', '.join(map(repr, frame.columns))}; {_LOAD}."
-        )
+        columns = ", ".join(map(repr, frame.columns))
+        problem = f": the data frame has no column {absent[0]!r}, only {columns}"
+        raise InvalidInput("dataset", problem, _LOAD)
     names = [name for name in ("question", "actual", "id") if name in frame.columns]
     return _of_rows(frame[names].to_dict("records"))
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
     if not len(rows):
-        raise ValueError("dataset is empty; an evaluation needs at least one question.")
+        raise InvalidInput("dataset", "must hold at least one question, got none")
     for position, row in enumerate(rows):
         _check_row(row, position)
     texts = [row["question"] for row in rows]
@@ -469,32 +410,28 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
 
 def _check_row(row: object, position: int) -> None:
     if not isinstance(row, Mapping):
-        raise TypeError(
-            f'dataset[{position}] must be a row {{"question": …, "actual": [documents]}}, got '
-            f"{_kind(row)}."
-        )
+        problem = f'must be a row {{"question": …, "actual": [documents]}}, got {_kind(row)}'
+        raise InvalidType("dataset", problem, query=position)
     absent = [name for name in ("question", "actual") if name not in row]
     if absent:
-        raise ValueError(
-            f"dataset[{position}] has no {absent[0]!r}, only {', '.join(map(repr, row))}; a row "
-            f'is {{"question": …, "actual": [documents]}}; {_LOAD}.'
-        )
+        problem = f"has no {absent[0]!r}, only {', '.join(map(repr, row))}"
+        raise InvalidInput("dataset", problem, _LOAD, query=position)
     if not isinstance(row["question"], str):
-        raise TypeError(
-            f"dataset[{position}]['question'] must be a str, got {clipped(row['question'])}."
-        )
+        problem = f"must be text, got {clipped(row['question'])}"
+        raise InvalidType("dataset", problem, query=position, within="['question']")
     _check_actual(row["actual"], position)
 
 
 def _check_actual(actual: object, position: int) -> None:
     if isinstance(actual, list | tuple) or (isinstance(actual, np.ndarray) and actual.ndim):
         return
-    hint = ""
-    if isinstance(actual, str) and actual.lstrip().startswith("["):
-        hint = "; cells that spell lists are read by load_dataset(…)"
-    raise TypeError(
-        f"dataset[{position}]['actual'] must be a list of documents, even for one document, got "
-        f"{_kind(actual)}{hint}."
+    spelled_out = isinstance(actual, str) and actual.lstrip().startswith("[")
+    raise InvalidType(
+        "dataset",
+        f"must be a list of documents, even for one document, got {_kind(actual)}",
+        "load_dataset reads cells that spell lists" if spelled_out else "",
+        query=position,
+        within="['actual']",
     )
 
 
@@ -524,57 +461,89 @@ def _kind(value: object) -> str:
 
 def _remedy(value: object) -> str:
     if isinstance(value, str):
-        return "; pass load_dataset(…) of a file"
+        return "read a file by load_dataset"
     if isinstance(value, Mapping):
-        return "; put each question into a row of its own"
+        return "put each question into a row of its own"
     return ""
 
 
-_ON_ERROR = ("raise", "record")
+@dataclass(frozen=True)
+class Evaluation:
+    """What retrievers are asked, and how their answers are evaluated; checked.
+
+    Attributes:
+        questions: The questions and their ground truth.
+        plan: The metrics, the cutoffs and how documents are matched.
+        options: What the evaluator takes beside documents.
+    """
+
+    questions: Questions
+    plan: PartitionPlan
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Rows,
+        k: Any,
+        matcher: str | Matcher | None,
+        metrics: Iterable[str | Metric] | None,
+        options: Mapping[str, Any],
+    ) -> Evaluation:
+        """Refuse before anything is asked what could not be evaluated afterwards."""
+        questions = Questions.of(dataset)
+        options = {"queries": questions.labels, **questions.defaults, **options}
+        if matcher is not None:
+            options["matcher"] = matcher
+        check_n_jobs(options.get("n_jobs"))
+        settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
+        plan = PartitionPlan.of(k, metrics=metrics, **settings)
+        with muted():  # warnings come when it is evaluated
+            queries = QuerySet.from_lists(
+                questions.actual, [[]] * len(questions), options["queries"]
+            )
+            key = plan.plan.grade_key
+            plan.plan.check_ground_truth(queries, None if key is None else queries.grades(key))
+        return cls(questions, plan, options)
+
+    @property
+    def deepest_ndcg(self) -> str:
+        """What is compared if nothing else is asked for: nDCG at the deepest cutoff."""
+        deepest = max(self.plan.cutoffs, key=lambda k: float("inf") if k is None else k)
+        return f"ndcg@{spelled(deepest)}"
+
+    def result(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
+        """Evaluate the answers, in the order of the questions."""
+        evaluator = OfflineRetrievalEvaluator(self.questions.actual, predicted, **self.options)
+        return evaluator.evaluate(self.plan.cutoffs, metrics=self.plan.metrics.values())
 
 
 @dataclass(frozen=True)
 class Run:
-    """One way to ask the questions and to evaluate the answers, checked.
+    """One way to ask a retriever the questions; checked.
 
-    Its fields are the arguments of :func:`~krag_eval.evaluate_retriever`. It can be run again, for
-    the queries that failed.
+    Its fields are arguments of :func:`evaluate_retriever`. It can be run again, for the queries
+    that failed.
     """
 
     call: Call
-    questions: Questions
+    evaluation: Evaluation
     _: KW_ONLY
-    k: Any
-    matcher: str | Matcher | None
-    metrics: Iterable[str | Metric] | None
     on_error: str
     max_concurrency: int | None
     config: Any
     progress: bool | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_key: str | None
-    options: Mapping[str, Any]
     title: str = "retrieving"
 
     def __post_init__(self) -> None:
-        if self.on_error not in _ON_ERROR:
-            raise ValueError(unknown_name("on_error", self.on_error, _ON_ERROR))
-        _check_concurrency(self.max_concurrency)
-        _check_config(self.config, len(self.questions))
+        one_of("on_error", self.on_error, ("raise", "record"))
+        if self.max_concurrency is not None:
+            whole("max_concurrency", self.max_concurrency, 1)
+        _check_config(self.config, len(self.evaluation.questions))
         check_progress(self.progress)
         _check_checkpoint(self.checkpoint, self.checkpoint_key)
-        # Iterators would be empty the second time.
-        object.__setattr__(self, "k", check_cutoffs(self.k))
-        if self.metrics is not None:
-            object.__setattr__(self, "metrics", list(self.metrics))
-        self._check_evaluation()
-
-    def _check_evaluation(self) -> None:
-        """Refuse before anything is asked what could not be evaluated afterwards."""
-        with muted():  # what there is to warn of is said when it is evaluated
-            self._evaluator([[] for _ in self.questions.texts])
-            if self.metrics is not None:
-                OfflineRetrievalEvaluator([["a"]], [[]]).evaluate(self.k, metrics=self.metrics)
 
     def now(self, known: Answers | None = None) -> EvaluationResult:
         """Ask what is not known, and evaluate everything."""
@@ -585,9 +554,9 @@ class Run:
             return asyncio.run(self.soon(known))
         with self._gathering(known) as answers:
             missing = answers.missing()
-            asking = Asking(self.call, self.questions.texts, answers)
+            asking = Asking(self.call, self.evaluation.questions.texts, answers)
             asking.batch(missing, config=self._config(missing))
-            _raise_what_stopped(answers, self.questions.labels)
+            _raise_what_stopped(answers, self.evaluation.questions.labels)
         return self._result(answers)
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
@@ -596,16 +565,16 @@ class Run:
 
         with self._gathering(known) as answers:
             missing = answers.missing()
-            asking = Asking(self.call, self.questions.texts, answers)
+            asking = Asking(self.call, self.evaluation.questions.texts, answers)
             await asking.abatch(missing, config=self._config(missing, _n_threads()))
-            _raise_what_stopped(answers, self.questions.labels)
+            _raise_what_stopped(answers, self.evaluation.questions.labels)
         return self._result(answers)
 
     def _gathering(self, known: Answers | None) -> Answers:
         """Return where answers go, with those that need not be asked for."""
         from krag_eval.retrievers.asking import Answers
 
-        n_queries = len(self.questions)
+        n_queries = len(self.evaluation.questions)
         answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
         keeper = self._keeper(answers)
         for position, documents in enumerate(known.documents if known is not None else ()):
@@ -622,14 +591,14 @@ class Run:
             return None
         from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
-        purpose = purpose_of(self.call, self.questions.texts, self.checkpoint_key)
-        checkpoint = Checkpoint(self.checkpoint, purpose)
+        texts = self.evaluation.questions.texts
+        checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, texts, self.checkpoint_key))
         for position, (documents, seconds) in checkpoint.answers.items():
             answers.known(position, documents, seconds)
         return checkpoint
 
     def _config(self, positions: list[int], default: int | None = None) -> Any:
-        """Return LangChain's config for the queries at these positions; nobody's is changed."""
+        """Return LangChain's config for the queries at these positions, in objects of its own."""
         several = not isinstance(self.config, Mapping | None)
         configs = [self.config[i] for i in positions] if several else [self.config or {}]
         limited = []
@@ -639,22 +608,15 @@ class Run:
         return limited if several else limited[0]
 
     def _result(self, answers: Answers) -> EvaluationResult:
-        _warn_of_failures(answers, self.questions.labels)
-        evaluator = self._evaluator([documents or [] for documents in answers.documents])
+        _warn_of_failures(answers, self.evaluation.questions.labels)
         run = RetrievalRun(
             seconds=answers.seconds,
             failures=tuple(failure for _, failure in sorted(answers.failures.items())),
             again=_Again(self, answers) if answers.failures else None,
         )
         with bars(self.progress):
-            return replace(evaluator.evaluate(self.k, metrics=self.metrics), retrieval=run)
-
-    def _evaluator(self, predicted: list[list[DocumentLike]]) -> OfflineRetrievalEvaluator:
-        questions = self.questions
-        options = {"queries": questions.labels, **questions.defaults, **self.options}
-        if self.matcher is not None:
-            options["matcher"] = self.matcher
-        return OfflineRetrievalEvaluator(questions.actual, predicted, **options)
+            result = self.evaluation.result([one or [] for one in answers.documents])
+        return replace(result, retrieval=run)
 
 
 @dataclass(frozen=True)
@@ -674,7 +636,8 @@ class _Again:
         allowed = ("on_error", "max_concurrency", "config", "progress")
         for name in changes:
             if name not in allowed:
-                raise TypeError(unknown_name("an argument of retry_failed", name, allowed))
+                named = ", ".join(map(repr, allowed))
+                raise InvalidType(name, f": retry_failed() takes {named} alone, got {name!r}")
         return replace(self.run, **changes)
 
 
@@ -696,49 +659,39 @@ def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
     position, failure = min(answers.failures.items())
     warn(
         f"{len(answers.failures)} of {len(labels)} queries failed and count as nothing retrieved; "
-        f"the first is {clipped(labels[position])}: {failure.type}: {clipped(failure.message)}. "
-        "result.failures lists them, result.retry_failed() asks them again."
+        f"the first is {clipped(labels[position])}: {failure.type}: {clipped(failure.message)}",
+        "The result's failures lists them, and its retry_failed asks them again",
     )
-
-
-def _check_concurrency(value: object) -> None:
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if value is not None and not (whole and int(value) >= 1):  # type: ignore[call-overload]
-        raise ValueError(
-            "max_concurrency must be a whole number of at least 1, or None for LangChain's "
-            f"default, got {value!r}."
-        )
 
 
 def _check_config(config: object, n_queries: int) -> None:
     if isinstance(config, Mapping | None):
         return
     if not isinstance(config, list | tuple) or not all(isinstance(one, Mapping) for one in config):
-        raise TypeError(
-            "config must be a LangChain config such as {'callbacks': […], 'tags': […]}, or a list "
-            f"with one per question, got {clipped(config)}."
+        raise InvalidType(
+            "config",
+            "must be a LangChain config such as {'callbacks': […], 'tags': […]}, or a list with "
+            f"one per question, got {clipped(config)}",
         )
     if len(config) != n_queries:
-        raise ValueError(
-            f"config must have one config per question, got {len(config)} for {n_queries} "
-            "questions; a single config serves all."
+        raise InvalidInput(
+            "config",
+            f"must have one config per question, got {len(config)} for {n_queries} questions",
+            "pass a single config to use it for all",
         )
 
 
 def _check_checkpoint(checkpoint: object, key: object) -> None:
-    if not isinstance(checkpoint, str | os.PathLike | None) or checkpoint == "":
-        raise TypeError(
-            f'checkpoint must be the path of a file, such as "run.jsonl", got {checkpoint!r}.'
-        )
-    if not isinstance(key, str | None) or key == "":
-        raise TypeError(
-            'checkpoint_key must be a text that names the retriever, such as "bge-m3, index of '
-            f'May", got {key!r}.'
-        )
-    if key is not None and checkpoint is None:
-        raise ValueError(
-            f"checkpoint_key={clipped(key)} names the retriever in a checkpoint, and there is "
-            "none; give checkpoint=… as well, or leave it out."
+    if checkpoint is not None and not isinstance(checkpoint, os.PathLike):
+        text("checkpoint", checkpoint, 'the path of a file, such as "run.jsonl"')
+    if key is None:
+        return
+    text("checkpoint_key", key, 'a text that names the retriever, such as "bge-m3, index of May"')
+    if checkpoint is None:
+        raise InvalidInput(
+            "checkpoint_key",
+            f"names the retriever in a checkpoint, and there is none, got {clipped(key)}",
+            Advice("pass {} as well, or leave it out", checkpoint=...),
         )
 
 
@@ -756,3 +709,92 @@ def _check_no_loop() -> None:
 def _n_threads() -> int:
     # What a thread pool, and so LangChain's batch, runs at the same time.
     return min(32, (os.cpu_count() or 1) + 4)
+
+
+class Runs:
+    """A run for each of several retrievers, and how to compare them; checked."""
+
+    def __init__(
+        self,
+        retrievers: Mapping[str, RetrieverLike],
+        evaluation: Evaluation,
+        metric: str | Sequence[str] | None,
+        *,
+        input_key: str | None,
+        output_key: str | None,
+        checkpoint: Mapping[str, str | os.PathLike[str]] | None,
+        checkpoint_key: Mapping[str, str] | None,
+        level: float,
+        n_resamples: int,
+        seed: int,
+        **asking: Any,
+    ) -> None:
+        _check_retrievers(retrievers)
+        files = _by_name("checkpoint", checkpoint, retrievers, "file")
+        keys = _by_name("checkpoint_key", checkpoint_key, retrievers, "text")
+        check_sampling(level, n_resamples, seed)
+        self._sampling: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "seed": seed}
+        self._metric = evaluation.deepest_ndcg if metric is None else metric
+        checked_metrics(dict.fromkeys(retrievers, evaluation.plan.nothing().summary), self._metric)
+        self._runs = {
+            name: Run(
+                Call.of(retriever, input_key, output_key),
+                evaluation,
+                checkpoint=files.get(name),
+                checkpoint_key=keys.get(name),
+                title=name,
+                **asking,
+            )
+            for name, retriever in retrievers.items()
+        }
+        _check_files(files)
+
+    def now(self) -> Comparison:
+        """Ask one retriever after the other, and compare them."""
+        return self._compared({name: run.now() for name, run in self._runs.items()})
+
+    async def soon(self) -> Comparison:
+        """Do as :meth:`now`, asking asynchronously."""
+        return self._compared({name: await run.soon() for name, run in self._runs.items()})
+
+    def _compared(self, results: dict[str, EvaluationResult]) -> Comparison:
+        return replace(compare(results, self._metric, **self._sampling), results=results)
+
+
+def _check_retrievers(retrievers: object) -> None:
+    if not isinstance(retrievers, Mapping):
+        raise InvalidType(
+            "retrievers",
+            'must map names to retrievers, such as {"bm25": first, "dense": second}, got '
+            f"{_kind(retrievers)}",
+        )
+    for name in retrievers:
+        if not isinstance(name, str):
+            raise InvalidType("retrievers", f": a name must be text, got {clipped(name)}")
+    if len(retrievers) < 2:
+        raise InvalidInput(
+            "retrievers",
+            f"must hold at least two to compare, got {len(retrievers)}",
+            "evaluate_retriever evaluates one alone",
+        )
+
+
+def _by_name(
+    argument: str, given: object, retrievers: Mapping[str, Any], what: str
+) -> Mapping[str, Any]:
+    """Return what is given for each retriever; nothing for those that are not named."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        problem = f"must map names of retrievers to a {what} for each, got {clipped(given)}"
+        raise InvalidType(argument, problem)
+    for name in given:
+        if name not in retrievers:
+            raise unknown(argument, name, list(retrievers))
+    return given
+
+
+def _check_files(files: Mapping[str, str | os.PathLike[str]]) -> None:
+    paths = [os.path.realpath(path) for path in files.values()]
+    if len(set(paths)) < len(paths):
+        raise InvalidInput("checkpoint", ": each retriever needs a file of its own, got one twice")

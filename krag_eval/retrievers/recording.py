@@ -1,7 +1,6 @@
 """The recorder: watches the retrievers inside a chain through LangChain's callbacks.
 
-This room knows callbacks: runs, their parents, and what starts and ends them. It must not know
-metrics. Its class derives from LangChain's, so LangChain loads with it.
+LangChain loads with this module.
 """
 
 from __future__ import annotations
@@ -27,11 +26,21 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 
-from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, unknown_name, warn
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    check_options,
+    clipped,
+    one_of,
+    warn,
+)
 from krag_eval.documents import as_document
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Call, RetrieverLike
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
@@ -57,7 +66,7 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     Pass it in the config of each call; the chain stays as it is. It works for ``invoke``,
     ``batch`` and ``stream`` and their async twins, with chains in chains and with several
-    retrievers, and from many threads at once.
+    retrievers, and from many threads.
 
     A question is one call of the outermost chain. It is known by that chain's own input, also
     where the chain rewrote it before asking the retriever.
@@ -107,7 +116,7 @@ class RetrievalRecorder(BaseCallbackHandler):
     def evaluate(
         self,
         ground_truth: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
-        k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+        k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
         matcher: str | Matcher = "text",
         *,
         retriever: str | None = None,
@@ -146,15 +155,16 @@ class RetrievalRecorder(BaseCallbackHandler):
                 what settles it.
         """
         check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
-        if calls not in CALLS:
-            raise ValueError(unknown_name("calls", calls, CALLS))
+        one_of("calls", calls, CALLS)
         with self._lock:
             questions = list(self._questions.values())
             running = sum(bool(one.running) for one in questions)
         if running:
-            raise ValueError(
+            raise InvalidInput(
+                "",
                 f"{running} of {len(questions)} questions are still being answered, or were "
-                "interrupted; wait for them, or clear() the recorder and ask again."
+                "interrupted",
+                "wait for them, or clear the recorder and ask again",
             )
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
@@ -364,7 +374,8 @@ def _warn_of_uncalled(calls: Sequence[Seen | None], name: str) -> None:
     if failed:
         warn(
             f"The retriever {name!r} failed for {failed} of {len(calls)} questions; they count as "
-            "nothing retrieved, and result.failures lists them."
+            "nothing retrieved",
+            "See the failures of the result",
         )
 
 
@@ -422,20 +433,20 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str:
     """
     everyone = list(dict.fromkeys(seen.name for one in questions for seen in one.seen))
     if not everyone:
-        raise ValueError(
-            "no retriever was seen: pass the recorder to the chain, chain.invoke(question, "
-            'config={"callbacks": [recorder]}). A plain function or RunnableLambda fires no '
-            "retriever events; put recorder.wrap(…) around it."
+        raise InvalidInput(
+            "retriever",
+            ": none was seen",
+            "Pass the recorder among the callbacks in the config of each call. A plain function or "
+            "RunnableLambda fires no retriever events: wrap it by the recorder's wrap method",
         )
-    named = ", ".join(map(repr, everyone))
     if retriever is not None:
-        if retriever not in everyone:
-            raise ValueError(f"retriever must be one of those seen, {named}, got {retriever!r}.")
-        return retriever
+        return one_of("retriever", retriever, everyone)
     outermost = {seen.name for one in questions for seen in one.seen if seen.outermost}
     if len(outermost) > 1:
-        raise ValueError(
-            f"several retrievers were seen ({named}); name the one to evaluate by retriever=…"
+        raise InvalidInput(
+            "retriever",
+            f": several were seen ({', '.join(map(repr, everyone))})",
+            Advice("name the one to evaluate by {}", retriever=...),
         )
     return outermost.pop()
 
@@ -457,12 +468,16 @@ def seen_of(question: Question, name: str, asked: str, calls: str) -> Seen | Non
     if len(outer) == 1:
         return outer[0]  # what it called by the same name is part of its own doing
     if len(found) > 1 and calls == "one":
-        raise ValueError(
-            f"the retriever {name!r} was called {len(found)} times for the question "
-            f"{clipped(asked)}. If these are several retrievers, tell them apart: "
-            'retriever.with_config(run_name="dense"); if another one calls it, name that by '
-            'retriever=…; if an agent asked several times, say which calls count: calls="all", '
-            '"first" or "last".'
+        raise InvalidInput(
+            "retriever",
+            f": {name!r} was called {len(found)} times for the question {clipped(asked)}",
+            Advice(
+                "If these are several retrievers, give each a run_name in its config; if another "
+                "retriever calls it, name that one by {}; if an agent asked several times, choose "
+                'the calls that count by {} (or "first" or "last")',
+                retriever=...,
+                calls="all",
+            ),
         )
     if len(found) > 1 and calls == "all":
         return _joined(found)
@@ -498,22 +513,26 @@ def question_of(question: Question, input_key: str | None) -> str:
     if input_key is not None and given is not None:
         if input_key not in texts:
             keys = ", ".join(map(repr, texts)) or "no text at all"
-            raise ValueError(f"input_key={input_key!r}: the chain was given {keys}.")
+            problem = f"must be a key of the chain's input, {keys}, got {input_key!r}"
+            raise InvalidInput("input_key", problem)
         return texts[input_key]
     asked = [seen.query for seen in question.seen]
     if len(texts) > 1:
         same = set(texts.values()) & set(asked)
         if len(same) != 1:
-            raise ValueError(
-                "the chain was given several texts, so it is not clear which is the question; "
-                f"name its key: input_key={next(iter(texts))!r} (there are "
-                f"{', '.join(map(repr, texts))})."
+            raise InvalidInput(
+                "input_key",
+                f": the chain was given several texts ({', '.join(map(repr, texts))}), so it is "
+                "not clear which is the question",
+                Advice("name its key, such as {}", input_key=next(iter(texts))),
             )
         return same.pop()
     if not texts and not asked:
-        raise ValueError(
+        raise InvalidInput(
+            "",
             "a chain was recorded that was given no text and called no retriever, so its question "
-            "is unknown; record only the chain that retrieves."
+            "is unknown",
+            "record only the chain that retrieves",
         )
     return next(iter(texts.values()), None) or asked[0]
 
@@ -542,21 +561,24 @@ def aligned(
             [questions[places[text]] for text in ground_truth],
         )
     if isinstance(ground_truth, str | bytes) or not isinstance(ground_truth, Sequence):
-        raise TypeError(
-            "ground_truth must be a list with one list of documents per question, in the order "
-            "the questions were asked, or a dict from question to documents, got a "
-            f"{type(ground_truth).__name__}."
+        raise InvalidType(
+            "ground_truth",
+            "must be a list with one list of documents per question, in the order the questions "
+            "were asked, or a dict from question to documents, got a "
+            f"{type(ground_truth).__name__}",
         )
     if len(ground_truth) != len(questions):
-        raise ValueError(
-            f"ground_truth has {len(ground_truth)} entries, and {len(questions)} questions were "
-            f"asked (the first is {clipped(asked[0])}); clear() forgets earlier ones, and a dict "
-            "by question says which is which."
+        raise InvalidInput(
+            "ground_truth",
+            f"has {len(ground_truth)} entries, and {len(questions)} questions were asked (the "
+            f"first is {clipped(asked[0])})",
+            "clear the recorder to forget earlier ones, or pass a dict by question",
         )
     if not _in_order(questions):
-        raise ValueError(
-            "the questions were asked at the same time, so their order is not known; pass the "
-            "ground truth as a dict from question to documents."
+        raise InvalidInput(
+            "ground_truth",
+            ": the questions were asked at the same time, so their order is not known",
+            "pass a dict from question to documents",
         )
     _check_lists(enumerate(ground_truth))
     return _labels(asked), list(ground_truth), list(questions)
@@ -567,9 +589,11 @@ def _check_lists(ground_truth: Iterable[tuple[object, object]]) -> None:
     for question, documents in ground_truth:
         single = isinstance(documents, str | bytes | Mapping) or hasattr(documents, "page_content")
         if single or not hasattr(documents, "__iter__"):
-            raise TypeError(
-                f"ground_truth[{clipped(question)}] must be a list of documents, got "
-                f"{clipped(documents)}; write a list, even for one document."
+            raise InvalidType(
+                "ground_truth",
+                f"must be a list of documents, got {clipped(documents)}",
+                "write a list, even for one document",
+                within=f"[{clipped(question)}]",
             )
 
 
@@ -589,22 +613,25 @@ def _in_order(questions: Sequence[Question]) -> bool:
 def _check_names(ground_truth: Mapping[Any, Any], asked: Sequence[str]) -> None:
     twice = [text for text, n in Counter(asked).items() if n > 1]
     if twice:
-        raise ValueError(
-            f"ground_truth by question: {_some(twice)} asked more than once, so it is not clear "
-            "which answer to evaluate; clear() the recorder before asking again, or pass the "
-            "ground truth as a list in the order of the questions."
+        raise InvalidInput(
+            "ground_truth",
+            f"by question: {_some(twice)} asked more than once, so it is not clear which answer to "
+            "evaluate",
+            "clear the recorder before asking again, or pass a list in the order of the questions",
         )
     unknown = [text for text in asked if text not in ground_truth]
     if unknown:
         texts = [text for text in ground_truth if isinstance(text, str)]
         near = difflib.get_close_matches(unknown[0], texts, n=1)
-        hint = f" (did you mean {clipped(near[0])}?)" if near else ""
-        raise ValueError(f"ground_truth lacks what was asked: {_some(unknown)} not in it{hint}.")
+        meant = f"did you mean {clipped(near[0])}?" if near else ""
+        problem = f"lacks what was asked: {_some(unknown)} not in it"
+        raise InvalidInput("ground_truth", problem, meant)
     unasked = [text for text in ground_truth if text not in set(asked)]
     if unasked:
-        raise ValueError(
-            f"ground_truth has questions that were never asked: {_some(unasked)} not recorded; "
-            "ask them too, or leave them out."
+        raise InvalidInput(
+            "ground_truth",
+            f"has questions that were never asked: {_some(unasked)} not recorded",
+            "ask them too, or leave them out",
         )
 
 

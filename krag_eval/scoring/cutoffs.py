@@ -17,8 +17,8 @@ __all__ = [
     "unspelled",
 ]
 
-#: Where a result is cut off if nothing else is asked for.
-DEFAULT_CUTOFFS = (1, 3, 5, 10)
+#: Where metrics are computed if nothing else is asked for.
+DEFAULT_CUTOFFS: tuple[int | None, ...] = (1, 3, 5, 10)
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53
 _ALLOWED = "a whole number of at least 1, or 'all' for all retrieved documents"

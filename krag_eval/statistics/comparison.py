@@ -30,6 +30,7 @@ from krag_eval._errors import (
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
+from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
 from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
 
@@ -46,6 +47,7 @@ __all__ = [
     "as_text",
     "cells",
     "check_comparable",
+    "checked_metrics",
     "compare",
     "sentence",
 ]
@@ -113,7 +115,7 @@ def compare(
     check_sampling(level, n_resamples, seed)
     first = check_comparable(results)
     check_counted(first)
-    metrics = _checked_metrics(results, metric)
+    metrics = checked_metrics(results, metric)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         results, metrics, level=level, n_resamples=n_resamples, seed=seed
@@ -318,10 +320,19 @@ class Comparison:
         return cells(self.differences, self.level)
 
 
-def _checked_metrics(
-    results: Mapping[str, EvaluationResult], metric: object
+def checked_metrics(
+    results: Mapping[str, EvaluationResult | Summary], metric: object
 ) -> dict[str, tuple[str, int | None]]:
-    """Return the metrics asked for: spelling -> (key, cutoff)."""
+    """Return the metrics asked for: spelling -> (key, cutoff).
+
+    Args:
+        results: Name -> result, or a summary of no queries, which knows what there will be.
+        metric: An average at a cutoff, or several.
+
+    Raises:
+        TypeError: If it is neither.
+        ValueError: If a result has no such average.
+    """
     if not isinstance(metric, Iterable):
         problem = f"must be a string such as 'ndcg@10', or several, got {metric!r}"
         raise InvalidType("metric", problem)
@@ -338,7 +349,7 @@ def _checked_metrics(
 
 
 def _checked_metric(
-    results: Mapping[str, EvaluationResult], metric: object
+    results: Mapping[str, EvaluationResult | Summary], metric: object
 ) -> tuple[str, int | None]:
     key, k = parse_metric(metric)
     for name, result in results.items():
@@ -352,8 +363,8 @@ def _checked_metric(
         try:
             key = resolved_average("metric", key, result.averages(k), result.keys)
         except InvalidInput as error:
-            problem = f": in {name!r}, the average {error.problem}".replace("average :", "average")
-            raise InvalidInput("metric", problem, error.fix) from None
+            within = f" of {name!r}"
+            raise InvalidInput("metric", error.problem, error.fix, within=within) from None
     return key, k
 
 

@@ -1,8 +1,4 @@
-"""Streaming: files of any size evaluated in chunks, with memory for one chunk at a time.
-
-This room knows how a run over files goes on from chunk to chunk, and after a kill. It must not
-know formulas, or how files are parsed.
-"""
+"""Streaming: files of any size evaluated in chunks, in memory for one chunk at a time."""
 
 from krag_eval.streaming.files import evaluate_file
 

@@ -6,12 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, Blamed, Place, check_options, warn
+from krag_eval._errors import PLAN_OPTIONS, Advice, Blamed, Place, check_options, warn, whole
 from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects
@@ -20,6 +19,7 @@ from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import POSITION, Rows, RowsInFile, checked_row_file
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 from krag_eval.scoring.metrics import Metric
 from krag_eval.streaming.state import Progress, RunState, folder_of_progress
 
@@ -30,7 +30,7 @@ _POSITION_IN_PART = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
 
 def evaluate_file(
     path: str | os.PathLike[str],
-    k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     *,
     per_query: str | os.PathLike[str] | None = None,
     metrics: Iterable[str | Metric] | None = None,
@@ -53,7 +53,7 @@ def evaluate_file(
     (``per_query(k)``, ``misses()``, ``confidence_intervals()``, …). Documents are not kept, so that
     ``explain`` and other thresholds need the queries in question in an evaluator.
 
-    With ``per_query``, a run that was interrupted, even killed, goes on where it was when it is
+    With ``per_query``, a run that was interrupted, even killed, resumes where it was when it is
     called again in the same way; its progress is in a directory beside the output, named after it
     with ``.partial`` behind, until the output appears, whole.
 
@@ -68,7 +68,7 @@ def evaluate_file(
             among those that are read.
         metrics: Metrics to compute; all built-in ones if not given.
         chunk_size: Queries evaluated together; fewer where they pass 64 MiB in memory.
-        resume: Whether to go on from the progress of an earlier run; if not, it is deleted.
+        resume: Whether to resume from the progress of an earlier run; if not, it is deleted.
         progress: Whether to show a bar; if not given, in a terminal and in a notebook.
         n_jobs: Processes that tokenise and score; see
             :class:`~krag_eval.OfflineRetrievalEvaluator`.
@@ -102,13 +102,13 @@ def evaluate_file(
     check_options(evaluate_file, options, PLAN_OPTIONS)
     check_progress(progress)
     n_jobs = check_n_jobs(n_jobs)
-    size = _checked_chunk_size(chunk_size)
+    size = whole("chunk_size", chunk_size, 1)
     fields = Fields(question_field, actual_field, predicted_field)
     output = None if per_query is None else checked_row_file(per_query)
     files = QueryFiles.found(path, Limits(max_bytes, max_objects).checked())
     first = files.first(fields)
     if first is None:
-        raise Place(files.name).error("holds no queries; expected at least one.")
+        raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
     plan = PartitionPlan.of(k, metrics=metrics, **{**defaults, **options})
@@ -128,9 +128,8 @@ def evaluate_file(
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
         done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
         if files.fingerprint() != run["files"]:
-            raise Place(files.name).error(
-                "changed while it was read; evaluate it anew (resume=False)."
-            )
+            anew = Advice("evaluate it anew, with {}", resume=False)
+            raise Place(files.name).error("changed while it was read", anew)
         rows: Rows | None = None
         if state is not None and output is not None:
             state.finish(done.n_parts)
@@ -195,7 +194,7 @@ class _Run:
             chunk.after,
             done.n_parts + 1,
             done.n_unnamed + len(unnamed),
-            done.first_unnamed or (_named(unnamed[0]) if unnamed else ""),
+            done.first_unnamed or (str(unnamed[0].error("").place) if unnamed else ""),
         )
 
 
@@ -224,21 +223,16 @@ def _check_defaults(chunk: Chunk, defaults: Mapping[str, Any]) -> None:
     for record in chunk.records:
         if record.mark.defaults != defaults:
             raise record.place.error(
-                '"krag_eval": the evaluator differs from that of the first query; evaluate data '
-                "sets of different kinds one by one."
+                '"krag_eval": the evaluator differs from that of the first query',
+                "evaluate data sets of different kinds one by one",
             )
-
-
-def _named(place: Blamed) -> str:
-    """Return what a place is called in its own messages."""
-    return str(place.error("")).rstrip(": ")
 
 
 def _check_question_field(fields: Fields, place: Blamed) -> None:
     if fields.question != "question":
         raise place.error(
-            f'no field "{fields.question}" here or in any query of the first chunk; name the one '
-            'with the question by question_field="…", or leave that out.'
+            f'no field "{fields.question}" here or in any query of the first chunk',
+            Advice("name the one with the question by {}, or leave that out", question_field=...),
         )
 
 
@@ -250,10 +244,3 @@ def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
             f"{fields.question} (the first is {done.first_unnamed}), so all are labelled by "
             "position."
         )
-
-
-def _checked_chunk_size(chunk_size: object) -> int:
-    whole = isinstance(chunk_size, Integral) and not isinstance(chunk_size, bool)
-    if not whole or int(chunk_size) < 1:  # type: ignore[call-overload]
-        raise ValueError(f"chunk_size must be a whole number of at least 1, got {chunk_size!r}.")
-    return int(chunk_size)  # type: ignore[call-overload, no-any-return]

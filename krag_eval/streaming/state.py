@@ -1,10 +1,9 @@
-"""The state of a run: what it has done so far, beside its output, so that a killed run goes on.
+"""The state of a run: what it has done so far, beside its output, so that a killed run resumes.
 
 A directory named after the output, with ``.partial`` behind it, holds the rows of each chunk in a
 file of its own, and ``progress.json``: what the run is made for, how far it has come, and what must
 be kept of the chunks so far. A chunk's rows are written first, then ``progress.json`` takes their
-number, in one step; whenever the process is killed, a chunk is done or not, and never twice. This
-room must not know how chunks are read or evaluated.
+number, in one step; whenever the process is killed, a chunk is done or not, and never twice.
 """
 
 from __future__ import annotations
@@ -22,22 +21,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from krag_eval._errors import clipped
-from krag_eval._io import lock, naming
+from krag_eval._errors import Advice, InvalidInput, clipped
+from krag_eval._io import Purpose, lock, naming
 from krag_eval.datasets.streams import Cursor
 from krag_eval.results.rows import join_rows, write_rows
 from krag_eval.scoring.parts import Partial
 
 __all__ = ["Progress", "RunState", "folder_of_progress"]
 
-_FORMAT = "krag_eval._io"
-_VERSION = 1
 _PROGRESS = "progress.json"
 _LOCK = "lock"
 # Everything that a run may leave behind there; nothing else is ever deleted.
 _OURS = re.compile(r"(part-[0-9]{6,}|joined)\.(parquet|csv)|progress\.json(\.new)?|lock")
-
-
+_ANEW = Advice("pass {} to start anew", resume=False)
 _BEGINNING = Cursor()
 
 
@@ -50,7 +46,7 @@ class Progress:
         cursor: Where the next query begins.
         n_parts: Number of chunks whose rows are written.
         n_unnamed: Queries without a question.
-        first_unnamed: Where the first of them stands.
+        first_unnamed: The place of the first of them.
     """
 
     partial: Partial
@@ -97,10 +93,10 @@ class RunState:
     Args:
         output: The file all rows go into in the end.
         run: What the run is made for: its input and its settings, as JSON can hold it.
-        resume: Whether to go on from what is there; if not, it is deleted.
+        resume: Whether to resume from what is there; if not, it is deleted.
 
     Raises:
-        ValueError: If what is there was made for another run, or is damaged.
+        InvalidInput: If what is there was made for another run, or is damaged.
         OSError: If it cannot be written, or another run is writing to it.
     """
 
@@ -108,7 +104,9 @@ class RunState:
         self.folder = folder_of_progress(output)
         self._output = output
         # As it will be read back.
-        self._run = json.loads(json.dumps(run))
+        made_for = {"run": json.loads(json.dumps(run))}
+        spoken = {"files": "other files, or changed since"}
+        self._purpose = Purpose("per_query", "krag_eval.progress", 1, made_for, _ANEW, spoken)
         self._stack = ExitStack()
         self.progress: Progress | None = None
         try:
@@ -127,11 +125,9 @@ class RunState:
         traceback: TracebackType | None,
     ) -> None:
         if not (self.folder / _PROGRESS).exists():
-            self._delete()  # nothing to go on from
+            self._delete()  # nothing to resume from
         elif error is not None:
-            error.add_note(
-                f"What is done is kept in {self.folder}; the same call goes on from there."
-            )
+            error.add_note(f"What is done is kept in {self.folder}; the same call resumes there.")
         self._stack.close()
 
     def add(self, rows: Mapping[str, NDArray[Any]], progress: Progress) -> None:
@@ -155,12 +151,14 @@ class RunState:
         self.folder.mkdir(exist_ok=True)
         foreign = [name for name in os.listdir(self.folder) if not _OURS.fullmatch(name)]
         if foreign:
-            raise ValueError(
-                f"per_query: {self.folder} is needed for the progress of the run and holds "
-                f"something else ({clipped(foreign[0])}); move it away, or name another output."
+            raise InvalidInput(
+                "per_query",
+                f": {self.folder} is needed for the progress of the run and holds something else "
+                f"({clipped(foreign[0])})",
+                "move it away, or name another output",
             )
         file = self._stack.enter_context((self.folder / _LOCK).open("wb"))
-        lock(file, f"per_query: {self.folder} is in use by another run; wait for it.")
+        lock(file, "per_query", self.folder)
         if not resume:
             self._delete_parts()
         if (self.folder / _PROGRESS).exists():
@@ -168,36 +166,21 @@ class RunState:
 
     def _read(self) -> Progress:
         path = self.folder / _PROGRESS
-        remedy = "pass resume=False to start anew"
         try:
             content = json.loads(path.read_text("utf-8"))
-            kind = content["format"], content["format_version"]
-            run, progress = content["run"], Progress.from_json(content["progress"])
+            progress = Progress.from_json(content.pop("progress"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(
-                f"{path}: the progress is damaged ({error!r:.200}); {remedy}."
-            ) from error
-        if kind != (_FORMAT, _VERSION):
-            raise ValueError(f"{path}: written by another version of krag_eval; {remedy}.")
-        for name, ours in self._run.items():
-            if run.get(name) != ours:
-                raise ValueError(
-                    f"{self.folder} is the progress of another run: {name} is "
-                    f"{_differing(ours, run.get(name))} there; finish that run as it was begun, "
-                    f"or {remedy}."
-                )
+            problem = f": the progress in {path} is damaged ({error!r:.200})"
+            raise InvalidInput("per_query", problem, _ANEW) from error
+        remedy = Advice("finish that run as it was begun, or pass {} to start anew", resume=False)
+        self._purpose.check(content, self.folder, remedy)
         for number in range(progress.n_parts):
             if not self._part(number).is_file():
-                raise ValueError(f"{self._part(number)} is missing; {remedy}.")
+                raise InvalidInput("per_query", f": {self._part(number)} is missing", _ANEW)
         return progress
 
     def _write(self, progress: Progress) -> None:
-        content = {
-            "format": _FORMAT,
-            "format_version": _VERSION,
-            "run": self._run,
-            "progress": progress.to_json(),
-        }
+        content = {**self._purpose.header, "progress": progress.to_json()}
         new = self.folder / f"{_PROGRESS}.new"
         with naming(new):
             new.write_text(json.dumps(content, ensure_ascii=True), "ascii")
@@ -220,7 +203,7 @@ class RunState:
         self._delete_parts()
         if sys.platform == "win32":  # an open file cannot be deleted there
             self._stack.close()
-        with suppress(OSError):  # somebody may be about to write here again
+        with suppress(OSError):  # another run may be about to write here
             (self.folder / _LOCK).unlink()
             self.folder.rmdir()
 
@@ -229,11 +212,3 @@ def _flush(path: Path) -> None:
     """Have the disk keep a file, so that a loss of power is no worse than a kill."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
-
-
-def _differing(ours: Any, theirs: Any) -> str:
-    """Show what is there instead; of settings, the one that differs."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        return f"{names[0]}={clipped(theirs.get(names[0]))}, not {clipped(ours.get(names[0]))},"
-    return clipped(theirs)

@@ -7,8 +7,10 @@ import datetime
 import json
 import subprocess
 import sys
+import tempfile
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -21,7 +23,9 @@ from langchain_core.runnables import RunnableParallel
 from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, vector_retriever
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
-from krag_eval.retrievers.checkpoint import as_json, from_json
+from krag_eval._errors import DatasetError, InvalidInput, InvalidType
+from krag_eval.retrievers.asking import Call
+from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
 
 @pytest.fixture
@@ -105,7 +109,7 @@ def test_an_interrupt_loses_nothing(path):
     n_kept = len(lines(path)[1])
     assert n_kept >= 4
     assert f"{n_kept} of 6 answers are kept in" in caught.value.__notes__[-1]
-    assert "the same call goes on from there" in caught.value.__notes__[-1]
+    assert "the same call resumes there" in caught.value.__notes__[-1]
 
 
 def test_failed_queries_are_asked_again(path):
@@ -150,12 +154,12 @@ def test_repeated_questions_are_kept_apart(path):
 @pytest.mark.parametrize(
     ("retriever", "dataset", "options", "message"),
     [
-        (Numbered(), rows(4), {}, "5 questions, not 4"),
+        (Numbered(), rows(4), {}, "questions=5, not 4"),
         (Numbered(), rows(5)[::-1], {}, "other questions, or the same in another order"),
         (Numbered(), rows(5), {"output_key": "context"}, "output_key=None, not 'context'"),
         (Numbered(), rows(5), {"input_key": "query"}, "input_key=None, not 'query'"),
-        (AsyncNumbered(), rows(5), {}, "the retriever 'Numbered', not 'AsyncNumbered'"),
-        (Numbered(repeats=2), rows(5), {}, "the retriever's repeats 1, not 2"),
+        (AsyncNumbered(), rows(5), {}, "retriever.name='Numbered', not 'AsyncNumbered'"),
+        (Numbered(repeats=2), rows(5), {}, "retriever.repeats=1, not 2"),
     ],
 )
 def test_a_checkpoint_made_for_something_else_is_refused(
@@ -164,8 +168,11 @@ def test_a_checkpoint_made_for_something_else_is_refused(
     """Saying what differs; nothing is asked, and the file stays as it is."""
     evaluate_retriever(Numbered(), rows(5), 1, checkpoint=path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInput) as caught:
         evaluate_retriever(retriever, dataset, 1, checkpoint=path, **options)
+    assert caught.value.argument == "checkpoint"
+    assert message in caught.value.problem
+    assert "name another file" in str(caught.value.fix)
     assert path.read_bytes() == before
     if hasattr(retriever, "asked"):
         assert retriever.asked == []
@@ -175,7 +182,7 @@ def test_another_number_of_documents_is_another_retriever(path):
     """``search_kwargs`` of a vector store are among its settings."""
     texts = [passage(0), passage(1)]
     evaluate_retriever(vector_retriever(texts, k=3), rows(2), 1, checkpoint=path)
-    with pytest.raises(ValueError, match=r"search_kwargs {'k': 3}, not {'k': 5}"):
+    with pytest.raises(InvalidInput, match=r"search_kwargs\.k=3, not 5"):
         evaluate_retriever(vector_retriever(texts, k=5), rows(2), 1, checkpoint=path)
 
 
@@ -189,13 +196,15 @@ def test_another_number_of_documents_is_another_retriever(path):
         b"\xff\xfe\n",
         b"[" * 100_000 + b"\n",
         b'{"format":"krag_eval.checkpoint","format_version":2}\n',
+        b'{"format":"krag_eval.checkpoint","format_version":1}',
     ],
 )
 def test_a_file_of_somebody_else_is_left_as_it_is(path, content):
     """Also if it has a single line without an end, as a torn header would."""
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"checkpoint: .* name another file"):
+    with pytest.raises(InvalidInput) as caught:
         evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path)
+    assert (caught.value.argument, caught.value.fix) == ("checkpoint", "name another file")
     assert path.read_bytes() == content
 
 
@@ -221,15 +230,18 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
     header, first, _ = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text(f"{header}{first}{line}\n", "utf-8")
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"run\.jsonl:3: no answer .* delete the line"):
+    with pytest.raises(DatasetError) as caught:
         evaluate_retriever(Numbered(), rows(2), 1, checkpoint=path)
+    assert (caught.value.file, caught.value.line) == (str(path), 3)
+    assert "delete the line" in str(caught.value.fix)
     assert path.read_bytes() == before
 
 
 HOLDING = """
 import sys
-from krag_eval.retrievers.checkpoint import Checkpoint
-held = Checkpoint(sys.argv[1], {{"questions": 1, "retriever": {{}}}})
+from krag_eval.retrievers.asking import Call
+from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+held = Checkpoint(sys.argv[1], purpose_of(Call.of(print), ["q"]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -238,7 +250,7 @@ sys.stdin.read()
 def test_two_runs_on_one_file_are_refused(path):
     """Of two processes, and of one."""
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDING.replace("{{", "{").replace("}}", "}"), str(path)],
+        [sys.executable, "-c", HOLDING, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parents[2],
@@ -260,8 +272,8 @@ def test_two_runs_on_one_file_are_refused(path):
 @pytest.mark.parametrize(
     ("checkpoint", "error", "message"),
     [
-        (7, TypeError, "checkpoint must be the path of a file"),
-        ("", TypeError, "checkpoint must be the path of a file"),
+        (7, InvalidType, "checkpoint must be the path of a file"),
+        ("", InvalidInput, "checkpoint must be the path of a file"),
         ("missing/run.jsonl", FileNotFoundError, "there is no directory .*missing"),
         (".", OSError, "is not a regular file"),
     ],
@@ -301,17 +313,60 @@ METADATA = {
 }
 
 
+OLD_LINE = (
+    '{"query":0,"seconds":0.25,"documents":[{"page_content":"x","metadata":{"page":{"~":"tuple",'
+    '"value":[1,2]},"when":{"~":"datetime","value":"2024-02-29T12:30:01.000007+00:00"},"price":'
+    '{"~":"decimal","value":"1.10"},"raw":{"~":"bytes","value":"AP8="},"infinite":{"~":"float",'
+    '"value":"inf"},"inner":{"deep":{"~":"dict","value":[[1,"a key that is a number"],[{"~":'
+    '"tuple","value":["a",1]},2]]}}},"id":null}]}'
+)
+
+
+def through_a_file(path, document):
+    """Return a document as a second run finds it in the checkpoint of the first."""
+    purpose = purpose_of(Call.of(print), ["q"])
+    path.unlink(missing_ok=True)
+    first = Checkpoint(path, purpose)
+    first.append(0, [document], 0.5)
+    first.close()
+    second = Checkpoint(path, purpose)
+    second.close()
+    (((read,), seconds),) = second.answers.values()
+    assert seconds == 0.5
+    return read
+
+
 def test_metadata_comes_back_the_same(path):
     """Of every kind that has a spelling; by value and by type."""
-    (read,) = from_json(json.loads(json.dumps(as_json([Document("x", metadata=METADATA, id="7")]))))
+    read = through_a_file(path, Document("x", metadata=METADATA, id="7"))
     assert read == Document("x", metadata=METADATA, id="7")
     assert repr(read.metadata) == repr({**METADATA, "tags": read.metadata["tags"]})
 
 
-def test_numpy_numbers_come_back_as_numbers_of_the_same_value():
+def test_a_line_of_version_0_1_is_read(path):
+    """As it was written there, letter by letter."""
+    evaluate_retriever(Numbered(), rows(1), 1, checkpoint=path)
+    header = path.read_text("utf-8").splitlines()[0]
+    path.write_text(f"{header}\n{OLD_LINE}\n", "utf-8")
+    checkpoint = Checkpoint(path, purpose_of(Call.of(Numbered()), [question(0)]))
+    checkpoint.close()
+    ((read,), seconds) = checkpoint.answers[0]
+    assert seconds == 0.25
+    old = {name: METADATA[name] for name in ("page", "when", "price", "raw", "infinite", "inner")}
+    assert read == Document("x", metadata=old)
+    assert header.startswith(
+        '{"format":"krag_eval.checkpoint","format_version":1,"questions":1,"fingerprint":"'
+    )
+    assert header.endswith(
+        '","input_key":null,"output_key":null,"retriever":{"name":"Numbered","seconds":0.0,'
+        '"repeats":1}}'
+    )
+
+
+def test_numpy_numbers_come_back_as_numbers_of_the_same_value(path):
     """Rerankers leave float32 scores in metadata."""
     document = Document("x", metadata={"score": np.float32(0.1), "rank": np.int64(3)})
-    (read,) = from_json(json.loads(json.dumps(as_json([document]))))
+    read = through_a_file(path, document)
     assert read.metadata == {"score": float(np.float32(0.1)), "rank": 3}
 
 
@@ -330,12 +385,19 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.text(max_size=3) | st.just("~"), VALUES, max_size=3))
 def test_any_metadata_of_plain_values_comes_back_the_same(metadata):
     """Whatever their nesting."""
-    (read,) = from_json(json.loads(json.dumps(as_json([Document("x", metadata=metadata)]))))
+    with tempfile.TemporaryDirectory() as folder:
+        read = through_a_file(Path(folder, "run.jsonl"), Document("x", metadata=metadata))
     assert repr(read.metadata) == repr(metadata)
 
 
 class Owner:
     """Something that has no form in a file."""
+
+
+class Pair(NamedTuple):
+    """A tuple that would come back as another type."""
+
+    a: int
 
 
 def circle():
@@ -348,14 +410,15 @@ def circle():
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"owner": [Owner()]}, r"metadata\['owner'\]\[0\] is a .*Owner"),
-        ({"loop": circle()}, "nested too deeply or holds itself"),
+        ({"fine": 1, "owner": [Owner()]}, r"metadata\['owner'\] holds a .*Owner"),
+        ({"pair": {"of": Pair(1)}}, r"metadata\['pair'\] holds a .*Pair"),
+        ({"loop": circle()}, r"metadata\['loop'\] is nested too deeply or holds itself"),
     ],
 )
 def test_metadata_that_would_not_come_back_is_refused(path, metadata, message):
     """It ends the run, whatever on_error says: the query did not fail."""
     for on_error in ("raise", "record"):
-        with pytest.raises(TypeError, match=f"document \\[0\\] cannot be kept .*{message}"):
+        with pytest.raises(InvalidType, match=f"document \\[0\\] cannot be kept .*{message}"):
             evaluate_retriever(
                 lambda q: [Document("x", metadata=metadata)],
                 rows(2),
@@ -413,26 +476,26 @@ def test_the_refusal_of_other_settings_names_the_key(path):
     """With it the run goes on, and says on whose word; a retriever of another name is refused."""
     first = evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
     retriever = Timed(timeout=60.0)
-    with pytest.raises(ValueError, match=r"timeout 1.0, not 60.0.*checkpoint_key="):
+    with pytest.raises(InvalidInput, match=r"timeout=1.0, not 60.0.*checkpoint_key="):
         evaluate_retriever(retriever, rows(4), 1, checkpoint=path)
-    with pytest.warns(KragEvalWarning, match=r"timeout 1.0, not 60.0.*'index of May'"):
+    with pytest.warns(KragEvalWarning, match=r"timeout=1.0, not 60.0.*'index of May'"):
         again = evaluate_retriever(
             retriever, rows(4), 1, checkpoint=path, checkpoint_key="index of May"
         )
     assert (retriever.asked, again) == ([], first)
-    with pytest.raises(ValueError, match="the retriever 'Timed', not 'Numbered'") as caught:
+    with pytest.raises(InvalidInput, match="retriever='Timed', not 'Numbered'") as caught:
         evaluate_retriever(Numbered(), rows(4), 1, checkpoint=path, checkpoint_key="index of May")
-    assert "call with" not in str(caught.value)
+    assert "checkpoint_key" not in str(caught.value)
 
 
 def test_other_questions_are_refused_whatever_the_key(path):
     """And no key is advised."""
     evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key="May")
-    with pytest.raises(ValueError, match="4 questions, not 3"):
+    with pytest.raises(ValueError, match="questions=4, not 3"):
         evaluate_retriever(Timed(), rows(3), 1, checkpoint=path, checkpoint_key="May")
     path.unlink()
     evaluate_retriever(Timed(), rows(4), 1, checkpoint=path)
-    with pytest.raises(ValueError, match="4 questions, not 3") as caught:
+    with pytest.raises(ValueError, match="questions=4, not 3") as caught:
         evaluate_retriever(Timed(timeout=2.0), rows(3), 1, checkpoint=path)
     assert "checkpoint_key" not in str(caught.value)
 
@@ -446,14 +509,18 @@ def test_a_key_serves_the_async_twin(path):
     assert retriever.asked == []
 
 
-@pytest.mark.parametrize(("key", "error"), [(1, TypeError), ("", TypeError), (["May"], TypeError)])
+@pytest.mark.parametrize(
+    ("key", "error"), [(1, InvalidType), ("", InvalidInput), (["May"], InvalidType)]
+)
 def test_a_key_is_a_text(path, key, error):
-    with pytest.raises(error, match="checkpoint_key must"):
+    with pytest.raises(error) as caught:
         evaluate_retriever(Timed(), rows(4), 1, checkpoint=path, checkpoint_key=key)
+    assert caught.value.argument == "checkpoint_key"
     assert not path.exists()
 
 
 def test_a_key_without_a_checkpoint_is_refused():
     """It would name the retriever nowhere."""
-    with pytest.raises(ValueError, match="checkpoint_key='May'"):
+    with pytest.raises(InvalidInput, match="there is none, got 'May'") as caught:
         evaluate_retriever(Timed(), rows(4), 1, checkpoint_key="May")
+    assert caught.value.argument == "checkpoint_key"

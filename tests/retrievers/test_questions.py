@@ -82,9 +82,9 @@ def test_repeated_questions_are_labelled_by_their_ids():
     ("dataset", "error", "message"),
     [
         (None, TypeError, "dataset must be a list of rows .* got None"),
-        ("qa.jsonl", TypeError, r"got a str; pass load_dataset\(…\) of a file"),
+        ("qa.jsonl", TypeError, "got a str; read a file by load_dataset"),
         ({"When?": ["At nine."]}, TypeError, "got a dict; put each question into a row"),
-        ([], ValueError, "dataset is empty"),
+        ([], ValueError, "dataset must hold at least one question"),
         (["When?"], TypeError, r"dataset\[0\] must be a row"),
         (
             [*ROWS, {"question": "Why?"}],
@@ -92,7 +92,11 @@ def test_repeated_questions_are_labelled_by_their_ids():
             r"dataset\[2\] has no 'actual'",
         ),
         ([{"actual": []}], ValueError, r"dataset\[0\] has no 'question'"),
-        ([{"question": 3, "actual": []}], TypeError, r"\['question'\] must be a str, got 3"),
+        (
+            [{"question": 3, "actual": []}],
+            TypeError,
+            r"dataset\[0\]\['question'\] must be text, got 3",
+        ),
         ([{"question": "q", "actual": "a"}], TypeError, "even for one document, got a str"),
         ([{"question": "q", "actual": "['a']"}], TypeError, "cells that spell lists"),
         (pd.DataFrame({"query": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),

@@ -163,9 +163,9 @@ def test_several_retrievers_are_told_apart_by_name():
     with pytest.warns(KragEvalWarning, match="matched nothing"):
         wrong = recorder.evaluate(BY_QUESTION, 1, retriever="wrong")
     assert wrong.to_dict()["hit_rate@1"] == 0
-    with pytest.raises(ValueError, match=r"several retrievers were seen \('\w+', '\w+'\); name"):
+    with pytest.raises(ValueError, match=r"several were seen \('\w+', '\w+'\); name .* retriever="):
         recorder.evaluate(BY_QUESTION)
-    with pytest.raises(ValueError, match=r"retriever must be one of those seen, .* got 'dense'"):
+    with pytest.raises(ValueError, match=r"retriever must be one of '.* got 'dense'"):
         recorder.evaluate(BY_QUESTION, retriever="dense")
 
 
@@ -203,7 +203,9 @@ def test_several_calls_for_a_question_are_settled_by_name():
 
     RunnableLambda(agent).invoke(QUESTIONS[0], config={"callbacks": [recorder]})
     truth = {QUESTIONS[0]: [passage(0)]}
-    with pytest.raises(ValueError, match=r"called 3 times .* calls=\"all\", \"first\" or \"last\""):
+    with pytest.raises(
+        ValueError, match=r"called 3 times .* calls='all' \(or \"first\" or \"last\"\)"
+    ):
         recorder.evaluate(truth)
     joined = recorder.evaluate(truth, 4, calls="all")
     assert joined.to_dict()["mrr@4"] == pytest.approx(1 / 3)
@@ -249,9 +251,11 @@ def test_several_texts_in_the_input_need_a_key():
     chain = RunnableLambda(lambda given: f"Well, {given['question']}") | Numbered()
     for one in QUESTIONS:
         chain.invoke({"language": "en", "question": one}, config={"callbacks": [recorder]})
-    with pytest.raises(ValueError, match=r"several texts.*\(there are 'language', 'question'\)"):
+    with pytest.raises(ValueError, match=r"several texts \('language', 'question'\).*input_key="):
         recorder.evaluate(BY_QUESTION)
-    with pytest.raises(ValueError, match="input_key='query': the chain was given 'language', "):
+    with pytest.raises(
+        ValueError, match=r"input_key must be a key .*'language', 'question', got 'query'"
+    ):
         recorder.evaluate(BY_QUESTION, input_key="query")
     result = recorder.evaluate(BY_QUESTION, 1, input_key="question")
     assert result.to_dict()["hit_rate@1"] == 1
@@ -402,7 +406,9 @@ def test_a_recorder_that_saw_nothing_says_why():
     plain = RunnableLambda(lambda asked: [Document(passage(0))])
     for ask in (lambda: None, lambda: plain.invoke("q", config={"callbacks": [recorder]})):
         ask()
-        with pytest.raises(ValueError, match=r"put recorder\.wrap\(…\) around it"):
+        with pytest.raises(
+            ValueError, match=r"none was seen.*wrap it by the recorder's wrap method"
+        ):
             recorder.evaluate({"q": ["x"]})
 
 

@@ -32,6 +32,7 @@ from krag_eval import (
     aevaluate_retriever,
     evaluate_retriever,
 )
+from krag_eval._errors import InvalidType
 
 FAILING = frozenset({7, 41, 99})
 
@@ -119,7 +120,7 @@ def test_a_lambda_around_an_async_function_is_awaited_asynchronously():
 
 def test_a_lambda_around_an_async_function_is_refused_synchronously():
     """Nobody would await it."""
-    with pytest.raises(TypeError, match="nobody awaited; make it an async function"):
+    with pytest.raises(TypeError, match="never awaited: make the retriever an async function"):
         evaluate_retriever(lambda q: finds_passage(q), rows(5), 1)
 
 
@@ -157,16 +158,17 @@ def test_an_object_that_can_be_called_is_a_function():
 @pytest.mark.parametrize(
     ("retriever", "message"),
     [
-        (None, "retriever must be a LangChain retriever .* got a NoneType"),
-        (Numbered, "got Numbered, which is a class; pass an instance of it"),
-        (InMemoryVectorStore(WordCounts()), r"got a InMemoryVectorStore; pass its .as_retriever"),
-        ({"bm25": Numbered()}, "got a dict; several retrievers are compared by evaluate_retrie"),
+        (None, "must be a LangChain retriever .* got None"),
+        (Numbered, "got Numbered; pass an instance of this class"),
+        (InMemoryVectorStore(WordCounts()), "InMemoryVectorStore; pass what its as_retriever"),
+        ({"bm25": Numbered()}, "got a dict; compare several retrievers by evaluate_retrievers"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(retriever, message):
     """With what to pass instead."""
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(InvalidType, match=message) as caught:
         evaluate_retriever(retriever, rows(2))
+    assert caught.value.argument == "retriever"
 
 
 # What may come back
@@ -185,10 +187,25 @@ def test_what_cannot_be_asked_is_refused(retriever, message):
             TypeError,
             "with 'docs', 'answer'; name the key",
         ),
-        (iter(["x"]), {}, TypeError, r"got a list_iterator; return list\(…\) of it"),
-        ([], {"output_key": "docs"}, TypeError, "returned a list; leave output_key out"),
-        ({"context": []}, {"output_key": "docs"}, ValueError, "returned a dict with 'context'"),
-        ({"docs": None}, {"output_key": "docs"}, TypeError, "under 'docs', must return a list"),
+        (iter(["x"]), {}, TypeError, "got a list_iterator; return a list of its items"),
+        (
+            [],
+            {"output_key": "docs"},
+            TypeError,
+            "output_key is for .*returned a list; leave it out",
+        ),
+        (
+            {"context": []},
+            {"output_key": "docs"},
+            ValueError,
+            "output_key must be a key .*'context', got 'docs'",
+        ),
+        (
+            {"docs": None},
+            {"output_key": "docs"},
+            TypeError,
+            "must return a list of documents under 'docs', best first, got None",
+        ),
         ([(Document("x"), 0.5)], {}, TypeError, r"\(document, score\) pairs, keep the document"),
         (["x", 3], {}, TypeError, r"retrieved documents\[1\] must be .* got a int"),
         ([{"text": "x"}], {}, ValueError, "needs the key 'page_content'"),
@@ -315,8 +332,9 @@ def test_a_retry_takes_only_what_concerns_asking():
         result = evaluate_retriever(
             Numbered(fails_on=frozenset({0})), rows(3), 1, on_error="record"
         )
-    with pytest.raises(TypeError, match="an argument of retry_failed must be one of 'on_error', "):
+    with pytest.raises(InvalidType, match=r"retry_failed\(\) takes 'on_error', ") as caught:
         result.retry_failed(k=3)
+    assert caught.value.argument == "k"
 
 
 def test_an_interrupt_is_no_failure():
@@ -448,10 +466,12 @@ def test_a_progress_bar_counts_the_queries(capsys):
         ({"matcher": "rougel"}, ValueError, "did you mean 'rougeL'"),
         ({"metrics": ["recal"]}, ValueError, "recal"),
         ({"threshold": 2, "matcher": "rougeL"}, ValueError, "threshold"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"no_such": 1}, TypeError, "no_such"),
         ({"on_error": "ignore"}, ValueError, "on_error must be one of 'raise', 'record'"),
+        ({"on_error": None}, TypeError, "on_error must be one of 'raise', 'record'"),
         ({"max_concurrency": 0}, ValueError, "max_concurrency must be a whole number of at least"),
-        ({"max_concurrency": True}, ValueError, "max_concurrency must be a whole number"),
+        ({"max_concurrency": True}, TypeError, "max_concurrency must be a whole number"),
         ({"config": "tags"}, TypeError, "config must be a LangChain config"),
         ({"config": [{}]}, ValueError, "one config per question, got 1 for 3 questions"),
         ({"progress": "yes"}, TypeError, "progress must be True, False, or None"),

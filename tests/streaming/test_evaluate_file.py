@@ -479,7 +479,7 @@ def test_a_line_without_end_is_refused_in_a_compressed_file_of_any_length(tmp_pa
         ({"per_query": "no/rows.csv"}, ValueError, "there is no directory"),
         ({"per_query": "."}, ValueError, "per_query must be the name"),
         ({"chunk_size": 0}, ValueError, "chunk_size must be a whole number of at least 1, got 0"),
-        ({"chunk_size": True}, ValueError, "chunk_size must be a whole number"),
+        ({"chunk_size": True}, TypeError, "chunk_size must be a whole number"),
         ({"progress": "yes"}, TypeError, "progress must be True, False, or None"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be"),
         ({"matcher": "rouge"}, ValueError, "matcher must be one of"),
@@ -606,13 +606,23 @@ def test_a_run_over_other_files_or_with_other_settings_is_not_gone_on_with(tmp_p
     rows = tmp_path / "rows.csv"
     interrupted(path, rows, 1, monkeypatch, chunk_size=2)
     again = {"per_query": rows, "chunk_size": 2}
-    refused("another run: settings is k=", path, ValueError, **again, **OPTIONS, k=2)
-    refused("settings is criteria='partial', not 'all'", path, ValueError, **again)
-    refused("fields is ", path, ValueError, **again, **OPTIONS, question_field="q")
-    refused("metrics is ", path, ValueError, **again, **OPTIONS, metrics=["recall"])
+    refused("made for something else: settings.k=", path, ValueError, **again, **OPTIONS, k=2)
+    refused("settings.criteria='partial', not 'all'", path, ValueError, **again)
+    refused("fields=", path, ValueError, **again, **OPTIONS, question_field="q")
+    refused("metrics.ndcg=", path, ValueError, **again, **OPTIONS, metrics=["recall"])
     write_jsonl(path, queries(10))
-    refused("files is .*resume=False", path, ValueError, **again, **OPTIONS)
+    refused("other files, or changed since; .*resume=False", path, ValueError, **again, **OPTIONS)
     assert evaluate_file(path, resume=False, **again, **OPTIONS).n_queries == 10
+
+
+def test_the_progress_is_in_the_format_of_version_0_1(tmp_path, monkeypatch):
+    """So that a run begun there is resumed here."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(9))
+    interrupted(path, tmp_path / "rows.csv", 2, monkeypatch, chunk_size=2)
+    content = json.loads((tmp_path / "rows.csv.partial" / "progress.json").read_text())
+    assert (content["format"], content["format_version"]) == ("krag_eval.progress", 1)
+    assert list(content) == ["format", "format_version", "run", "progress"]
+    assert list(content["run"]) == ["files", "fields", "settings", "metrics"]
 
 
 def test_a_damaged_progress_is_refused(tmp_path, monkeypatch):
@@ -623,7 +633,7 @@ def test_a_damaged_progress_is_refused(tmp_path, monkeypatch):
     kept = (state / "progress.json").read_text()
     content = json.loads(kept)
     content["format_version"] = 2
-    for text, match in ((kept[:50], "damaged"), (json.dumps(content), "another version")):
+    for text, match in ((kept[:50], "damaged"), (json.dumps(content), "in version 2 of")):
         (state / "progress.json").write_text(text)
         refused(match, path, ValueError, per_query=rows, **OPTIONS)
     (state / "progress.json").write_text(kept)
@@ -644,8 +654,7 @@ def test_what_is_kept_is_said_and_nothing_is_left_of_nothing(tmp_path):
     with pytest.raises(DatasetError, match=r"queries\.jsonl:8") as info:
         evaluate_file(path, chunk_size=3, **options)
     assert info.value.__notes__ == [
-        f"What is done is kept in {tmp_path / 'rows.csv.partial'}; the same call goes on from "
-        "there."
+        f"What is done is kept in {tmp_path / 'rows.csv.partial'}; the same call resumes there."
     ]
 
 
