@@ -9,6 +9,7 @@ from typing import Any
 from krag_eval._errors import clipped
 
 __all__ = [
+    "DEFAULT_CUTOFFS",
     "check_cutoff",
     "check_cutoffs",
     "parse_metric",
@@ -16,6 +17,8 @@ __all__ = [
     "unspelled",
 ]
 
+#: Where an evaluation looks unless asked for other cutoffs.
+DEFAULT_CUTOFFS = (1, 3, 5, 10)
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import clipped, unknown_name, warn
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.averages import resolved_average
-from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.averages import Measured, resolved_average
+from krag_eval.scoring.cutoffs import spelled
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
 from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
 
@@ -38,6 +38,7 @@ __all__ = [
     "as_text",
     "cells",
     "check_comparable",
+    "checked_metrics",
     "compare",
     "sentence",
 ]
@@ -105,7 +106,7 @@ def compare(
     check_sampling(level, n_resamples, seed)
     first = check_comparable(results)
     check_counted(first)
-    metrics = _checked_metrics(results, metric)
+    metrics = checked_metrics(metric, {name: _measured(one) for name, one in results.items()})
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         results, metrics, level=level, n_resamples=n_resamples, seed=seed
@@ -309,15 +310,25 @@ class Comparison:
         return cells(self.differences, self.level)
 
 
-def _checked_metrics(
-    results: Mapping[str, EvaluationResult], metric: object
+def checked_metrics(
+    metric: object, results: Mapping[str, Measured]
 ) -> dict[str, tuple[str, int | None]]:
-    """Return the metrics asked for: spelling -> (key, cutoff)."""
+    """Return the metrics asked for: spelling -> (key, cutoff).
+
+    Args:
+        metric: One or several, as :func:`compare` takes them.
+        results: Name -> the averages that the result has, or will have.
+
+    Raises:
+        TypeError: If it is neither one nor several.
+        ValueError: If a result lacks one of them.
+    """
     if not isinstance(metric, Iterable):
         raise TypeError(f"metric must be a string such as 'ndcg@10', or several, got {metric!r}.")
     metrics: dict[str, tuple[str, int | None]] = {}
-    for one in [metric] if isinstance(metric, str) else metric:
-        key, k = _checked_metric(results, one)
+    for asked in [metric] if isinstance(metric, str) else metric:
+        for system, measured in results.items():
+            key, k = measured.named("metric", asked, repr(system))
         name = f"{key}@{spelled(k)}"
         if name in metrics:
             raise ValueError(f"metric must not name a metric twice, got {name!r} twice.")
@@ -327,25 +338,8 @@ def _checked_metrics(
     return metrics
 
 
-def _checked_metric(
-    results: Mapping[str, EvaluationResult], metric: object
-) -> tuple[str, int | None]:
-    key, at, cutoff = metric.rpartition("@") if isinstance(metric, str) else ("", "", "")
-    if not at:
-        raise ValueError(
-            "metric must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
-            f"got {metric!r}."
-        )
-    k = unspelled(cutoff)
-    for name, result in results.items():
-        if k not in result.k:
-            raise ValueError(
-                f"metric: {metric!r} needs the cutoff {cutoff}, and {name!r} was evaluated at "
-                f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
-            )
-        asked = f"metric: an average of {name!r}"
-        key = resolved_average(asked, key, result.averages(k), result.keys)
-    return key, k
+def _measured(result: EvaluationResult) -> Measured:
+    return Measured(result.k, tuple(result.averages(result.k[0])), result.keys)
 
 
 def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:

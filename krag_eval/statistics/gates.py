@@ -13,7 +13,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import clipped, told_apart
-from krag_eval.scoring.averages import resolved_average
+from krag_eval.conventions import Conventions
+from krag_eval.scoring.averages import Measured
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "GateFailedError",
     "GateReport",
     "check",
+    "checked_floors",
     "parse_floor",
 ]
 
@@ -125,7 +127,11 @@ def check(
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    gates = [_floor_gate(result, *floor) for floor in _floors(floors)]
+    values = result.to_dict()
+    names = tuple(dict.fromkeys(name.rpartition("@")[0] for name in values))
+    measured = Measured(result.k, names, result.keys)
+    held = checked_floors(floors, measured, result.conventions)
+    gates = [_floor_gate(name, values[name], floor) for name, floor in held]
     if baseline is not None:
         _check_baseline(baseline)
         if metric is None:
@@ -156,12 +162,33 @@ def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[st
     return [parse_floor(one) for one in ([floors] if isinstance(floors, str) else floors)]
 
 
-def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
+def checked_floors(
+    floors: Mapping[str, float] | Iterable[str] | None,
+    measured: Measured,
+    conventions: Conventions,
+) -> list[tuple[str, float]]:
+    """Return floors by the averages that they are about.
+
+    Args:
+        floors: As ``EvaluationResult.check`` takes them.
+        measured: The averages that the result has, or will have.
+        conventions: The conventions they are computed under.
+
+    Raises:
+        ValueError: If there is no such average, or every result or none would pass.
+    """
+    checked = []
+    for metric, floor in _floors(floors):
+        key, k = measured.named("floors: a metric", metric)
+        name = f"{key}@{spelled(k)}"
+        _check_floor(name, key, floor, may_pass_1=conventions.credit == "every")
+        checked.append((name, floor))
+    return checked
+
+
+def _floor_gate(name: str, value: float, floor: float) -> Gate:
     """Check one floor; for the mean rank, where lower is better, it is a ceiling."""
-    key, k = _checked_metric(result, metric)
-    name = f"{key}@{spelled(k)}"
-    _check_floor(name, key, floor, may_pass_1=result.conventions.credit == "every")
-    value = result.to_dict()[name]
+    key = name.rpartition("@")[0]
     if math.isnan(value):
         return Gate(name, False, f"{name} is undefined: nothing was found")
     number, bound = told_apart(value, floor)
@@ -172,19 +199,6 @@ def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
     passed = value >= floor
     relation = "at or above" if passed else "below"
     return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
-
-
-def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
-    key, k = parse_metric(metric, "floors: a metric")
-    if k not in result.k:
-        raise ValueError(
-            f"floors: {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
-            f"evaluated at {', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
-        )
-    known = [
-        name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
-    ]
-    return resolved_average("floors: a metric", key, known, result.keys), k
 
 
 def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> None:
