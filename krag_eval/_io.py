@@ -16,8 +16,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval._errors import InvalidInput
-
 __all__ = [
     "Bar",
     "FileOrDescriptor",
@@ -113,30 +111,23 @@ def check_apart(
         folders: Argument -> the directory that is its own while it is written.
 
     Raises:
-        InvalidInput: Naming the argument and the file.
+        ValueError: Naming the argument and the file.
     """
     read = list(inputs)
     among = {_identity(one) for one in _files_of(read, is_read)} - {None}
     for argument, output in outputs.items():
         if _identity(output) in among:
-            raise InvalidInput(
-                argument, f": {_shown(output)} is among the files that are read", "name another"
-            )
+            raise ValueError(f"{argument}: {_shown(output)} is among the files that are read; "
+                             "name another.")  # fmt: skip
         for folder in read:
             if _is_new_input(output, folder, is_read):
-                raise InvalidInput(
-                    argument,
-                    f": {_shown(output)} would be among the files that are read from "
-                    f"{_shown(folder)}",
-                    "write it somewhere else",
+                raise ValueError(
+                    f"{argument}: {_shown(output)} would be among the files that are read from "
+                    f"{_shown(folder)}; write it somewhere else."
                 )
     for one, other in combinations(outputs, 2):
         if _are_same(outputs[one], outputs[other]):
-            raise InvalidInput(
-                other,
-                f": {_shown(outputs[other])} is the file of another output as well",
-                "each needs a file of its own",
-            )
+            raise ValueError(f"{one}, {other}: each needs a file of its own.")
     for argument, folder in (folders or {}).items():
         _check_not_within(folder, argument, [*read, *outputs.values()])
 
@@ -197,10 +188,9 @@ def _check_not_within(folder: Path, argument: str, files: Iterable[FileOrDescrip
     whole = Path(_spelling(folder))
     for file in files:
         if not isinstance(file, int) and Path(_spelling(file)).is_relative_to(whole):
-            raise InvalidInput(
-                argument,
-                f": {_shown(file)} lies in {folder}, which is needed for the progress of the run",
-                "move it away, or name another output",
+            raise ValueError(
+                f"{argument}: {_shown(file)} lies in {folder}, which is needed for the progress of "
+                "the run; move it away, or name another output."
             )
 
 

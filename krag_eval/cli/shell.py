@@ -121,11 +121,13 @@ def _subject(error: Refusal, parameters: Parameters) -> str:
 
 
 def _advice(fix: Fix, parameters: Parameters) -> str:
+    """Return advice as it is typed; none that needs what the command has no option for."""
     if not isinstance(fix, Advice):
         return fix
-    if not fix.settings or not fix.settings.keys() <= parameters.keys():
+    try:
+        return fix.worded(lambda name, value: _setting(parameters[name], value))
+    except KeyError:
         return ""
-    return fix.worded(lambda name, value: _setting(parameters[name], value))
 
 
 def _setting(option: click.Parameter, value: object) -> str:

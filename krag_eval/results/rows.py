@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput
 from krag_eval._io import shielded, unshielded
 from krag_eval.scoring.averages import Summary, needed_columns
 from krag_eval.scoring.cutoffs import spelled
@@ -122,9 +121,6 @@ class RowsInMemory:
         return None
 
 
-_WRITE_THEM = Advice("evaluate with {} to write them to a file", per_query=...)
-
-
 @dataclass(frozen=True)
 class NoRows:
     """Rows that are not at hand: a run in parts kept sums alone.
@@ -137,7 +133,7 @@ class NoRows:
 
     cutoffs: tuple[int | None, ...]
     n_queries: int
-    where: Fix = _WRITE_THEM
+    where: str = "evaluate with per_query=… to write them to a file"
 
     @property
     def labels(self) -> list[str | int]:
@@ -164,10 +160,9 @@ class NoRows:
         return None
 
     def _refuse(self) -> NoReturn:
-        raise InvalidInput(
-            "",
-            "this result holds averages but no per-query rows, because it was evaluated in parts",
-            self.where,
+        raise ValueError(
+            "this result holds averages but no per-query rows, because it was evaluated in parts; "
+            f"{self.where}."
         )
 
 
