@@ -73,7 +73,8 @@ class Advice:
 
     Args:
         text: The advice, with ``{}`` for each setting.
-        settings: The settings by name; ``...`` stands for a value of the user's own.
+        pairs: Settings as name and value, where one is named twice.
+        settings: Settings by name; ``...`` stands for a value of the user's own.
 
     >>> str(Advice("pass {} to start anew", resume=False))
     'pass resume=False to start anew'
@@ -81,13 +82,13 @@ class Advice:
     'write them with per_query=…'
     """
 
-    def __init__(self, text: str, /, **settings: object) -> None:
+    def __init__(self, text: str, /, *pairs: tuple[str, object], **settings: object) -> None:
         self.text = text
-        self.settings = settings
+        self.settings = (*pairs, *settings.items())
 
     def worded(self, spell: Callable[[str, object], str]) -> str:
         """Return the advice with each setting as ``spell(name, value)`` writes it."""
-        return self.text.format(*(spell(name, value) for name, value in self.settings.items()))
+        return self.text.format(*(spell(name, value) for name, value in self.settings))
 
     def __str__(self) -> str:
         return self.worded(_in_python)
@@ -97,7 +98,9 @@ class Advice:
 
 
 def _in_python(name: str, value: object) -> str:
-    return f"{name}=…" if value is ... else f"{name}={value!r}"
+    if value is ...:
+        return f"{name}=…"
+    return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
 
 
 Fix: TypeAlias = "str | Advice"
@@ -526,7 +529,7 @@ PLAN_OPTIONS = (
     "grade_key",
 )
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
 
 # What users of krag type -> what it is called here.
 _KRAG = {"match_method": "matcher", "rouge_threshold": "threshold"}

@@ -16,6 +16,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 
+from krag_eval._errors import InvalidInput, InvalidType, clipped
+
 __all__ = [
     "Bar",
     "FileOrDescriptor",
@@ -117,17 +119,21 @@ def check_apart(
     among = {_identity(one) for one in _files_of(read, is_read)} - {None}
     for argument, output in outputs.items():
         if _identity(output) in among:
-            raise ValueError(f"{argument}: {_shown(output)} is among the files that are read; "
-                             "name another.")  # fmt: skip
+            raise InvalidInput(
+                argument, f": {_shown(output)} is among the files that are read", "name another"
+            )
         for folder in read:
             if _is_new_input(output, folder, is_read):
-                raise ValueError(
-                    f"{argument}: {_shown(output)} would be among the files that are read from "
-                    f"{_shown(folder)}; write it somewhere else."
+                raise InvalidInput(
+                    argument,
+                    f": {_shown(output)} would be among the files that are read from "
+                    f"{_shown(folder)}",
+                    "write it somewhere else",
                 )
     for one, other in combinations(outputs, 2):
         if _are_same(outputs[one], outputs[other]):
-            raise ValueError(f"{one}, {other}: each needs a file of its own.")
+            problem = f": {_shown(outputs[one])} would be written twice"
+            raise InvalidInput(other, problem, "name a file of its own for each output")
     for argument, folder in (folders or {}).items():
         _check_not_within(folder, argument, [*read, *outputs.values()])
 
@@ -188,9 +194,10 @@ def _check_not_within(folder: Path, argument: str, files: Iterable[FileOrDescrip
     whole = Path(_spelling(folder))
     for file in files:
         if not isinstance(file, int) and Path(_spelling(file)).is_relative_to(whole):
-            raise ValueError(
-                f"{argument}: {_shown(file)} lies in {folder}, which is needed for the progress of "
-                "the run; move it away, or name another output."
+            raise InvalidInput(
+                argument,
+                f": {_shown(file)} lies in {folder}, which is needed for the progress of the run",
+                "move it away, or name another output",
             )
 
 
@@ -266,9 +273,10 @@ class Bar(Protocol):
 def check_progress(progress: object) -> None:
     """Refuse what is neither ``True``, ``False`` nor ``None``."""
     if not isinstance(progress, bool | None):
-        raise TypeError(
-            "progress must be True, False, or None for a bar where somebody is looking, got "
-            f"{progress!r}."
+        raise InvalidType(
+            "progress",
+            "must be True, False, or None for a bar where somebody is looking, got "
+            f"{clipped(progress)}",
         )
 
 

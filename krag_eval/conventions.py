@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "DEFAULT_CONVENTIONS",
     "AveragingMethod",
     "Conventions",
     "MatchingCriteria",
@@ -223,6 +224,10 @@ def _allowed() -> dict[str, tuple[str, ...]]:
     # Reading annotations takes longer than averaging, and every evaluation asks several times.
     hints = get_type_hints(Conventions)
     return {field.name: get_args(hints[field.name]) for field in fields(Conventions)}
+
+
+#: krag_eval's own.
+DEFAULT_CONVENTIONS = Conventions()
 
 
 #: Returns every average under given conventions, by key.

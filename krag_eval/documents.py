@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 import sys
 import unicodedata
 from array import array
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import warn
+from krag_eval._errors import InvalidInput, InvalidType, clipped, text, warn
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -739,3 +740,65 @@ def _nearest(labels: Sequence[str | int], query: str | int) -> str:
 def _clipped_label(label: str | int) -> str:
     text = repr(label)
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+#: What a query can be tagged with: by these, results are sliced.
+Tag: TypeAlias = "str | int | float | bool | None"
+#: The longest text that is a tag; longer ones are contents.
+LONGEST_TAG = 200
+
+
+def is_tag(value: object) -> bool:
+    """Tell whether a value can be a tag: a short text, a finite number, a boolean or nothing.
+
+    >>> is_tag("wikipedia"), is_tag(3), is_tag(["a"]), is_tag("x" * 201), is_tag(float("nan"))
+    (True, True, False, False, False)
+    """
+    if isinstance(value, str):
+        return len(value) <= LONGEST_TAG
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, int)
+
+
+def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
+    """Return the tags of queries by name, one value per query.
+
+    Args:
+        tags: Name -> one value per query: texts of at most 200 characters, finite numbers and
+            booleans; ``None`` (or NaN) where a query has none.
+        n_queries: How many queries there are.
+
+    Raises:
+        InvalidType: If they are something else.
+        InvalidInput: If there is not one value per query, or a text is too long.
+
+    >>> checked_tags({"corpus": ["wiki", None]}, 2)
+    {'corpus': ['wiki', None]}
+    """
+    if not isinstance(tags, Mapping):
+        raise InvalidType(
+            "tags",
+            'must map names to one value per query, such as {"corpus": ["wiki", "chat"]}, got a '
+            f"{type(tags).__name__}",
+        )
+    return {text("tags", name, "named by text"): _tag_values(name, values, n_queries)
+            for name, values in tags.items()}  # fmt: skip
+
+
+def _tag_values(name: str, values: Any, n_queries: int) -> list[Tag]:
+    listed = _as_list(values, f"tags[{name!r}]", "a list with one value per query")
+    if len(listed) != n_queries:
+        raise InvalidInput(
+            "tags", f": {clipped(name)} has {len(listed)} values for {n_queries} queries"
+        )
+    plain = [value.item() if isinstance(value, np.generic) else value for value in listed]
+    found: list[Tag] = [None if value != value else value for value in plain]
+    for query, value in enumerate(found):
+        if not is_tag(value):
+            raise InvalidInput(
+                "tags",
+                f": {clipped(name)} of query {query} must be a text of at most {LONGEST_TAG} "
+                f"characters, a finite number or a boolean, got {clipped(value)}",
+            )
+    return found

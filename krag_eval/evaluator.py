@@ -1,6 +1,7 @@
-"""The evaluator: holds the inputs, matches them once, and answers from that record.
+"""The evaluator: checks how to evaluate, matches the documents once, and answers from that record.
 
-This room wires the others together. It must not know formulas or drawing.
+``Plan`` is how a run is evaluated, ``OfflineRetrievalEvaluator`` a run in memory, and
+``PartitionPlan`` a run in parts: chunks of a file, or partitions of a cluster.
 """
 
 from __future__ import annotations
@@ -9,24 +10,34 @@ import copy
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
 from krag_eval._errors import (
-    PLAN_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
     check_options,
     clipped,
     named_options,
+    one_of,
     tallied,
-    unknown_name,
+    text,
 )
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, resolve_choice
-from krag_eval.documents import Digests, QuerySet
+from krag_eval.conventions import (
+    DEFAULT_CONVENTIONS,
+    AveragingMethod,
+    Conventions,
+    MatchingCriteria,
+    conventions_table,
+    resolve_choice,
+)
+from krag_eval.documents import Digests, QuerySet, Tag, checked_tags
 from krag_eval.matching.base import Matcher, check_threshold
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
@@ -35,9 +46,9 @@ from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows, Rows, RowsInMemory, column_types, flat_columns
 from krag_eval.scoring.averages import Summary, average
-from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, spelled
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoff, check_cutoffs, spelled
 from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for, table_of
-from krag_eval.scoring.parts import Findings, Likeness
+from krag_eval.scoring.parts import Findings, Likeness, Partial
 from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
@@ -45,27 +56,230 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "NO_GROUND_TRUTH",
-    "NoGroundTruth",
+    "EVALUATOR_OPTIONS",
+    "PLAN_OPTIONS",
     "OfflineRetrievalEvaluator",
     "Part",
-    "Partial",
     "PartitionPlan",
     "Plan",
-    "checked_conventions",
-    "checked_threshold",
 ]
 
 Cutoffs = int | None | Iterable["int | None"]
-# What the numbers depend on is settled when the evaluator is made.
-_SETTLED = (
-    "matcher",
-    "threshold",
-    "averaging_method",
-    "matching_criteria",
-    "conventions",
-    "no_ground_truth",
-)
+NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
+# Queries that a message names.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled.
+
+    Attributes:
+        matcher: What makes a predicted document a match.
+        threshold: Similarity from which a pair is a match.
+        averaging_method: Which of the micro and macro keys are averaged.
+        matching_criteria: When a query is a hit.
+        conventions: How the disputed points are settled.
+        no_ground_truth: How queries without ground truth are treated.
+        grade_key: Key in the metadata that holds the grade; ``None`` if all grades are 1.
+    """
+
+    matcher: Matcher
+    threshold: float
+    averaging_method: AveragingMethod
+    matching_criteria: MatchingCriteria
+    conventions: Conventions
+    no_ground_truth: NoGroundTruth
+    grade_key: str | None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        matcher: str | Matcher = "text",
+        threshold: float | None = None,
+        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
+        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
+        conventions: Conventions | None = None,
+        no_ground_truth: NoGroundTruth = "error",
+        grade_key: str | None = None,
+    ) -> Plan:
+        """Settle the arguments of an evaluator.
+
+        Raises:
+            InvalidType: If one is of another type than it should be.
+            InvalidInput: If one is not among those allowed.
+        """
+        if not isinstance(averaging_method, AveragingMethod):
+            averaging_method = resolve_choice(AveragingMethod, averaging_method, "averaging_method")
+        if not isinstance(matching_criteria, MatchingCriteria):
+            matching_criteria = resolve_choice(
+                MatchingCriteria, matching_criteria, "matching_criteria"
+            )
+        one_of("no_ground_truth", no_ground_truth, get_args(NoGroundTruth))
+        if grade_key is not None:
+            text("grade_key", grade_key, "the name of a metadata key")
+        resolved = resolve_matcher(matcher)
+        return cls(
+            resolved,
+            _checked_threshold(threshold, resolved),
+            averaging_method,
+            matching_criteria,
+            _checked_conventions(conventions),
+            no_ground_truth,
+            grade_key,
+        )
+
+    def with_threshold(self, threshold: float) -> Plan:
+        """Return this plan with another threshold.
+
+        Raises:
+            InvalidInput: If it is not in [0, 1], or the matcher takes none.
+        """
+        return replace(self, threshold=_checked_threshold(threshold, self.matcher))
+
+    def with_conventions(self, conventions: Conventions) -> Plan:
+        """Return this plan with other conventions."""
+        return replace(self, conventions=_checked_conventions(conventions))
+
+    def settings(
+        self, cutoffs: Sequence[int | None], *, n_queries: int, n_skipped: int
+    ) -> dict[str, str]:
+        """Return what the numbers depend on, for the signature."""
+        return {
+            "matcher": self.matcher.signature,
+            "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
+            "k": ",".join(map(spelled, cutoffs)),
+            "criteria": self.matching_criteria.value,
+            "averaging": self.averaging_method.value,
+            "conventions": str(self.conventions),
+            "grades": self.grade_key or "-",
+            "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
+            "queries": str(n_queries),
+            "krag_eval": __version__,
+        }
+
+    def relevance(
+        self, queries: QuerySet, matches: Matches, grades: NDArray[np.float64] | None
+    ) -> Relevance:
+        """Settle what was found in the matches of a query set."""
+        return Relevance.from_matches(
+            matches,
+            item_query=queries.item_query,
+            n_retrieved=queries.n_predicted,
+            threshold=self.threshold,
+            grade=grades,
+            n_alternatives=queries.n_alternatives,
+        )
+
+    def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
+        """Return whether each query counts in the averages; shape (queries,)."""
+        if self.no_ground_truth == "skip":
+            return np.asarray(relevance.n_items > 0)
+        return np.ones(relevance.n_queries, np.bool_)
+
+    def check_ground_truth(
+        self, queries: QuerySet, grades: NDArray[np.float64] | None, *, part: bool = False
+    ) -> None:
+        """Refuse queries without ground truth, unless the plan says how to treat them.
+
+        Args:
+            queries: The queries.
+            grades: The grade of each item; an item of grade 0 is listed, but no ground truth.
+            part: Whether others of the run are elsewhere, so that these need not have any.
+
+        Raises:
+            ValueError: Naming some of the queries, or saying that nothing can be measured.
+        """
+        n_items = np.bincount(queries.item_query, grades, minlength=queries.n_queries)
+        without = [
+            label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n
+        ]
+        if self.no_ground_truth == "skip" and len(without) == queries.n_queries and not part:
+            raise _nothing_to_measure()
+        if without and self.no_ground_truth == "error":
+            named = _named(without[:_NAMED])
+            more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
+            raise InvalidInput(
+                "actual_docs",
+                f": no ground truth for {len(without)} of {queries.n_queries} queries"
+                f"{' of this part' if part else ''} ({named}{more})",
+                Advice(
+                    "Pass {} to leave them out of every average, or {} to count them as 0",
+                    ("no_ground_truth", "skip"),
+                    ("no_ground_truth", "zero"),
+                ),
+            )
+
+
+def _named(labels: Sequence[str | int]) -> str:
+    """Name queries in a sentence; a number alone would look like a count.
+
+    >>> _named(["When?"]), _named([0]), _named([0, 3])
+    ("'When?'", 'query 0', 'queries 0, 3')
+    """
+    named = ", ".join(map(clipped, labels))
+    if not all(isinstance(label, int) for label in labels):
+        return named
+    return f"{'query' if len(labels) == 1 else 'queries'} {named}"
+
+
+def _nothing_to_measure() -> InvalidInput:
+    return InvalidInput(
+        "actual_docs", ": no query has any ground truth, so nothing can be measured"
+    )
+
+
+def _checked_conventions(conventions: object) -> Conventions:
+    """Return conventions, given as such, by their printed form, or not at all."""
+    if conventions is None:
+        return DEFAULT_CONVENTIONS
+    if isinstance(conventions, str):
+        return Conventions.parse(conventions)
+    if isinstance(conventions, Conventions):
+        return conventions
+    raise InvalidType(
+        "conventions",
+        "must be a Conventions object or its printed form, such as Conventions.trec() or 'trec', "
+        f"got {conventions!r}",
+    )
+
+
+def _checked_threshold(threshold: object, matcher: Matcher) -> float:
+    """Return the threshold in use: the one given, or the matcher's own."""
+    if threshold is None:
+        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
+    if not matcher.takes_threshold:
+        raise InvalidInput(
+            "threshold",
+            f"must be left out for the matcher {matcher.signature}, which decides without one, "
+            f"got {threshold!r}",
+        )
+    return check_threshold(threshold)
+
+
+#: How a run is evaluated, wherever its documents are.
+PLAN_OPTIONS = tuple(field.name for field in fields(Plan))
+#: All that an evaluator takes beside documents.
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
+
+Setting = TypeVar("Setting")
+
+
+class _OfThePlan(Generic[Setting]):
+    """An attribute that is the plan's own; it can be read and not set."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, evaluator: OfflineRetrievalEvaluator, owner: type | None = None) -> Setting:
+        return getattr(evaluator._plan, self._name)  # type: ignore[no-any-return]
+
+    def __set__(self, evaluator: OfflineRetrievalEvaluator, value: object) -> None:
+        raise AttributeError(
+            f"{self._name} is settled when an evaluator is made; use with_threshold(…) or "
+            "with_conventions(…), or make another evaluator."
+        )
 
 
 class OfflineRetrievalEvaluator:
@@ -95,6 +309,8 @@ class OfflineRetrievalEvaluator:
         n_jobs: Processes that prepare and score texts at once, -1 for one per core; in this one
             alone if not given. The results are the same. It pays from some seconds of matching on,
             and does nothing for matchers by key or embedding.
+        tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: texts of at
+            most 200 characters, numbers, booleans, or ``None``. They are kept with the result.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -124,6 +340,7 @@ class OfflineRetrievalEvaluator:
         queries: Any = None,
         grade_key: str | None = None,
         n_jobs: int | None = None,
+        tags: Mapping[str, Sequence[Tag]] | None = None,
     ) -> None:
         plan = Plan.checked(
             matcher=matcher,
@@ -134,27 +351,22 @@ class OfflineRetrievalEvaluator:
             no_ground_truth=no_ground_truth,
             grade_key=grade_key,
         )
-        self.averaging_method = plan.averaging_method
-        self.matching_criteria = plan.matching_criteria
-        self.no_ground_truth = plan.no_ground_truth
-        self.conventions = plan.conventions
-        self.matcher = plan.matcher
-        self.threshold = plan.threshold
-        self._grade_key = grade_key
-        n_jobs = check_n_jobs(n_jobs)
+        if n_jobs is not None:
+            n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
         plan.check_ground_truth(query_set, grades)
-        self._matching = _Matching(query_set, grades, self.matcher, n_jobs)
+        self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
+        self._plan = plan
+        self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
         self._cut: Relevance | None = None
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _SETTLED and name in self.__dict__:
-            raise AttributeError(
-                f"{name} is settled when an evaluator is made; use with_threshold(…) or "
-                "with_conventions(…), or make another evaluator."
-            )
-        super().__setattr__(name, value)
+    matcher = _OfThePlan[Matcher]()
+    threshold = _OfThePlan[float]()
+    averaging_method = _OfThePlan[AveragingMethod]()
+    matching_criteria = _OfThePlan[MatchingCriteria]()
+    conventions = _OfThePlan[Conventions]()
+    no_ground_truth = _OfThePlan[NoGroundTruth]()
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
@@ -172,14 +384,13 @@ class OfflineRetrievalEvaluator:
     def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
-        vars(other)["threshold"] = checked_threshold(threshold, self.matcher)
-        other._cut = None
+        other._plan, other._cut = self._plan.with_threshold(threshold), None
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
-        vars(other)["conventions"] = checked_conventions(conventions)
+        other._plan = self._plan.with_conventions(conventions)
         return other
 
     def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
@@ -247,23 +458,25 @@ class OfflineRetrievalEvaluator:
         """
         check_cutoff(k)
         if self.no_ground_truth != "skip":
-            raise ValueError(
-                "rejection_rate is about queries without ground truth, and here they are "
-                f"{'refused' if self.no_ground_truth == 'error' else 'counted as 0'}; pass "
-                'no_ground_truth="skip".'
+            treated = "refused" if self.no_ground_truth == "error" else "counted as 0"
+            raise InvalidInput(
+                "no_ground_truth",
+                f": rejection_rate is about queries without ground truth, and here they are "
+                f"{treated}",
+                Advice("pass {}", no_ground_truth="skip"),
             )
         unanswerable = ~self._counted
         if not unanswerable.any():
-            raise ValueError(
-                "rejection_rate needs queries without ground truth, and every query has some; "
-                "list those for which nothing should be retrieved with an empty list in "
-                "actual_docs."
+            raise InvalidInput(
+                "actual_docs",
+                ": rejection_rate needs queries without ground truth, and every query has some",
+                "list those for which nothing should be retrieved with an empty list",
             )
         rejected = self._relevance.n_retrieved[unanswerable] == 0
         return {"rejection_rate": float(rejected.mean())}
 
     def evaluate(
-        self, k: Cutoffs = (1, 3, 5, 10), *, metrics: Iterable[str | Metric] | None = None
+        self, k: Cutoffs = DEFAULT_CUTOFFS, *, metrics: Iterable[str | Metric] | None = None
     ) -> EvaluationResult:
         """Return all metrics at all cutoffs; the pairs are matched once.
 
@@ -288,6 +501,7 @@ class OfflineRetrievalEvaluator:
                 },
                 counted=self._counted,
                 digests=self._matching.digests,
+                tags=self._tags,
             ),
             keys={name: metric.key for name, metric in chosen.items()},
             averaging_method=self.averaging_method,
@@ -306,8 +520,6 @@ class OfflineRetrievalEvaluator:
         ``yours``, if this evaluator's conventions are none of them), then ``"trec differs by"``
         and so on, naming the responsible fields. Nothing is matched again.
         """
-        from krag_eval.conventions import conventions_table
-
         cutoff = check_cutoff(k)
         return conventions_table(
             lambda conventions: self.with_conventions(conventions).evaluate(cutoff).averages(),
@@ -340,9 +552,11 @@ class OfflineRetrievalEvaluator:
     def _cut_matches(self) -> Relevance:
         matching = self._matching
         relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
-        if self._matching.is_news("repeats"):
+        # Evaluators that share matches warn once for all.
+        if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
-        if self._matching.is_news(f"nothing matched at {self.threshold!r}"):
+        nothing = not len(relevance.hit_item)
+        if nothing and matching.is_first(f"nothing matched at {self.threshold!r}"):
             Likeness.of(relevance).warn_if_nothing_matched(self.matcher, self.threshold)
         return relevance
 
@@ -361,18 +575,6 @@ class OfflineRetrievalEvaluator:
             key=known[name].key,
             averaging_method=self.averaging_method,
             conventions=self.conventions,
-        )
-
-    @property
-    def _plan(self) -> Plan:
-        return Plan(
-            self.matcher,
-            self.threshold,
-            self.averaging_method,
-            self.matching_criteria,
-            self.conventions,
-            self.no_ground_truth,
-            self._grade_key,
         )
 
 
@@ -411,245 +613,22 @@ class _Matching:
     @property
     def matches(self) -> Matches:
         """The pairs; only to be asked for under the lock."""
-        if self._matches is None:
+        if self._matches is None and self.n_jobs is None:
+            self._matches = self.matcher.match(self.queries)
+        elif self._matches is None:
             with processes(self.n_jobs, self.matcher.signature):
                 self._matches = self.matcher.match(self.queries)
         return self._matches
 
-    def is_news(self, what: str) -> bool:
-        """Tell, under the lock, whether this has not been asked: twins warn once for all."""
-        news = what not in self._said
-        self._said.add(what)
-        return news
+    def is_first(self, key: str) -> bool:
+        """Return True once per key; to be called under the lock."""
+        first = key not in self._said
+        self._said.add(key)
+        return first
 
     def __getstate__(self) -> dict[str, Any]:
         # Locks can be neither pickled nor copied.
         return vars(self) | {"_locks": {}}
-
-
-NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
-NO_GROUND_TRUTH = ("error", "skip", "zero")
-_NAMED = 5
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a run is evaluated; the arguments of ``OfflineRetrievalEvaluator``, settled.
-
-    Attributes:
-        matcher: What makes a predicted document a match.
-        threshold: Similarity from which a pair is a match.
-        averaging_method: Which of the micro and macro keys are averaged.
-        matching_criteria: When a query is a hit.
-        conventions: How the disputed points are settled.
-        no_ground_truth: What becomes of queries without ground truth.
-        grade_key: Key in the metadata that holds the grade; ``None`` if all grades are 1.
-    """
-
-    matcher: Matcher
-    threshold: float
-    averaging_method: AveragingMethod
-    matching_criteria: MatchingCriteria
-    conventions: Conventions
-    no_ground_truth: NoGroundTruth
-    grade_key: str | None
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        matcher: str | Matcher = "text",
-        threshold: float | None = None,
-        averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
-        matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
-        conventions: Conventions | None = None,
-        no_ground_truth: NoGroundTruth = "error",
-        grade_key: str | None = None,
-    ) -> Plan:
-        """Settle the arguments of an evaluator.
-
-        Raises:
-            TypeError: If one is of another kind than it should be.
-            ValueError: If one is not among those allowed.
-        """
-        averaging = resolve_choice(AveragingMethod, averaging_method, "averaging_method")
-        criteria = resolve_choice(MatchingCriteria, matching_criteria, "matching_criteria")
-        if no_ground_truth not in NO_GROUND_TRUTH:
-            raise ValueError(unknown_name("no_ground_truth", no_ground_truth, NO_GROUND_TRUTH))
-        settled = checked_conventions(conventions)
-        resolved = resolve_matcher(matcher)
-        least = checked_threshold(threshold, resolved)
-        return cls(resolved, least, averaging, criteria, settled, no_ground_truth, grade_key)
-
-    def settings(
-        self, cutoffs: Sequence[int | None], *, n_queries: int, n_skipped: int
-    ) -> dict[str, str]:
-        """Return what the numbers depend on, for the signature."""
-        return {
-            "matcher": self.matcher.signature,
-            "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
-            "k": ",".join(map(spelled, cutoffs)),
-            "criteria": self.matching_criteria.value,
-            "averaging": self.averaging_method.value,
-            "conventions": str(self.conventions),
-            "grades": self.grade_key or "-",
-            "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
-            "queries": str(n_queries),
-            "krag_eval": __version__,
-        }
-
-    def relevance(
-        self, queries: QuerySet, matches: Matches, grades: NDArray[np.float64] | None
-    ) -> Relevance:
-        """Settle what was found in the matches of a query set."""
-        return Relevance.from_matches(
-            matches,
-            item_query=queries.item_query,
-            n_retrieved=queries.n_predicted,
-            threshold=self.threshold,
-            grade=grades,
-            n_alternatives=queries.n_alternatives,
-        )
-
-    def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
-        """Return whether each query counts in the averages; shape (queries,)."""
-        if self.no_ground_truth == "skip":
-            return np.asarray(relevance.n_items > 0)
-        return np.ones(relevance.n_queries, np.bool_)
-
-    def check_ground_truth(
-        self, queries: QuerySet, grades: NDArray[np.float64] | None, *, part: bool = False
-    ) -> None:
-        """Refuse queries without ground truth, unless the plan says what becomes of them.
-
-        Args:
-            queries: The queries.
-            grades: The grade of each item; an item of grade 0 is listed, but no ground truth.
-            part: Whether others of the run are elsewhere, so that these need not have any.
-
-        Raises:
-            ValueError: Naming some of the queries, or saying that nothing can be measured.
-        """
-        n_items = np.bincount(queries.item_query, grades, minlength=queries.n_queries)
-        without = [
-            label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n
-        ]
-        if self.no_ground_truth == "skip" and len(without) == queries.n_queries and not part:
-            raise ValueError(NOTHING_TO_MEASURE)
-        if without and self.no_ground_truth == "error":
-            named = _named(without[:_NAMED])
-            more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
-            raise ValueError(
-                f"actual_docs: no ground truth for {len(without)} of {queries.n_queries} queries"
-                f"{' of this part' if part else ''} ({named}{more}). "
-                'Pass no_ground_truth="skip" to leave them out of every average, or '
-                '"zero" to count them as 0.'
-            )
-
-
-def _named(labels: Sequence[str | int]) -> str:
-    """Name queries in a sentence; a number alone would look like a count.
-
-    >>> _named(["When?"]), _named([0]), _named([0, 3])
-    ("'When?'", 'query 0', 'queries 0, 3')
-    """
-    named = ", ".join(map(clipped, labels))
-    if not all(isinstance(label, int) for label in labels):
-        return named
-    return f"{'query' if len(labels) == 1 else 'queries'} {named}"
-
-
-#: Why a run in which no query counts is refused.
-NOTHING_TO_MEASURE = "actual_docs: no query has any ground truth, so nothing can be measured."
-
-
-def checked_conventions(conventions: object) -> Conventions:
-    """Return conventions, given as such, by their printed form, or not at all.
-
-    Raises:
-        TypeError: If they are neither.
-    """
-    if conventions is None:
-        return Conventions()
-    if isinstance(conventions, str):
-        return Conventions.parse(conventions)
-    if isinstance(conventions, Conventions):
-        return conventions
-    raise TypeError(
-        "conventions must be a Conventions object or its printed form, such as "
-        f"Conventions.trec() or 'trec', got {conventions!r}."
-    )
-
-
-def checked_threshold(threshold: object, matcher: Matcher) -> float:
-    """Return the threshold in use: the one given, or the matcher's own.
-
-    Raises:
-        ValueError: If it is none, or the matcher takes none.
-    """
-    if threshold is None:
-        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
-    if not matcher.takes_threshold:
-        raise ValueError(
-            f"threshold must be left out for the matcher {matcher.signature}, which decides "
-            f"without one, got {threshold!r}."
-        )
-    return check_threshold(threshold)
-
-
-@dataclass(frozen=True)
-class Partial:
-    """What must be kept of a part of a run: small, exact, and the same size for any number of rows.
-
-    Partials of the parts add up to that of the whole, in any order, however grouped.
-
-    Attributes:
-        settings: What the numbers depend on, to refuse parts of different runs.
-        summary: The sums all averages follow from.
-        findings: What the whole may have to be warned of.
-    """
-
-    settings: Mapping[str, str]
-    summary: Summary
-    findings: Findings
-
-    def __add__(self, other: Partial) -> Partial:
-        """Return what must be kept of both parts.
-
-        Raises:
-            ValueError: If they were evaluated in different ways.
-        """
-        if not isinstance(other, Partial):
-            return NotImplemented
-        for name, ours in self.settings.items():
-            theirs = other.settings.get(name, "-")
-            if ours != theirs:
-                raise ValueError(
-                    f"parts of different runs cannot be put together: {name} is {ours} in one and "
-                    f"{theirs} in the other; evaluate all parts with the same plan."
-                )
-        return Partial(self.settings, self.summary + other.summary, self.findings + other.findings)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the partial as what JSON can hold, exactly."""
-        return {
-            "settings": dict(self.settings),
-            "summary": self.summary.to_json(),
-            "findings": self.findings.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Partial:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            KeyError, TypeError, ValueError: If the content is something else.
-        """
-        return cls(
-            dict(content["settings"]),
-            Summary.from_json(content["summary"]),
-            Findings.from_json(content["findings"]),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -659,7 +638,7 @@ class Part:
     Attributes:
         rows: Column -> one value per query, shape (queries,); the columns and their types are
             :attr:`PartitionPlan.row_types`, whatever the part holds.
-        partial: What must be kept of it.
+        partial: Its sums and findings.
     """
 
     rows: Mapping[str, NDArray[Any]]
@@ -696,7 +675,7 @@ class PartitionPlan:
     @classmethod
     def of(
         cls,
-        k: int | Iterable[int | None] | None = (1, 3, 5, 10),
+        k: Cutoffs = DEFAULT_CUTOFFS,
         *,
         metrics: Iterable[str | Metric] | None = None,
         **options: Any,
@@ -730,7 +709,11 @@ class PartitionPlan:
         return {"query": object, **column_types(self.cutoffs, list(self.metrics))}
 
     def evaluate(
-        self, actual: Any, predicted: Any, queries: Sequence[str | int | None] | None = None
+        self,
+        actual: Any,
+        predicted: Any,
+        queries: Sequence[str | int | None] | None = None,
+        tags: Mapping[str, Sequence[Tag]] | None = None,
     ) -> Part:
         """Evaluate a part of a run; the part may be empty.
 
@@ -742,6 +725,7 @@ class PartitionPlan:
             actual: Per query, its ground truth.
             predicted: Per query, the retrieved documents, best first.
             queries: One label per query, such as the question; ``None`` where there is none.
+            tags: Name -> one value per query; a column ``tag:name`` of the rows, as JSON.
 
         Raises:
             TypeError, ValueError: As :class:`~krag_eval.OfflineRetrievalEvaluator` does; positions
@@ -770,11 +754,12 @@ class PartitionPlan:
         )
         rows = {"query": _as_texts(queries, query_set.n_queries)}
         digests = query_set.digests(grades, self.plan.matcher._document_reading)
-        columns = flat_columns(tables, counted, list(self.metrics), digests)
+        known = checked_tags(tags or {}, query_set.n_queries)
+        columns = flat_columns(tables, counted, list(self.metrics), digests, known)
         return Part({**rows, **columns}, partial)
 
     def nothing(self) -> Partial:
-        """Return what must be kept of no queries: the neutral element of the addition."""
+        """Return the partial of no queries: the identity for ``+``."""
         counts = dict.fromkeys(
             ("ground_truth", "retrieved", "relevant", "covered", "precision_base"),
             np.zeros(0, np.int64),
@@ -793,7 +778,7 @@ class PartitionPlan:
         """Put parts together; what must be said about the whole is said here, once.
 
         Args:
-            partials: What was kept of the parts, in any order.
+            partials: Those of the parts, in any order.
             rows: Where the per-query rows are; without them, the result knows averages only.
 
         Raises:
@@ -803,12 +788,13 @@ class PartitionPlan:
         whole = reduce(Partial.__add__, partials, self.nothing())
         summary = whole.summary
         if not summary.n_queries:
-            raise ValueError(
-                "actual_docs and predicted_docs are empty (0 queries in all parts); an evaluation "
-                "needs at least one query."
+            raise InvalidInput(
+                "actual_docs",
+                "and predicted_docs are empty (0 queries in all parts)",
+                "an evaluation needs at least one query",
             )
         if self.plan.no_ground_truth == "skip" and not summary.n_counted:
-            raise ValueError(NOTHING_TO_MEASURE)
+            raise _nothing_to_measure()
         whole.findings.warn(self.plan.matcher, self.plan.threshold, self.plan.grade_key)
         return EvaluationResult(
             settings=self.plan.settings(

@@ -107,7 +107,7 @@ def test_two_outputs_in_one_file(queries):
         (named["hard link"], queries),
         (named["symbolic link"], queries),
     ):
-        with pytest.raises(ValueError, match=r"^json, csv: each needs a file of its own"):
+        with pytest.raises(ValueError, match=r"^json and csv must each have a file"):
             check_apart({"json": one, "csv": other}, [])
     check_apart({"json": new, "csv": queries}, [])
 
@@ -118,7 +118,7 @@ def test_two_new_outputs_whose_names_differ_by_case(tmp_path, monkeypatch, platf
     monkeypatch.setattr(sys, "platform", platform)
     outputs = {"json": tmp_path / "Out", "csv": tmp_path / "out"}
     if is_one:
-        with pytest.raises(ValueError, match="a file of its own"):
+        with pytest.raises(ValueError, match="a file of their own"):
             check_apart(outputs, [])
     else:
         check_apart(outputs, [])

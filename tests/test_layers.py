@@ -35,13 +35,14 @@ CONVENIENCE = {
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),
 }
-# ``result.check`` and ``result.confidence_intervals`` lead to modules that take results.
+# Methods of a result that lead to modules which take results.
 BACK = {
+    ("results.result", "results.saved"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
 }
 #: Entry doors and module paths of earlier versions: they may know everything.
-DOORS = {"", "__main__", "averages", "partitions"}
+DOORS = {"", "__main__", "partitions"}
 MOST_MODULES, MOST_IN_THE_HALL = 100, 10
 
 

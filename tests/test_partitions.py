@@ -24,6 +24,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
+from krag_eval._errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])
@@ -280,8 +281,9 @@ def test_what_needs_rows_is_refused_with_the_remedy(ask):
 
 def test_what_needs_evidence_is_refused_with_the_remedy():
     """Other thresholds cannot be answered from sums."""
-    with pytest.raises(ValueError, match=r"no evidence .* evaluate again"):
+    with pytest.raises(InvalidInput, match="no evidence") as caught:
         merged().metrics_at_thresholds()
+    assert "OfflineRetrievalEvaluator" in caught.value.fix
 
 
 def test_results_without_rows_are_equal_by_their_sums():

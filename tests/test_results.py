@@ -24,6 +24,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     __version__,
 )
+from krag_eval._errors import InvalidInput, InvalidType
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
@@ -81,8 +82,9 @@ def test_the_separator_of_names_can_be_chosen():
 @pytest.mark.parametrize("separator", ["", None, 1])
 def test_names_and_cutoffs_need_a_separator(separator):
     """Without one, mrr5 could be a metric of its own."""
-    with pytest.raises(ValueError, match="separator must be a text such as '@' or '_at_', got"):
+    with pytest.raises((InvalidInput, InvalidType)) as caught:
         sample_s().to_dict(separator=separator)
+    assert caught.value.argument == "separator"
 
 
 def test_the_dictionary_holds_python_floats():
@@ -142,10 +144,10 @@ def test_no_cutoff_among_several_means_all_documents():
 def test_a_cutoff_that_was_not_evaluated_is_refused(method, evaluated, asked, said):
     """The message lists those that were."""
     listed = ", ".join(map(str, evaluated))
-    with pytest.raises(
-        ValueError, match=rf"^k must be one of the evaluated cutoffs \({listed}\), got {said}; name"
-    ):
+    with pytest.raises(InvalidInput) as caught:
         getattr(sample_s(evaluated), method)(asked)
+    assert caught.value.argument == "k"
+    assert f"({listed}), got {said}" in caught.value.problem
 
 
 def test_all_documents_asked_for_by_name_is_not_another_cutoff():

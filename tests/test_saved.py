@@ -18,6 +18,7 @@ from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput
 from krag_eval.results.saved import _checksum
 from krag_eval.statistics.comparison import compare
 
@@ -162,8 +163,9 @@ def test_a_text_that_recurs_is_kept_once(tmp_path):
 def test_texts_that_are_not_there_cannot_be_saved(tmp_path):
     """A result read without them has none."""
     read = read_back(made(), tmp_path)
-    with pytest.raises(ValueError, match="texts=True: this result has no texts to keep"):
+    with pytest.raises(InvalidInput) as caught:
         read.to_json(tmp_path / "again.json", texts=True)
+    assert caught.value.argument == "texts"
     assert os.listdir(tmp_path) == ["result.json"]
 
 

@@ -113,7 +113,7 @@ def test_a_query_without_ground_truth_is_an_error():
     with pytest.raises(
         ValueError,
         match=r"^actual_docs: no ground truth for 1 of 2 queries \('y'\)\. "
-        'Pass no_ground_truth="skip" to leave .* or "zero"',
+        'Pass no_ground_truth="skip" to leave .* or no_ground_truth="zero"',
     ):
         OfflineRetrievalEvaluator(**WITHOUT)
 

@@ -11,7 +11,7 @@ from typing import Any
 from krag_eval._errors import Place, warn
 from krag_eval.datasets.columns import Columns, Row, named, plain, written_list
 from krag_eval.datasets.dataset import Dataset, labels_of
-from krag_eval.datasets.lines import MAX_BYTES
+from krag_eval.datasets.lines import LIMITS, MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.table import check_overlap, ids_in, with_texts
 from krag_eval.datasets.tabular import Table, table_columns
 from krag_eval.documents import AnyOf, DocumentLike
@@ -25,6 +25,7 @@ def read_autorag(
     retrieved: Table | Mapping[str, Sequence[str]] | None = None,
     *,
     max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read a data set in AutoRAG's format, with what was retrieved.
 
@@ -49,6 +50,7 @@ def read_autorag(
             has these columns itself.
         max_bytes: How much the columns of a Parquet file may hold once they are decoded; 1 GiB
             unless given, ``None`` for no limit.
+        max_objects: How many values they may hold, as in :func:`read_jsonl`.
 
     Raises:
         DatasetError: If a table cannot be used; the message names the file and the row.
@@ -63,14 +65,15 @@ def read_autorag(
     >>> dataset.evaluator().calculate_recall(k=3)["macro_recall"]
     0.5
     """
-    return autorag_dataset(table_columns(qa, "qa", max_bytes), corpus, retrieved, max_bytes)
+    limits = Limits(max_bytes, max_objects).checked()
+    return autorag_dataset(table_columns(qa, "qa", limits), corpus, retrieved, limits)
 
 
 def autorag_dataset(
     questions: Columns,
     corpus: Any = None,
     retrieved: Any = None,
-    max_bytes: int | None = MAX_BYTES,
+    limits: Limits = LIMITS,
     *,
     must_be_retrieved: bool = True,
 ) -> Dataset:
@@ -80,7 +83,7 @@ def autorag_dataset(
         questions: The questions.
         corpus: As in :func:`read_autorag`.
         retrieved: As in :func:`read_autorag`.
-        max_bytes: As in :func:`read_autorag`.
+        limits: How much may come out of a file.
         must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
     """
     questions.check_has(("qid", "query", "retrieval_gt"))
@@ -89,7 +92,7 @@ def autorag_dataset(
     predicted: list[list[DocumentLike]] | None = None
     has_texts = False
     if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.columns:
-        predicted, has_texts = _predicted(questions, ids, retrieved, max_bytes)
+        predicted, has_texts = _predicted(questions, ids, retrieved, limits)
     texts = questions.texts("query")
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
@@ -102,7 +105,7 @@ def autorag_dataset(
     )
     if corpus is None:
         return dataset
-    documents = table_columns(corpus, "corpus", max_bytes)
+    documents = table_columns(corpus, "corpus", limits)
     documents.check_has(("doc_id", "contents"))
     wanted = _documents(documents, ids_in(dataset))
     return with_texts(dataset, wanted, documents.name, predicted=not has_texts)
@@ -174,7 +177,7 @@ def _item(group: Any, row: Row) -> DocumentLike | AnyOf:
 
 
 def _predicted(
-    questions: Columns, ids: Sequence[str], retrieved: Any, max_bytes: int | None
+    questions: Columns, ids: Sequence[str], retrieved: Any, limits: Limits
 ) -> tuple[list[list[DocumentLike]], bool]:
     """Return what was retrieved for each question, and whether it came with texts."""
     if isinstance(retrieved, Mapping):
@@ -185,7 +188,7 @@ def _predicted(
         return _by_id(lists, ids, "retrieved", questions.name), False
     table = questions
     if retrieved is not None:
-        table = table_columns(retrieved, "retrieved", max_bytes)
+        table = table_columns(retrieved, "retrieved", limits)
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.columns:
         raise Place(questions.name).error(

@@ -11,7 +11,7 @@ from typing import Any
 
 from krag_eval._errors import Place
 from krag_eval.datasets.dataset import Dataset, Source, labels_of, name_of
-from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects, numbered_lines, within_memory
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 from krag_eval.datasets.table import ids_in, with_texts
 from krag_eval.datasets.trec import (
@@ -39,6 +39,7 @@ def read_beir(
     scores: ScorePrecision = "single",
     ignore_identical_ids: bool = False,
     max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read a data set in BEIR's format, and a run over it.
 
@@ -69,6 +70,7 @@ def read_beir(
         ignore_identical_ids: Drop retrieved documents whose id is the query's own, as BEIR does
             (for ArguAna and Quora, where queries come from the corpus).
         max_bytes: As in :func:`read_jsonl`, for each of the files.
+        max_objects: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -85,22 +87,27 @@ def read_beir(
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
         raise ValueError("folder, or qrels=, must say where the judgements are; got neither.")
-    retrieved = None if run is None else read_run(run, max_bytes)
+    limits = Limits(max_bytes, max_objects).checked()
+    retrieved = None if run is None else read_run(run, limits)
     if ignore_identical_ids:
         if retrieved is None:
             raise ValueError("ignore_identical_ids needs a run to drop documents from, got None.")
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
-        read_qrels(qrels, max_bytes),
+        read_qrels(qrels, limits),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
     if corpus is not None:
-        documents = _documents(corpus, ids_in(dataset), max_bytes)
+        with within_memory(name_of(corpus)):
+            documents = _documents(corpus, ids_in(dataset), limits)
         dataset = with_texts(dataset, documents, name_of(corpus))
-    return dataset if queries is None else _labelled(dataset, queries, max_bytes)
+    if queries is None:
+        return dataset
+    with within_memory(name_of(queries)):
+        return _labelled(dataset, queries, limits)
 
 
 def _file(folder: str | os.PathLike[str], name: str) -> Path:
@@ -118,12 +125,10 @@ def _without_identical(run: Run) -> Run:
     return Run(run.name, kept)
 
 
-def _documents(
-    source: Source, wanted: set[str], max_bytes: int | None
-) -> dict[str, dict[str, Any]]:
+def _documents(source: Source, wanted: set[str], limits: Limits) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
-        for identity, content, place in _entries(source, wanted.__contains__, max_bytes)
+        for identity, content, place in _entries(source, wanted.__contains__, limits)
     }
 
 
@@ -134,11 +139,11 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
     return " ".join(parts).strip()
 
 
-def _labelled(dataset: Dataset, source: Source, max_bytes: int | None) -> Dataset:
+def _labelled(dataset: Dataset, source: Source, limits: Limits) -> Dataset:
     name, ids = name_of(source), [str(query) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
-        for identity, content, place in _entries(source, set(ids).__contains__, max_bytes)
+        for identity, content, place in _entries(source, set(ids).__contains__, limits)
     }
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
@@ -151,12 +156,12 @@ def _labelled(dataset: Dataset, source: Source, max_bytes: int | None) -> Datase
 
 
 def _entries(
-    source: Source, is_wanted: Callable[[str], bool], max_bytes: int | None
+    source: Source, is_wanted: Callable[[str], bool], limits: Limits
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
     """Yield id and content of the entries wanted; every line is checked."""
     name = name_of(source)
     seen: set[str] = set()
-    with closing(numbered_lines(source, name, max_bytes)) as lines:
+    with closing(numbered_lines(source, name, limits)) as lines:
         for number, text in lines:
             place = Place(name, number)
             content = object_of(text, place, 'a JSON object with "_id" and "text"')

@@ -18,7 +18,7 @@ from krag_eval.datasets.dataset import (
     name_of,
     same_defaults,
 )
-from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects, numbered_lines, within_memory
 from krag_eval.datasets.strict_json import kind_of, names_of, object_of
 
 __all__ = [
@@ -37,6 +37,7 @@ def read_jsonl(
     actual_field: str = "actual",
     predicted_field: str | None = "predicted",
     max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -59,6 +60,9 @@ def read_jsonl(
         max_bytes: How much text a compressed file, a pipe or a stream may hold, so that a small
             file cannot fill the memory; 1 GiB unless given, ``None`` for no limit. A single line of
             any file may hold a quarter of it.
+        max_objects: How many values (texts, numbers, lists, objects) may come out of it, for the
+            same reason; unless given, a million and eight for each byte of the file as it is
+            stored, which plain files never hold; ``None`` for no limit.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -71,8 +75,14 @@ def read_jsonl(
     """
     fields = Fields(question_field, actual_field, predicted_field)
     name = name_of(source)
-    with closing(numbered_lines(source, name, max_bytes)) as lines:
-        records = [record_in(text, fields, Place(name, number)) for number, text in lines]
+    limits = Limits(max_bytes, max_objects).checked()
+    with within_memory(name):
+        with closing(numbered_lines(source, name, limits)) as lines:
+            records = [record_in(text, fields, Place(name, number)) for number, text in lines]
+        return _dataset(records, name, fields)
+
+
+def _dataset(records: Sequence[Record], name: str, fields: Fields) -> Dataset:
     if not records:
         raise Place(name).error(
             "holds no queries; expected one JSON object per line, such as "
@@ -90,7 +100,7 @@ def read_jsonl(
     return Dataset(
         queries=queries,
         actual=[record.actual for record in records],
-        predicted=None if predicted_field is None else [record.predicted for record in records],
+        predicted=None if fields.predicted is None else [record.predicted for record in records],
         source=name,
         lines=[record.place.line for record in records],
         defaults=same_defaults(marks, lambda number: records[number].place),

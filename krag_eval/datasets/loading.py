@@ -17,7 +17,7 @@ from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.columns import Columns, check_collected, is_frame
 from krag_eval.datasets.dataset import Dataset, name_of
 from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
-from krag_eval.datasets.lines import MAX_BYTES, check_limit, numbered_lines
+from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects, numbered_lines, within_memory
 from krag_eval.datasets.strict_json import kind_of, object_of, parsed
 from krag_eval.datasets.table import table_dataset
 from krag_eval.datasets.tabular import check_encoding, delimited_columns, parquet_columns
@@ -47,6 +47,7 @@ def load_dataset(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -74,7 +75,9 @@ def load_dataset(
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
         encoding: Of a CSV or TSV file; Excel in Korean writes ``"cp949"`` unless told otherwise.
-        max_bytes: As in :func:`read_jsonl`.
+        max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold once
+            they are decoded.
+        max_objects: As in :func:`read_jsonl`.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -89,15 +92,27 @@ def load_dataset(
     >>> dataset.notes[0]
     "ground truth read from reference_contexts, by RAGAS's column names"
     """
-    check_limit(max_bytes)
+    limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
-    options = _Options(format, delimiter, encoding, max_bytes, {*KNOWN, *filter(None, mapped)})
-    table = _table(source, options)
+    options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)})
+    with within_memory(_name(source)):
+        return _dataset(_table(source, options), mapped, corpus, retrieved, limits)
+
+
+def _name(source: Any) -> str:
+    """Return what to call a source in messages."""
+    is_file = isinstance(source, str | os.PathLike) or hasattr(source, "read")
+    return name_of(source) if is_file else "source"
+
+
+def _dataset(
+    table: Columns, mapped: Mapped, corpus: Any, retrieved: Any, limits: Limits
+) -> Dataset:
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query.")
     if is_autorag(table.names, mapped):
-        return autorag_dataset(table, corpus, retrieved, max_bytes, must_be_retrieved=False)
+        return autorag_dataset(table, corpus, retrieved, limits, must_be_retrieved=False)
     if corpus is not None or retrieved is not None:
         raise ValueError(
             "corpus= and retrieved= go with AutoRAG's tables, which have the columns 'qid', "
@@ -112,7 +127,7 @@ class _Options(NamedTuple):
     format: str | None
     delimiter: str | None
     encoding: str
-    max_bytes: int | None
+    limits: Limits
     wanted: Collection[str]
 
 
@@ -156,7 +171,7 @@ def _file(source: Any, options: _Options) -> Columns:
     if kind not in ("csv", "tsv"):
         _check_is_for_text(options, kind)
     if kind == "parquet":
-        return parquet_columns(source, name, options.max_bytes, options.wanted)
+        return parquet_columns(source, name, options.limits, options.wanted)
     if kind in ("json", "jsonl"):
         return _json(source, name, options)
     delimiter = options.delimiter or ("\t" if kind == "tsv" else ",")
@@ -167,7 +182,7 @@ def _file(source: Any, options: _Options) -> Columns:
         name,
         delimiter=delimiter,
         encoding=options.encoding,
-        max_bytes=options.max_bytes,
+        limits=options.limits,
         wanted=options.wanted,
     )
 
@@ -202,7 +217,7 @@ def _check_is_for_text(options: _Options, kind: str) -> None:
 
 def _json(source: Any, name: str, options: _Options) -> Columns:
     """Read JSON lines, or a JSON array of objects, whichever it is."""
-    with closing(numbered_lines(source, name, options.max_bytes)) as lines:
+    with closing(numbered_lines(source, name, options.limits)) as lines:
         first = next(lines, None)
         if first is None:
             raise Place(name).error("holds no queries; expected JSON lines or a JSON array.")

@@ -238,7 +238,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
 def _check_again(rows: _Rows, path: Path, kind: Format) -> None:
     """Refuse what is read as anything else than what was to be written."""
     try:
-        again = load_dataset(path, format=kind, max_bytes=None)
+        again = load_dataset(path, format=kind, max_bytes=None, max_objects=None)
     except DatasetError as error:
         problem = str(error).removeprefix(str(path))
         raise DatasetError(

@@ -18,12 +18,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from krag_eval._errors import DatasetError, Place
+from krag_eval._errors import Place
 from krag_eval.datasets.columns import Row, documents_in_cell
 from krag_eval.datasets.dataset import OWN
 from krag_eval.datasets.jsonl import Fields, Record, missing_field, record_in
-from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.lines import LIMITS, Limits, numbered_lines, values_in_cells, within_memory
 from krag_eval.datasets.table import mark_in_cell, question_in_cell
+from krag_eval.datasets.tabular import opened_parquet, parquet_rows
 
 __all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
 
@@ -31,8 +32,10 @@ _PARQUET = b"PAR1"
 # Ending -> what is read as a table, by load_dataset.
 _ONLY_WHOLE = {".csv": "a CSV file", ".tsv": "a TSV file"}
 _JSONL_ENDINGS = (".jsonl", ".ndjson", ".json")
-# A chunk ends early when its texts pass this size, so that long documents fill no memory either.
-_MOST_TEXT = 64 * 2**20
+# A chunk ends early when its queries weigh this much in memory, so that long documents, or many,
+# fill none either; a value weighs something beside its text.
+_MOST_WEIGHT = 64 * 2**20
+_VALUE_WEIGHT = 64
 # How much of a file's beginning and end goes into its fingerprint.
 _LOOKED_AT = 2**16
 
@@ -91,14 +94,16 @@ class QueryFiles:
         name: What was asked for, for messages.
         paths: The files.
         parquet: Whether they are Parquet files; if not, JSON lines, plain or compressed.
+        limits: How much may come out of a line or a row at a time; a file may be of any length.
     """
 
     name: str
     paths: tuple[Path, ...]
     parquet: bool
+    limits: Limits = LIMITS
 
     @classmethod
-    def found(cls, path: str | os.PathLike[str]) -> QueryFiles:
+    def found(cls, path: str | os.PathLike[str], limits: Limits = LIMITS) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
         Files of a directory whose names begin with a dot or an underscore are passed over, as the
@@ -115,7 +120,7 @@ class QueryFiles:
         try:
             mode = os.stat(name).st_mode
             if stat.S_ISDIR(mode):
-                return cls._of_directory(name)
+                return cls._of_directory(name, limits)
             if not stat.S_ISREG(mode):
                 raise Place(name).error(
                     "is not a regular file, and can be read only once; expected a file or a "
@@ -124,14 +129,14 @@ class QueryFiles:
             with open(name, "rb") as file:
                 parquet = file.read(4) == _PARQUET
             _check_kind(name, parquet=parquet)
-            return cls(name, (Path(name),), parquet)
+            return cls(name, (Path(name),), parquet, limits)
         except FileNotFoundError as error:
             raise Place(name).error("no such file or directory; check the path.") from error
         except OSError as error:
             raise Place(name).error(f"cannot be read: {error.strerror or error}.") from error
 
     @classmethod
-    def _of_directory(cls, name: str) -> QueryFiles:
+    def _of_directory(cls, name: str, limits: Limits) -> QueryFiles:
         names = sorted(one for one in os.listdir(name) if not one.startswith((".", "_")))
         kinds = {one: _kind_of(name, one) for one in names}
         if not kinds:
@@ -145,13 +150,13 @@ class QueryFiles:
                     f"holds files of two kinds ({first} and {other}); put each kind into a "
                     "directory of its own."
                 )
-        return cls(name, tuple(Path(name, one) for one in names), kinds[first])
+        return cls(name, tuple(Path(name, one) for one in names), kinds[first], limits)
 
     @property
     def size(self) -> int:
         """How much there is to read: rows of Parquet files, bytes of others."""
         if self.parquet:
-            return sum(_opened_parquet(path).metadata.num_rows for path in self.paths)
+            return sum(opened_parquet(path, str(path)).metadata.num_rows for path in self.paths)
         return sum(path.stat().st_size for path in self.paths)
 
     @property
@@ -174,7 +179,7 @@ class QueryFiles:
     def chunks(self, fields: Fields, chunk_size: int, start: Cursor) -> Iterator[Chunk]:
         """Yield the queries in chunks, from a place on; the last chunk may be smaller.
 
-        A chunk is cut short where its texts pass 64 MiB, and goes on over the end of a file.
+        A chunk is cut short where its queries pass 64 MiB, and goes on over the end of a file.
 
         Raises:
             DatasetError: If anything in a file cannot be used; as far as it was asked for.
@@ -184,7 +189,7 @@ class QueryFiles:
         for record, size, after, reached in self._records(fields, start):
             records.append(record)
             n_bytes += size
-            if len(records) == chunk_size or n_bytes > _MOST_TEXT:
+            if len(records) == chunk_size or n_bytes > _MOST_WEIGHT:
                 yield Chunk(records, after, reached)
                 records, n_bytes = [], 0
         if records:
@@ -195,10 +200,12 @@ class QueryFiles:
         read = _parquet_records if self.parquet else _jsonl_records
         before = 0
         for number, path in enumerate(self.paths):
-            whole = _opened_parquet(path).metadata.num_rows if self.parquet else _size(path)
+            whole = (
+                opened_parquet(path, str(path)).metadata.num_rows if self.parquet else _size(path)
+            )
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
-                found = enumerate(read(path, fields, skipped), skipped + 1)
+                found = enumerate(read(path, fields, skipped, self.limits), skipped + 1)
                 for n_records, (record, size, reached) in found:
                     yield record, size, Cursor(number, n_records), before + reached
             before += whole
@@ -243,34 +250,33 @@ def _fingerprint(path: Path) -> list[Any]:
     return [path.name, seen.st_size, seen.st_mtime_ns, digest.hexdigest()]
 
 
-def _jsonl_records(path: Path, fields: Fields, skipped: int) -> Iterator[tuple[Record, int, int]]:
+def _jsonl_records(
+    path: Path, fields: Fields, skipped: int, limits: Limits
+) -> Iterator[tuple[Record, int, int]]:
     """Yield the queries of a file of JSON lines, from one on; those before it are not parsed."""
     name = str(path)
     with (
+        within_memory(name),
         open(path, "rb") as file,
-        closing(numbered_lines(file, name, MAX_BYTES, whole=False)) as lines,
+        closing(numbered_lines(file, name, limits, whole=False)) as lines,
     ):
         for number, text in islice(lines, skipped, None):
+            record = record_in(text, fields, Place(name, number))
+            weight = len(text) + _VALUE_WEIGHT * values_in_cells(text)
             # What is in the buffer counts as read; a bar need not be that exact.
-            yield record_in(text, fields, Place(name, number)), len(text), file.raw.tell()
+            yield record, weight, file.raw.tell()
 
 
-def _parquet_records(path: Path, fields: Fields, skipped: int) -> Iterator[tuple[Record, int, int]]:
+def _parquet_records(
+    path: Path, fields: Fields, skipped: int, limits: Limits
+) -> Iterator[tuple[Record, int, int]]:
     """Yield the queries of a Parquet file, from one on; whole row groups before it are not read."""
-    file, name = _opened_parquet(path), str(path)
+    name = str(path)
+    file = opened_parquet(path, name)
     columns = _checked_columns(file.schema_arrow.names, fields, name)
-    groups = list(range(file.num_row_groups))
-    number = 0
-    while groups and number + file.metadata.row_group(groups[0]).num_rows <= skipped:
-        number += file.metadata.row_group(groups.pop(0)).num_rows
-    # Rows with long documents are large; few of them are decoded at a time.
-    batches = file.iter_batches(batch_size=1024, row_groups=groups, columns=columns)
-    for batch in _readable(batches, name):
-        size = batch.nbytes // max(batch.num_rows, 1)
-        for content in batch.to_pylist():
-            if number >= skipped:
-                yield _record_of_row(content, fields, name, number), size, number + 1
-            number += 1
+    rows = parquet_rows(file, name, columns, limits, skipped)
+    for number, (content, weight) in enumerate(rows, skipped):
+        yield _record_of_row(content, fields, name, number), weight, number + 1
 
 
 def _record_of_row(content: dict[str, Any], fields: Fields, name: str, number: int) -> Record:
@@ -296,16 +302,6 @@ def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[st
     return [one for one in known if one in (fields.question, OWN, *needed.values())]
 
 
-def _readable(batches: Iterator[Any], name: str) -> Iterator[Any]:
-    """Yield batches; data that cannot be decoded is the file's fault."""
-    import pyarrow
-
-    try:
-        yield from batches
-    except (pyarrow.ArrowException, OSError) as error:
-        raise _unreadable(name, error) from error
-
-
 def _without_nulls(value: Any) -> Any:
     """Drop the fields of documents that are null: in a table every document has every field."""
     if not isinstance(value, list):
@@ -316,22 +312,3 @@ def _without_nulls(value: Any) -> Any:
         else one
         for one in value
     ]
-
-
-def _opened_parquet(path: Path) -> Any:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            f"{path}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
-        ) from error
-    try:
-        # Unbuffered, a column of a row group is read whole, and a row group may be the whole file.
-        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(str(path), error) from error
-
-
-def _unreadable(name: str, error: Exception) -> DatasetError:
-    return Place(name).error(f"cannot be read as Parquet ({' '.join(str(error).split())[:200]}).")

@@ -7,14 +7,21 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from krag_eval._errors import DatasetError, Place
-from krag_eval.datasets.columns import Columns, is_frame
+from krag_eval.datasets.columns import Columns, Row, is_frame
 from krag_eval.datasets.dataset import Source
-from krag_eval.datasets.lines import MAX_BYTES, check_limit, every_line
+from krag_eval.datasets.lines import (
+    LIMITS,
+    Limits,
+    every_line,
+    too_many_objects,
+    values_in_cells,
+    within_memory,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +31,9 @@ __all__ = [
     "check_encoding",
     "delimited_columns",
     "is_parquet",
+    "opened_parquet",
     "parquet_columns",
+    "parquet_rows",
     "table_columns",
 ]
 
@@ -39,7 +48,7 @@ def delimited_columns(
     *,
     delimiter: str = ",",
     encoding: str = "utf-8",
-    max_bytes: int | None = MAX_BYTES,
+    limits: Limits = LIMITS,
     wanted: Collection[str] | None = None,
 ) -> Columns:
     r"""Read a table from a file with a header, its cells separated by commas, tabs or the like.
@@ -52,7 +61,7 @@ def delimited_columns(
         name: What to call it.
         delimiter: What separates cells: one character.
         encoding: Of the text.
-        max_bytes: As in :func:`read_jsonl`.
+        limits: How much may come out of it.
         wanted: Names of columns; all if not given.
 
     Raises:
@@ -63,7 +72,7 @@ def delimited_columns(
     {'question': ['When?'], 'actual': ["['nine']"]}
     """
     check_encoding(encoding)
-    rows = _rows(source, name, delimiter, encoding, max_bytes)
+    rows = _rows(source, name, delimiter, encoding, limits)
     with closing(rows), _cells_of_any_size():
         _, header = next(rows, (0, []))
         if not any(header):
@@ -104,10 +113,11 @@ def check_encoding(encoding: object) -> None:
 
 
 def _rows(
-    source: Source, name: str, delimiter: str, encoding: str, max_bytes: int | None
+    source: Source, name: str, delimiter: str, encoding: str, limits: Limits
 ) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the line at which a row begins, and its cells; blank lines are no rows."""
-    with closing(every_line(source, name, max_bytes, encoding)) as lines:
+    read = every_line(source, name, limits, encoding, values_in=values_in_cells)
+    with closing(read) as lines:
         reader = csv.reader(
             _without_nul((text for _, text in lines), name), delimiter=delimiter, strict=True
         )
@@ -160,11 +170,18 @@ def _cells_of_any_size() -> Iterator[None]:
 #: A Parquet file or a data frame.
 Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame"
 _MAGIC = b"PAR1"
-# Rows decoded at a time, so that the limit is noticed long before the memory is full.
-_BATCH = 4096
+# The most rows decoded at a time; few where a text can be stored as a piece of the one before:
+# such texts cannot be read as they are stored.
+_BATCH, _SMALL_BATCH = 4096, 16
+_PIECEWISE = "DELTA_BYTE_ARRAY"
+# What a value weighs in Python beside its text, and how much is made of a file at a time.
+_VALUE_WEIGHT = 64
+_MOST_WEIGHT = 64 * 2**20
+# No real text is compressed that much; a page of zeros is.
+_MOST_COMPRESSED = 500
 
 
-def table_columns(source: Any, role: str, max_bytes: int | None = MAX_BYTES) -> Columns:
+def table_columns(source: Any, role: str, limits: Limits = LIMITS) -> Columns:
     """Return the columns of a Parquet file, or of a data frame.
 
     Raises:
@@ -172,7 +189,7 @@ def table_columns(source: Any, role: str, max_bytes: int | None = MAX_BYTES) -> 
         TypeError: If it is neither.
     """
     if isinstance(source, str | os.PathLike):
-        return parquet_columns(source, os.fsdecode(source), max_bytes)
+        return parquet_columns(source, os.fsdecode(source), limits)
     if is_frame(source):
         return Columns.of_frame(source, role)
     raise TypeError(
@@ -201,7 +218,7 @@ def is_parquet(source: Any) -> bool:
 def parquet_columns(
     source: str | os.PathLike[str] | IO[bytes],
     name: str,
-    max_bytes: int | None = MAX_BYTES,
+    limits: Limits = LIMITS,
     wanted: Collection[str] | None = None,
 ) -> Columns:
     """Read a Parquet file, or those of its columns that are wanted.
@@ -209,53 +226,362 @@ def parquet_columns(
     Args:
         source: A path or an open file.
         name: What to call it.
-        max_bytes: How much its columns may hold once they are decoded; ``None`` for no limit.
+        limits: How much its columns may hold once they are decoded.
         wanted: Names of columns; all if not given.
 
     Raises:
         DatasetError: If it cannot be read, or holds more.
         ImportError: If pyarrow is missing.
     """
-    check_limit(max_bytes)
+    limits.checked()
+    _parquet_of_pyarrow(name)
+    with (
+        _explained(name),
+        within_memory(name),
+        # A file is opened here: pyarrow would also take a folder, or an address in the network.
+        open(source, "rb") if isinstance(source, str | os.PathLike) else source as file,
+    ):
+        content = opened_parquet(file, name)
+        table = Columns(name, {}, content.schema_arrow.names)
+        table.check_names()
+        kept = [one for one in table.names if wanted is None or one in wanted]
+        return table._replace(columns=_decoded(content, kept, name, limits))
+
+
+def opened_parquet(source: Any, name: str) -> Any:
+    """Open a Parquet file, texts as they are stored.
+
+    Raises:
+        DatasetError: If it cannot be read.
+        ImportError: If pyarrow is missing.
+    """
+    parquet = _parquet_of_pyarrow(name)
+    with _explained(name):
+        # Unbuffered, a column of a row group is read whole, and a row group may be the whole file.
+        options = {"pre_buffer": False, "buffer_size": 2**20}
+        metadata = parquet.ParquetFile(source, **options).metadata
+        texts = [one.path for one in _leaves(metadata) if one.physical_type == "BYTE_ARRAY"]
+        stored_once = [path for path in texts if path not in _in_pieces(metadata)]
+        return parquet.ParquetFile(
+            source, metadata=metadata, read_dictionary=stored_once, **options
+        )
+
+
+def _parquet_of_pyarrow(name: str) -> Any:
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError as error:
         raise ImportError(
             f"{name}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
         ) from error
+    return parquet
+
+
+def parquet_rows(
+    content: Any, name: str, columns: Sequence[str], limits: Limits, skipped: int = 0
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the rows of an open file one by one, from one on, and what each weighs in memory.
+
+    Row groups before it are not read. Only a little is decoded at a time, however long the file.
+
+    Raises:
+        DatasetError: If it cannot be read, or one row holds more than a quarter of the limit.
+    """
+    groups = list(range(content.num_row_groups))
+    number = 0
+    while groups and number + content.metadata.row_group(groups[0]).num_rows <= skipped:
+        number += content.metadata.row_group(groups.pop(0)).num_rows
+    reader = _Reader(content, name, columns, limits)
+    with _explained(name), within_memory(name):
+        for group in groups:
+            reader.check_group(group, number)
+            for batch in reader.batches(group):
+                reader.check_rows(batch, number)
+                for piece in _pieces(batch):
+                    weight = _weight_of(piece, once=True).total // max(piece.num_rows, 1)
+                    for content_of_row in _rows_in(piece):
+                        if number >= skipped:
+                            yield content_of_row, weight
+                        number += 1
+
+
+def _decoded(content: Any, kept: Sequence[str], name: str, limits: Limits) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {one: [] for one in kept}
+    reader = _Reader(content, name, kept, limits)
+    so_far = _Weight(0, 0)
+    number = 0
+    for group in range(content.num_row_groups):
+        reader.check_group(group, number, so_far)
+        for batch in reader.batches(group):
+            so_far = reader.added(so_far, batch, number)
+            for one in kept:
+                columns[one] += _values(batch.column(one))
+            number += batch.num_rows
+    return columns
+
+
+class _Weight(NamedTuple):
+    """What some values hold: bytes of texts and the like, and how many values."""
+
+    n_bytes: int
+    n_values: int
+
+    @property
+    def total(self) -> int:
+        return self.n_bytes + _VALUE_WEIGHT * self.n_values
+
+    def plus(self, other: _Weight) -> _Weight:
+        return _Weight(self.n_bytes + other.n_bytes, self.n_values + other.n_values)
+
+
+class _Reader:
+    """Reads some columns of an open file, and refuses what is too much before it is made."""
+
+    def __init__(self, content: Any, name: str, columns: Sequence[str], limits: Limits) -> None:
+        self._content, self._name, self._columns, self._limits = content, name, columns, limits
+        leaves = enumerate(_leaves(content.metadata))
+        self._leaves = [
+            (at, leaf.length if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" else 0)
+            for at, leaf in leaves
+            if any(leaf.path == one or leaf.path.startswith(f"{one}.") for one in columns)
+        ]
+        in_pieces = _in_pieces(content.metadata)
+        self._piecewise = any(content.metadata.schema.column(at).path in in_pieces
+                              for at, _ in self._leaves)  # fmt: skip
+        self._most_bytes = limits.max_bytes
+        self._most_values = limits.objects(content.metadata.serialized_size + self._stored())
+
+    def _stored(self) -> int:
+        """Return how large the columns are in the file."""
+        metadata = self._content.metadata
+        return sum(
+            metadata.row_group(group).column(at).total_compressed_size
+            for group in range(metadata.num_row_groups)
+            for at, _ in self._leaves
+        )
+
+    def batches(self, group: int) -> Iterator[Any]:
+        """Yield a row group in batches."""
+        described = self._content.metadata.row_group(group)
+        size = sum(described.column(at).total_uncompressed_size for at, _ in self._leaves)
+        n_rows = _MOST_WEIGHT * described.num_rows // max(size, 1)
+        return self._content.iter_batches(  # type: ignore[no-any-return]
+            batch_size=min(max(n_rows, 1), _SMALL_BATCH if self._piecewise else _BATCH),
+            row_groups=[group],
+            columns=list(self._columns),
+        )
+
+    def check_group(self, group: int, first: int, so_far: _Weight = _Weight(0, 0)) -> None:  # noqa: B008 - immutable
+        """Refuse a row group by what the file says of it, before any of it is read."""
+        described = self._content.metadata.row_group(group)
+        chunks = [(described.column(at), length) for at, length in self._leaves]
+        n_values = sum(chunk.num_values for chunk, _ in chunks)
+        if so_far.n_values + n_values > self._most_values:
+            raise self._place(first).error(too_many_objects(self._most_values))
+        if self._most_bytes is None:
+            return
+        fixed = sum(chunk.num_values * length for chunk, length in chunks)
+        if so_far.n_bytes + fixed > self._most_bytes or any(
+            chunk.total_uncompressed_size
+            > max(self._most_bytes // 4, _MOST_COMPRESSED * chunk.total_compressed_size)
+            for chunk, _ in chunks
+        ):
+            raise self._too_many_bytes(first)
+
+    def added(self, so_far: _Weight, batch: Any, first: int) -> _Weight:
+        """Add what a batch will hold; refuse the row at which it is too much."""
+        after = so_far.plus(_weight_of(batch))
+        if self._is_within(after):
+            return after
+        while batch.num_rows > 1:
+            half = batch.num_rows // 2
+            middle = so_far.plus(_weight_of(batch.slice(0, half)))
+            if self._is_within(middle):
+                so_far, first, batch = middle, first + half, batch.slice(half)
+            else:
+                batch = batch.slice(0, half)
+        raise self._refusal(so_far.plus(_weight_of(batch)), first)
+
+    def check_rows(self, batch: Any, first: int) -> None:
+        """Refuse a row that is too much by itself: more than a quarter of the bytes."""
+        weight = _weight_of(batch)
+        weight = weight._replace(n_bytes=4 * weight.n_bytes)
+        if self._is_within(weight):
+            return
+        if batch.num_rows < 2:
+            raise self._refusal(weight, first)
+        half = batch.num_rows // 2
+        self.check_rows(batch.slice(0, half), first)
+        self.check_rows(batch.slice(half), first + half)
+
+    def _is_within(self, weight: _Weight) -> bool:
+        fits = self._most_bytes is None or weight.n_bytes <= self._most_bytes
+        return fits and weight.n_values <= self._most_values
+
+    def _refusal(self, weight: _Weight, row: int) -> DatasetError:
+        if weight.n_values > self._most_values:
+            return self._place(row).error(too_many_objects(self._most_values))
+        return self._too_many_bytes(row)
+
+    def _too_many_bytes(self, row: int) -> DatasetError:
+        return self._place(row).error(
+            f"its columns hold more than {self._most_bytes:,} bytes up to here (one row may hold a "
+            "quarter of that); if that is what they should hold, max_bytes=… allows more, and "
+            "max_bytes=None any amount."
+        )
+
+    def _place(self, row: int) -> Row:
+        return Row(self._name, row, "")
+
+
+# What is stored, and what becomes of it
+
+
+def _leaves(metadata: Any) -> list[Any]:
+    return [metadata.schema.column(at) for at in range(metadata.num_columns)]
+
+
+def _in_pieces(metadata: Any) -> set[str]:
+    """Return the columns in which a text may be stored as a piece of the one before it."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(metadata.num_columns))
+    return {chunk.path_in_schema for chunk in chunks if _PIECEWISE in chunk.encodings}
+
+
+def _pieces(batch: Any) -> Iterator[Any]:
+    """Yield a batch in pieces whose values take little memory, texts stored once taken once."""
+    if batch.num_rows < 2 or _weight_of(batch, once=True).total <= _MOST_WEIGHT:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _pieces(batch.slice(0, half))
+    yield from _pieces(batch.slice(half))
+
+
+def _weight_of(batch: Any, *, once: bool = False) -> _Weight:
+    """Return what the values of a batch will hold, each text or each text stored once."""
+    return _sum([_weight(column, once) for column in batch.columns])
+
+
+def _sum(weights: Sequence[_Weight]) -> _Weight:
+    return _Weight(sum(one.n_bytes for one in weights), sum(one.n_values for one in weights))
+
+
+def _weight(array: Any, once: bool) -> _Weight:
+    from pyarrow import compute, types
+
+    kind, n_values = array.type, len(array)
+    if types.is_dictionary(kind):
+        lengths = compute.binary_length(array.dictionary).cast("int64")
+        places = array.indices.unique() if once else array.indices
+        return _Weight(compute.sum(lengths.take(places)).as_py() or 0, n_values)
+    if types.is_string(kind) or types.is_binary(kind) or _is_large(kind):
+        return _Weight(compute.sum(compute.binary_length(array)).as_py() or 0, n_values)
+    if types.is_nested(kind):
+        return _sum([_weight(one, once) for one in _parts(array)]).plus(_Weight(0, n_values))
+    return _Weight(array.nbytes, n_values)
+
+
+def _is_large(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_large_string(kind) or types.is_large_binary(kind))
+
+
+def _parts(array: Any) -> list[Any]:
+    """Return the arrays that an array of lists, of structs or of maps is made of."""
+    from pyarrow import types
+
+    if types.is_map(array.type):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return [one.slice(first, last - first) for one in (array.keys, array.items)]
+    parts = array.flatten()
+    return list(parts) if types.is_struct(array.type) else [parts]
+
+
+def _rows_in(batch: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a batch, columns by name."""
+    columns = [_values(column) for column in batch.columns]
+    for row in zip(*columns, strict=True):
+        yield dict(zip(batch.schema.names, row, strict=True))
+
+
+def _values(array: Any) -> list[Any]:
+    """Return the values of an array as ``to_pylist`` does; equal texts stored once stay one."""
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_dictionary(kind):
+        return _texts_stored_once(array)
+    if types.is_map(kind):
+        return array.to_pylist()  # type: ignore[no-any-return]
+    if types.is_list(kind) or types.is_large_list(kind):
+        return _lists(array)
+    if types.is_struct(kind):
+        return _structs(array)
+    return array.to_pylist()  # type: ignore[no-any-return]
+
+
+def _texts_stored_once(array: Any) -> list[Any]:
+    from pyarrow import compute
+
+    used = array.indices.unique().drop_null()
+    texts = dict(zip(_quickly(used), _quickly(array.dictionary.take(used)), strict=True))
+    texts[-1] = None
+    return [texts[place] for place in _quickly(compute.fill_null(array.indices, -1))]
+
+
+def _quickly(array: Any) -> list[Any]:
+    """Return texts, or whole numbers none of which is missing, as ``to_pylist`` does."""
+    return array.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+
+
+def _lists(array: Any) -> list[Any]:
+    from pyarrow import compute
+
+    values = _values(array.flatten())
+    lengths = compute.fill_null(compute.list_value_length(array), -1)
+    found: list[Any] = []
+    at = 0
+    for length in _quickly(lengths):
+        found.append(None if length < 0 else values[at : at + length])
+        at += max(length, 0)
+    return found
+
+
+def _structs(array: Any) -> list[Any]:
+    names = [field.name for field in array.type]
+    if not names or len(set(names)) < len(names):
+        return array.to_pylist()  # type: ignore[no-any-return]
+    columns = [_values(one) for one in array.flatten()]
+    rows: list[Any] = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    if array.null_count:
+        there = array.is_valid().to_pylist()
+        rows = [row if is_there else None for row, is_there in zip(rows, there, strict=True)]
+    return rows
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what pyarrow raises into the refusal of a file; memory is for the caller."""
     try:
-        # A file is opened here: pyarrow would also take a folder, or an address in the network.
-        with open(source, "rb") if isinstance(source, str | os.PathLike) else source as file:
-            content = parquet.ParquetFile(file)
-            table = Columns(name, {}, content.schema_arrow.names)
-            table.check_names()
-            kept = [one for one in table.names if wanted is None or one in wanted]
-            return table._replace(columns=_decoded(content, kept, name, max_bytes))
+        yield
+    except (DatasetError, ImportError, MemoryError):
+        raise
     except FileNotFoundError as error:
         raise Place(name).error("no such file; check the path.") from error
     except IsADirectoryError as error:
         raise Place(name).error("is a directory; expected a file; name one file in it.") from error
-    except DatasetError:
-        raise
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
+    except Exception as error:
+        if not _is_of_the_file(error):
+            raise
         raise Place(name).error(
             f"cannot be read as Parquet ({' '.join(str(error).split())[:200]})."
         ) from error
 
 
-def _decoded(
-    content: Any, kept: list[str], name: str, max_bytes: int | None
-) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {one: [] for one in kept}
-    total = 0
-    for batch in content.iter_batches(batch_size=_BATCH, columns=kept):
-        total += batch.nbytes
-        if max_bytes is not None and total > max_bytes:
-            raise Place(name).error(
-                f"its columns hold more than {max_bytes:,} bytes; if that is what it should hold, "
-                "max_bytes=… allows more, and max_bytes=None any amount."
-            )
-        for one in kept:
-            columns[one] += batch.column(one).to_pylist()
-    return columns
+def _is_of_the_file(error: Exception) -> bool:
+    import pyarrow
+
+    kinds = (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError)
+    return isinstance(error, kinds)

@@ -19,7 +19,14 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from krag_eval._errors import Blamed, DatasetError, Place, unknown_name, warn
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.dataset import Dataset, Source, name_of
-from krag_eval.datasets.lines import MAX_BYTES, numbered_lines
+from krag_eval.datasets.lines import (
+    LIMITS,
+    MAX_BYTES,
+    Limits,
+    MaxObjects,
+    numbered_lines,
+    within_memory,
+)
 from krag_eval.datasets.strict_json import kind_of, parsed
 from krag_eval.datasets.table import check_overlap
 from krag_eval.datasets.tabular import is_parquet, parquet_columns
@@ -314,6 +321,7 @@ def read_trec(
     relevance_level: int = 1,
     scores: ScorePrecision = "single",
     max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
 ) -> Dataset:
     """Read judgements and a run in TREC's formats, plain or gzip-compressed.
 
@@ -343,6 +351,7 @@ def read_trec(
             does, with a warning where that changes the order; ``"double"`` as they are, as
             trec_eval 10 does.
         max_bytes: As in :func:`read_jsonl`, for each of the files.
+        max_objects: As in :func:`read_jsonl`, for each of the files.
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
@@ -353,18 +362,17 @@ def read_trec(
     >>> evaluator.calculate_mrr()
     {'mrr': 0.5}
     """
+    limits = Limits(max_bytes, max_objects).checked()
     return judged_dataset(
-        read_qrels(qrels, max_bytes),
-        read_run(run, max_bytes),
+        read_qrels(qrels, limits),
+        read_run(run, limits),
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
 
 
-def read_qrels(
-    source: Source | Mapping[str, Mapping[str, int]], max_bytes: int | None = MAX_BYTES
-) -> Qrels:
+def read_qrels(source: Source | Mapping[str, Mapping[str, int]], limits: Limits = LIMITS) -> Qrels:
     """Read judgements: TREC's four columns, BEIR's three, or ``{topic: {document: grade}}``.
 
     >>> import io
@@ -374,20 +382,23 @@ def read_qrels(
     if isinstance(source, Mapping):
         return Qrels("qrels", grades_of(source, Place("qrels")))
     name = name_of(source)
+    with within_memory(name):
+        return Qrels(name, _grades(source, name, limits))
+
+
+def _grades(source: Source, name: str, limits: Limits) -> Table[int]:
     if is_parquet(source):
-        return Qrels(name, _parquet_table(source, name, max_bytes, grade_in, "judgements"))
-    with closing(numbered_lines(source, name, max_bytes)) as lines:
+        return _parquet_table(source, name, limits, grade_in, "judgements")
+    with closing(numbered_lines(source, name, limits)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
-            return Qrels(name, grades_of(object_in(every, name, "grade"), Place(name)))
+            return grades_of(object_in(every, name, "grade"), Place(name))
         is_beir = first.split() == _BEIR_HEADER
         rows = _beir_judgements(every, name) if is_beir else _judgements(every, name)
-        return Qrels(name, _table(rows, name, "judgements"))
+        return _table(rows, name, "judgements")
 
 
-def read_run(
-    source: Source | Mapping[str, Mapping[str, float]], max_bytes: int | None = MAX_BYTES
-) -> Run:
+def read_run(source: Source | Mapping[str, Mapping[str, float]], limits: Limits = LIMITS) -> Run:
     """Read a run: six columns, or ``{topic: {document: score}}``, in a JSON file or as it is.
 
     >>> import io
@@ -397,13 +408,18 @@ def read_run(
     if isinstance(source, Mapping):
         return Run("run", scores_of(source, Place("run")))
     name = name_of(source)
+    with within_memory(name):
+        return Run(name, _scores(source, name, limits))
+
+
+def _scores(source: Source, name: str, limits: Limits) -> Table[float]:
     if is_parquet(source):
-        return Run(name, _parquet_table(source, name, max_bytes, score_in, "retrieved documents"))
-    with closing(numbered_lines(source, name, max_bytes)) as lines:
+        return _parquet_table(source, name, limits, score_in, "retrieved documents")
+    with closing(numbered_lines(source, name, limits)) as lines:
         first, every = _looked_into(lines)
         if first.lstrip().startswith("{"):
-            return Run(name, scores_of(object_in(every, name, "score"), Place(name)))
-        return Run(name, _table(_retrieved(every, name), name, "retrieved documents"))
+            return scores_of(object_in(every, name, "score"), Place(name))
+        return _table(_retrieved(every, name), name, "retrieved documents")
 
 
 def _looked_into(lines: Lines) -> tuple[str, Lines]:
@@ -440,12 +456,12 @@ def _table(
 def _parquet_table(
     source: Any,
     name: str,
-    max_bytes: int | None,
+    limits: Limits,
     number_in: Callable[[Any, str], Number],
     what: str,
 ) -> Table[Number]:
     """Read a table with one row for each topic and document, as ranx writes it."""
-    table = parquet_columns(source, name, max_bytes, _RANX)
+    table = parquet_columns(source, name, limits, _RANX)
     table.check_has(_RANX)
 
     def rows() -> Rows[Number]:

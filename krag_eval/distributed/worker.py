@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from krag_eval.documents import AnyOf
-from krag_eval.evaluator import Part, Partial, PartitionPlan
+from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows
+from krag_eval.scoring.parts import Partial
 
 if TYPE_CHECKING:
     import pandas as pd

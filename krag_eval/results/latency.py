@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import InvalidInput
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -163,9 +165,11 @@ class RetrievalRun:
             ValueError: If there is nothing to ask.
         """
         if self.again is None:
-            raise ValueError(
+            raise InvalidInput(
+                "",
                 "there is no retriever to ask again: the result was read from a file, pickled, or "
-                "recorded; evaluate_retriever(…, checkpoint=…) asks only what its file lacks."
+                "recorded",
+                "evaluate_retriever(…, checkpoint=…) asks only what its file lacks",
             )
         return self.again
 

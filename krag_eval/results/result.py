@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import clipped
+from krag_eval._errors import Advice, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Summary
@@ -27,6 +26,7 @@ from krag_eval.scoring.cutoffs import check_cutoff, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.documents import Tag
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -101,6 +101,11 @@ class EvaluationResult:
     def counted(self) -> NDArray[np.bool_]:
         """Whether a query counts in the averages; shape (queries,)."""
         return self.rows.counted
+
+    @property
+    def tags(self) -> Mapping[str, Sequence[Tag]]:
+        """What the queries are tagged with: name -> one value per query, ``None`` for none."""
+        return self.rows.tags
 
     @property
     def tables(self) -> Mapping[int | None, TableOf]:
@@ -199,9 +204,10 @@ class EvaluationResult:
         if k is None and len(self.k) == 1:
             return self.k[0]
         evaluated = ", ".join(map(spelled, self.k))
-        raise ValueError(
-            f"k must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}; "
-            "name it in evaluate(k=[…])."
+        raise InvalidInput(
+            "k",
+            f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}",
+            Advice("evaluate with {}", k=...),
         )
 
     def _deepest_cutoff(self, k: int | None) -> int | None:
@@ -256,8 +262,8 @@ class EvaluationResult:
         >>> OfflineRetrievalEvaluator(actual, predicted).evaluate(5).misses()["status"].to_dict()
         {1: 'missed', 2: 'partial'}
         """
-        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
-            raise ValueError(f"n must be a whole number of at least 1, or None for all, got {n!r}.")
+        if n is not None:
+            n = whole("n", n, 1)
         cutoff = self._deepest_cutoff(k)
         table, statuses = self.tables[cutoff], self._statuses(cutoff)
         wanted, covered = table["ground_truth"], table["covered"]
@@ -308,9 +314,11 @@ class EvaluationResult:
 
     def _evidence(self) -> Evidence:
         if self.evidence is None:
-            raise ValueError(
+            raise InvalidInput(
+                "",
                 "this result holds no evidence (similarities of the pairs), as after a run in "
-                "parts; evaluate again, the queries in question with OfflineRetrievalEvaluator."
+                "parts",
+                "evaluate the queries in question with OfflineRetrievalEvaluator",
             )
         return self.evidence
 
@@ -498,9 +506,10 @@ class EvaluationResult:
 
     def _retrieval(self) -> RetrievalRun:
         if self.retrieval is None:
-            raise ValueError(
-                "this result does not know how its documents were retrieved; let krag_eval ask "
-                "the retriever: evaluate_retriever(retriever, dataset, k=…)."
+            raise InvalidInput(
+                "",
+                "this result does not know how its documents were retrieved",
+                "let krag_eval ask the retriever: evaluate_retriever(retriever, dataset, k=…)",
             )
         return self.retrieval
 
@@ -520,10 +529,7 @@ class EvaluationResult:
         Raises:
             ValueError: If it is not a text, or empty.
         """
-        if not isinstance(separator, str) or not separator:
-            raise ValueError(
-                f"separator must be a text such as '@' or '_at_', got {clipped(separator)}."
-            )
+        text("separator", separator, "a text such as '@' or '_at_'")
         return {
             f"{key}{separator}{spelled(k)}": value
             for k, averages in self._reported.items()
@@ -559,7 +565,7 @@ class EvaluationResult:
         """
         from krag_eval.results.saved import read
 
-        return read(path, cls)
+        return read(path)
 
     def __eq__(self, other: object) -> bool:
         """Tell whether settings, labels and all numbers are equal; evidence is not compared.

@@ -7,19 +7,22 @@ to say where there is none. It must not know averages, or what a result does wit
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import shielded, unshielded
+from krag_eval.documents import Tag, is_tag
 from krag_eval.scoring.averages import Summary, needed_columns
 from krag_eval.scoring.cutoffs import spelled
 
@@ -57,6 +60,10 @@ COUNT_COLUMNS = ("ground_truth", "retrieved", "relevant", "covered")
 DIGEST = "ground_truth_digest"
 _DIGEST = re.compile("[0-9a-f]{16}(-[0-9a-f]{16})?")
 
+#: What the columns with tags begin with; a tag may be named like a metric.
+TAG = "tag:"
+NO_TAGS: Mapping[str, Sequence[Tag]] = MappingProxyType({})
+
 
 class Rows(Protocol):
     """The per-query part of a result. Reading them may fail, if they are not in memory."""
@@ -82,6 +89,10 @@ class Rows(Protocol):
         """One text per query that tells its ground truth from another one; ``None`` if not kept."""
 
     @property
+    def tags(self) -> Mapping[str, Sequence[Tag]]:
+        """Name -> one value per query, ``None`` where a query has none."""
+
+    @property
     def tables(self) -> Mapping[int | None, TableOf]:
         """Cutoff -> per-query columns."""
 
@@ -99,12 +110,14 @@ class RowsInMemory:
         counted: Whether a query counts in the averages; shape (queries,).
         digests: One text per query that tells its ground truth from another one; ``None`` if not
             kept.
+        tags: Name -> one value per query, ``None`` where a query has none.
     """
 
     labels: list[str | int]
     tables: Mapping[int | None, TableOf]
     counted: NDArray[np.bool_]
     digests: Sequence[str] | None = None
+    tags: Mapping[str, Sequence[Tag]] = field(default_factory=dict)
 
     @property
     def cutoffs(self) -> tuple[int | None, ...]:
@@ -151,6 +164,11 @@ class NoRows:
         self._refuse()
 
     @property
+    def tags(self) -> Mapping[str, Sequence[Tag]]:
+        """Refuse: there are none."""
+        self._refuse()
+
+    @property
     def tables(self) -> Mapping[int | None, TableOf]:
         """Refuse: there are none."""
         self._refuse()
@@ -180,6 +198,23 @@ def checked_digests(digests: object, n_queries: int) -> list[str]:
     return given
 
 
+def tag_column(values: Sequence[Tag]) -> NDArray[np.object_]:
+    """Return a column of tags as JSON, of one type whatever a part of a run holds."""
+    column = np.full(len(values), None, object)
+    column[:] = [
+        None if value is None else json.dumps(value, ensure_ascii=False) for value in values
+    ]
+    return column
+
+
+def _tags_from(column: Sequence[object]) -> list[Tag]:
+    """Read what :func:`tag_column` made; an empty cell is no tag."""
+    values = [json.loads(one) if isinstance(one, str) and one else None for one in column]
+    if not all(map(is_tag, values)):
+        raise ValueError("a tag must be a short text, a number or a boolean")
+    return values
+
+
 def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[str, type]:
     """Return the columns of all cutoffs side by side, in order, and the type of each.
 
@@ -199,6 +234,7 @@ def flat_columns(
     counted: NDArray[np.bool_],
     metrics: Sequence[str],
     digests: Sequence[str],
+    tags: Mapping[str, Sequence[Tag]] = NO_TAGS,
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of all cutoffs side by side; metrics are NaN where a query is left out.
 
@@ -207,6 +243,7 @@ def flat_columns(
         counted: Whether a query counts in the averages; shape (queries,).
         metrics: The metrics' columns.
         digests: One text per query that tells its ground truth from another one.
+        tags: Name -> one value per query.
     """
     flat: dict[str, Any] = {"counted": counted, DIGEST: digests}
     for k, table in tables.items():
@@ -214,7 +251,10 @@ def flat_columns(
         flat |= {f"{name}@{spelled(k)}": table[name] for name in COUNT_COLUMNS[1:]}
         flat |= {f"{name}@{spelled(k)}": np.where(counted, table[name], np.nan) for name in metrics}
     types = column_types(tuple(tables), metrics)
-    return {name: np.asarray(flat[name], kind) for name, kind in types.items()}
+    columns: dict[str, NDArray[Any]] = {
+        name: np.asarray(flat[name], kind) for name, kind in types.items()
+    }
+    return columns | {f"{TAG}{name}": tag_column(values) for name, values in tags.items()}
 
 
 #: Endings of the files that rows can be written to.
@@ -222,6 +262,8 @@ ROW_FORMATS = (".parquet", ".csv")
 #: What a row is called: its question, and its place in the input, from 0.
 LABEL, POSITION = "query", "position"
 _ROWS_AT_ONCE = 50_000
+# A row that was written has dozens of bytes; a file made to fill the memory has none to speak of.
+_FREE_ROWS, _ROWS_PER_BYTE = 1_000_000, 8
 # What a CSV file begins with whose texts are shielded: a spreadsheet sees no difference.
 _SHIELDED = f'"{LABEL}",'.encode()
 _QUOTED = re.compile(r'[,"\r\n;\t]')
@@ -275,6 +317,16 @@ class RowsInFile:
             raise ValueError(
                 f"{self.path}: the per-query rows cannot be read ({error})."
             ) from error
+
+    @cached_property
+    def tags(self) -> Mapping[str, Sequence[Tag]]:
+        """Name -> one value per query, ``None`` where a query has none."""
+        _ = self.counted  # refuses a file that is none
+        columns = [name for name in _column_names(self.path) if name.startswith(TAG)]
+        if not columns:
+            return NO_TAGS
+        frame = read_columns(self.path, columns, self.n_queries)
+        return {name.removeprefix(TAG): _tags_from(frame[name].tolist()) for name in columns}
 
     @cached_property
     def tables(self) -> Mapping[int | None, TableOf]:
@@ -369,7 +421,7 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
             f"{path}: the file with the per-query rows of this result is not there; put it back, "
             "or evaluate again."
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, MemoryError) as error:
         problem = " ".join(str(error).split())[:200]
         raise ValueError(f"{path}: the per-query rows cannot be read ({problem}).") from error
     if len(frame) != n_rows:
@@ -397,11 +449,27 @@ def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         from pyarrow import parquet
     except ImportError as error:
         raise missing_pyarrow(f"{path}: reading") from error
-    frame: pd.DataFrame = parquet.ParquetFile(path).read(columns=list(columns)).to_pandas()
+    # A text that is stored once becomes one text again, however many rows have it.
+    content = parquet.ParquetFile(path, read_dictionary=[LABEL])
+    stored, n_rows = os.path.getsize(path), content.metadata.num_rows
+    if n_rows > _FREE_ROWS + _ROWS_PER_BYTE * stored:
+        raise ValueError(f"{n_rows} rows in {stored} bytes are out of proportion")
+    frame: pd.DataFrame = content.read(columns=list(columns)).to_pandas()
+    if LABEL in frame.columns and hasattr(frame[LABEL], "cat"):
+        frame[LABEL] = _stored_once(frame[LABEL])
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise ValueError(f"no column {missing[0]!r}")
     return frame
+
+
+def _stored_once(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts as objects, ``None`` where there is none; pandas would copy them as texts."""
+    import pandas as pd
+
+    values = np.array([*texts.cat.categories, None], object)
+    # -1, the last, where there is none
+    return pd.Series(values[texts.cat.codes.to_numpy()], texts.index, dtype=object)
 
 
 def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
@@ -429,7 +497,7 @@ def _csv(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -> NDArray[Any]:
     """Read a column of a CSV file: an empty cell is nothing."""
-    if name == LABEL:
+    if name == LABEL or name.startswith(TAG):
         return np.array([as_written(text) or None for text in texts], object)
     if name == DIGEST:
         return np.array([text or None for text in texts], object)

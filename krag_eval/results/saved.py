@@ -1,8 +1,5 @@
 """The file a result is saved in: JSON that reads back whole, or is refused with a reason.
 
-This room knows the file format and its versions, and checks what it reads. It must not know what
-a result does with its parts.
-
 Format 1 is one JSON object. A run in parts has its sums in ``summary`` and no per-query values
 in it. Arrays are lists; numbers are written so that they read back to the
 last bit; what is undefined is ``null``; ``checksum`` covers everything beside itself.
@@ -15,22 +12,24 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import InvalidInput, Place
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
+from krag_eval.documents import Tag, is_tag
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
+from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import (
     COUNT_COLUMNS,
     DIGEST,
-    Rows,
     RowsInMemory,
     checked_digests,
     rows_named,
@@ -56,34 +55,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 Content: TypeAlias = dict[str, Any]
 
 
-class Savable(Protocol):
-    """What is kept of a result."""
-
-    @property
-    def settings(self) -> Mapping[str, str]: ...
-    @property
-    def rows(self) -> Rows: ...
-    @property
-    def totals(self) -> Summary | None: ...
-    @property
-    def keys(self) -> Mapping[str, str]: ...
-    @property
-    def averaging_method(self) -> AveragingMethod: ...
-    @property
-    def conventions(self) -> Conventions: ...
-    @property
-    def evidence(self) -> Evidence | None: ...
-    @property
-    def retrieval(self) -> RetrievalRun | None: ...
-    @property
-    def signature(self) -> str: ...
-    def to_dict(self) -> dict[str, float]: ...
-
-
-Result = TypeVar("Result", bound=Savable)
-
-
-def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False) -> None:
+def write(path: str | os.PathLike[str], result: EvaluationResult, *, texts: bool = False) -> None:
     """Save a result; the file appears complete or not at all.
 
     Args:
@@ -101,7 +73,7 @@ def write(path: str | os.PathLike[str], result: Savable, *, texts: bool = False)
         temporary.write_text(text, "utf-8")
 
 
-def check_not_its_rows(result: Savable, path: str | os.PathLike[str]) -> None:
+def check_not_its_rows(result: EvaluationResult, path: str | os.PathLike[str]) -> None:
     """Refuse to write onto the file that a result reads its rows from.
 
     Raises:
@@ -111,7 +83,7 @@ def check_not_its_rows(result: Savable, path: str | os.PathLike[str]) -> None:
     check_apart({"path": path}, [] if rows is None else [rows])
 
 
-def as_text(result: Savable, path: str | os.PathLike[str], *, texts: bool = False) -> str:
+def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool = False) -> str:
     """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
     content = _content(result, path, texts=texts)
     if result.retrieval is not None:  # a later addition, which earlier readers pass over
@@ -122,12 +94,11 @@ def as_text(result: Savable, path: str | os.PathLike[str], *, texts: bool = Fals
     return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
+def read(path: str | os.PathLike[str]) -> EvaluationResult:
     """Read a saved result.
 
     Args:
         path: The file.
-        make: Makes a result of its parts, given by name.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -137,16 +108,20 @@ def read(path: str | os.PathLike[str], make: Callable[..., Result]) -> Result:
     try:
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
-        result = make(**_parts(content, Path(path)))
+        result = EvaluationResult(**_parts(content, Path(path)))
         if _without_nan(result.to_dict()) != content["metrics"]:
             raise ValueError("its averages do not follow from its per-query values")
         if result.signature != content["signature"]:
             raise ValueError("its signature does not follow from its settings")
     except KeyError as error:
-        raise ValueError(f"{path}: the saved result is damaged (no {error}).") from error
+        raise _unusable(path, f"the saved result is damaged (no {error})") from error
     except (TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
-        raise ValueError(f"{path}: the saved result is damaged ({error}).") from error
+        raise _unusable(path, f"the saved result is damaged ({error})") from error
     return result
+
+
+def _unusable(path: str | os.PathLike[str], problem: str, fix: str = "") -> InvalidInput:
+    return InvalidInput("", problem, fix, place=Place(os.fsdecode(path)))
 
 
 def _loaded(path: str | os.PathLike[str]) -> Content:
@@ -157,14 +132,16 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
         missing.errno = error.errno
         raise missing from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a saved krag_eval result: {error}.") from error
+        raise _unusable(path, f"not a saved krag_eval result: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"{path}: not a saved krag_eval result (no 'format': '{_FORMAT}').")
+        raise _unusable(path, f"not a saved krag_eval result (no 'format': '{_FORMAT}')")
     version = content.get("format_version")
     if isinstance(version, bool) or version != FORMAT_VERSION:
-        raise ValueError(
-            f"{path}: saved in format {version!r}, and this version of krag_eval reads format "
-            f"{FORMAT_VERSION}; a newer version may read it."
+        raise _unusable(
+            path,
+            f"saved in format {version!r}, and this version of krag_eval reads format "
+            f"{FORMAT_VERSION}",
+            "a newer version may read it",
         )
     return content
 
@@ -175,7 +152,7 @@ def _checksum(content: Content) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _content(result: Savable, path: str | os.PathLike[str], *, texts: bool) -> Content:
+def _content(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool) -> Content:
     common = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
@@ -189,26 +166,28 @@ def _content(result: Savable, path: str | os.PathLike[str], *, texts: bool) -> C
     if result.totals is None:
         return common | _whole_content(result, texts=texts)
     if texts:
-        raise ValueError("texts=True: a run in parts keeps no texts; save it without them.")
+        raise InvalidInput("texts", ": a run in parts keeps no texts", "save it without them")
     return common | {
         "summary": result.totals.to_json(),
         "rows": result.rows.named_from(os.path.dirname(os.path.realpath(path))),
     }
 
 
-def _whole_content(result: Savable, *, texts: bool) -> Content:
+def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
     """Return what is kept of a run whose rows are in memory."""
     evidence, rows = result.evidence, result.rows
     if texts and (evidence is None or evidence.texts is None):
-        raise ValueError(
-            "texts=True: this result has no texts to keep; it was read from a file without them."
+        raise InvalidInput(
+            "texts", ": this result has no texts to keep; it was read from a file without them"
         )
     # A later addition too; what 0.1.0 saved has none.
     digests = {} if rows.digests is None else {DIGEST: list(rows.digests)}
+    tags = {"tags": dict(rows.tags)} if rows.tags else {}
     return {
         "queries": rows.labels,
         "counted": rows.counted.tolist(),
         **digests,
+        **tags,
         "per_query": {
             spelled(k): {name: _listed(column) for name, column in table.items()}
             for k, table in rows.tables.items()
@@ -218,6 +197,14 @@ def _whole_content(result: Savable, *, texts: bool) -> Content:
         if texts and evidence is not None and evidence.texts is not None
         else None,
     }
+
+
+def _tags(content: Content, n_queries: int) -> dict[str, list[Tag]]:
+    """Return the tags of the queries; what 0.1.0 saved has none."""
+    tags = content.get("tags", {})
+    if not all(len(values) == n_queries and all(map(is_tag, values)) for values in tags.values()):
+        raise ValueError("its tags are not one per query")
+    return dict(tags)
 
 
 def _parts(content: Content, path: Path) -> dict[str, Any]:
@@ -259,7 +246,7 @@ def _whole_parts(content: Content) -> dict[str, Any]:
         raise ValueError("its columns differ in length")
     digests = checked_digests(content[DIGEST], len(labels)) if DIGEST in content else None
     return {
-        "rows": RowsInMemory(labels, tables, counted, digests),
+        "rows": RowsInMemory(labels, tables, counted, digests, _tags(content, len(labels))),
         "evidence": _evidence(content, len(labels)),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }

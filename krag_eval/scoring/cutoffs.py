@@ -17,7 +17,7 @@ __all__ = [
     "unspelled",
 ]
 
-#: Where an evaluation looks unless asked for other cutoffs.
+#: Where a result is cut off if nothing else is asked for.
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53

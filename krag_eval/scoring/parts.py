@@ -1,7 +1,7 @@
-"""Findings: what a run as a whole must be warned of, collected from its parts.
+"""A run in parts: what is kept of each, how it adds up, and what the whole is warned of.
 
-A part of a run in which nothing matched, or no document has a grade, says nothing; the whole does.
-This room knows when a run deserves a warning. It must not know metrics or averages.
+That nothing matched in one part, or that no document has a grade there, says nothing; of the whole
+it does.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval._errors import Tallies, told_apart, warn, warn_of
+from krag_eval._errors import InvalidInput, Tallies, told_apart, warn, warn_of
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
+from krag_eval.scoring.averages import Summary
 from krag_eval.scoring.relevance import Relevance
 
-__all__ = [
-    "Findings",
-    "Likeness",
-]
+__all__ = ["Findings", "Likeness", "Partial"]
 
 
 @dataclass(frozen=True)
@@ -135,3 +133,60 @@ class Findings:
         )
         tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
         return cls(likeness, bool(content["any_grade"]), tallies)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The sums and findings of a part of a run: exact, and of one size for any number of rows.
+
+    Partials of the parts add up to that of the whole, in any order, however grouped.
+
+    Attributes:
+        settings: What the numbers depend on, to refuse parts of different runs.
+        summary: The sums all averages follow from.
+        findings: What the whole may have to be warned of.
+    """
+
+    settings: Mapping[str, str]
+    summary: Summary
+    findings: Findings
+
+    def __add__(self, other: Partial) -> Partial:
+        """Return the sums and findings of both parts.
+
+        Raises:
+            ValueError: If they were evaluated in different ways.
+        """
+        if not isinstance(other, Partial):
+            return NotImplemented
+        for name, ours in self.settings.items():
+            theirs = other.settings.get(name, "-")
+            if ours != theirs:
+                raise InvalidInput(
+                    "",
+                    f"parts of different runs cannot be put together: {name} is {ours} in one and "
+                    f"{theirs} in the other",
+                    "evaluate all parts with the same plan",
+                )
+        return Partial(self.settings, self.summary + other.summary, self.findings + other.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the partial as what JSON can hold, exactly."""
+        return {
+            "settings": dict(self.settings),
+            "summary": self.summary.to_json(),
+            "findings": self.findings.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Partial:
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: If the content is something else.
+        """
+        return cls(
+            dict(content["settings"]),
+            Summary.from_json(content["summary"]),
+            Findings.from_json(content["findings"]),
+        )

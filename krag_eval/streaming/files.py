@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._errors import PLAN_OPTIONS, Blamed, Place, check_options, warn
 from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval.datasets.jsonl import Fields
+from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -40,6 +41,8 @@ def evaluate_file(
     question_field: str = "question",
     actual_field: str = "actual",
     predicted_field: str = "predicted",
+    max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
     **options: Any,
 ) -> EvaluationResult:
     """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
@@ -64,7 +67,7 @@ def evaluate_file(
             every cutoff, ``ndcg@10``. A file of that name is replaced at the end; it must not be
             among those that are read.
         metrics: Metrics to compute; all built-in ones if not given.
-        chunk_size: Queries evaluated together; fewer where their texts pass 64 MiB.
+        chunk_size: Queries evaluated together; fewer where they pass 64 MiB in memory.
         resume: Whether to go on from the progress of an earlier run; if not, it is deleted.
         progress: Whether to show a bar; if not given, in a terminal and in a notebook.
         n_jobs: Processes that tokenise and score; see
@@ -72,6 +75,11 @@ def evaluate_file(
         question_field: Name of the field with the question, text or a whole number.
         actual_field: Name of the field with the ground truth.
         predicted_field: Name of the field with the retrieved documents, best first.
+        max_bytes: Four times what a line or a row may hold; 1 GiB unless given, ``None`` for no
+            limit. A file may be of any length.
+        max_objects: How many values (texts, numbers, lists, objects) may come out of a line of a
+            compressed file, or of a row or row group of a Parquet file; unless given, as many as
+            its size justifies, as in :func:`~krag_eval.datasets.read_jsonl`.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
 
@@ -97,7 +105,7 @@ def evaluate_file(
     size = _checked_chunk_size(chunk_size)
     fields = Fields(question_field, actual_field, predicted_field)
     output = None if per_query is None else checked_row_file(per_query)
-    files = QueryFiles.found(path)
+    files = QueryFiles.found(path, Limits(max_bytes, max_objects).checked())
     first = files.first(fields)
     if first is None:
         raise Place(files.name).error("holds no queries; expected at least one.")

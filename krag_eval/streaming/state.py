@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from krag_eval._errors import clipped
 from krag_eval._io import lock, naming
 from krag_eval.datasets.streams import Cursor
-from krag_eval.evaluator import Partial
 from krag_eval.results.rows import join_rows, write_rows
+from krag_eval.scoring.parts import Partial
 
 __all__ = ["Progress", "RunState", "folder_of_progress"]
 

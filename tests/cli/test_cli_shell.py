@@ -1,5 +1,6 @@
 """The command as a program: help, pipes, terminals, exit codes."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -63,6 +64,29 @@ class TestShell:
         done = shell(*arguments, env=ENVIRONMENT | ascii_only, input=empty)
         assert "Traceback" not in done.stderr
         assert done.returncode == (0 if arguments == ["demo"] else 2)
+
+    def test_a_small_file_that_stands_for_much_is_refused(self, tmp_path: Path) -> None:
+        """In one line, with exit code 2."""
+        path = tmp_path / "run.jsonl.gz"
+        path.write_bytes(gzip.compress(b'{"actual":[],"predicted":[]}\n' * 200_000))
+        done = shell("evaluate", path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"{path}:" in done.stderr
+
+    def test_memory_that_runs_out_is_a_refusal(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """While a file is read: exit code 2 and its name."""
+        path = tmp_path / "run.jsonl"
+        path.write_text(SAMPLE, "utf-8")
+
+        def full(*_: object) -> None:
+            raise MemoryError
+
+        monkeypatch.setattr("krag_eval.datasets.jsonl.record_in", full)
+        result = run("evaluate", path)
+        assert result.exit_code == 2
+        assert f"{path}: " in result.output
 
     def test_a_closed_pipe_is_quiet(self) -> None:
         """``krag-eval demo | head -1`` prints one line and no complaint."""

@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning
-from krag_eval.datasets import DatasetError, read_beir, read_jsonl, read_trec
-from krag_eval.datasets.lines import MAX_BYTES, every_line, numbered_lines
+from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_jsonl, read_trec
+from krag_eval.datasets.lines import MAX_BYTES, every_line, numbered_lines, values_in_json
 
 LINE = b'{"actual": ["a"], "predicted": ["a"]}\n'
 QRELS = {"1": {"d": 1}}
@@ -55,6 +55,13 @@ class Endless(io.RawIOBase):
         buffer[:] = (self.piece * (size // len(self.piece) + 1))[:size]
         self.taken += size
         return size
+
+
+def number_of_values(value: Any) -> int:
+    """Return how many values a value of JSON is made of, names of fields included."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + number_of_values(one) for one in value.values())
+    return 1 + sum(map(number_of_values, value)) if isinstance(value, list) else 1
 
 
 def bomb(path: Path, piece: bytes, times: int) -> Path:
@@ -120,6 +127,81 @@ class TestBombs:
         """Or None."""
         with pytest.raises(ValueError, match="max_bytes must be a whole number of bytes"):
             read_jsonl(io.BytesIO(LINE), max_bytes=limit)
+
+    @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1 GB"])
+    @pytest.mark.parametrize("read", [read_jsonl, load_dataset])
+    def test_a_limit_is_a_number_of_values(self, read: Callable[..., Any], limit: Any) -> None:
+        """Or None, or "auto"."""
+        with pytest.raises(ValueError, match=r"max_objects must be a whole number .* got"):
+            read(io.BytesIO(LINE), max_objects=limit)
+
+    def test_values_are_counted_before_they_are_made(self, tmp_path: Path) -> None:
+        """Ten lines of 15: an object, two lists, names and texts are 7, a line counts 8 more."""
+        path = bomb(tmp_path / "run.jsonl.gz", LINE.replace(b'["a"], "p', b'["a, [b"], "p'), 10)
+        assert values_in_json('{"actual": ["a, [b"], "predicted": ["a"]}') == 7
+        assert read_jsonl(path, max_objects=150).n_queries == 10
+        with pytest.raises(DatasetError, match=r"run\.jsonl\.gz:10: more than 149 values"):
+            read_jsonl(path, max_objects=149)
+
+    @pytest.mark.parametrize("name", ["run.jsonl.gz", "run.json.gz", "run.csv.gz"])
+    def test_small_records_cannot_fill_the_memory(self, tmp_path: Path, name: str) -> None:
+        """Millions of values in some kilobytes: refused after what any file may hold."""
+        lines = {
+            "run.jsonl.gz": b'{"actual":[],"predicted":[]}\n' * 250_000,
+            "run.json.gz": b'[{"actual":[\n' + b"[],\n" * 1_000_000 + b"[]]}]",
+            "run.csv.gz": b'actual\n"[' + b"[],[],\n" * 400_000 + b'[]]"',
+        }
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(lines[name]))
+        most = 1_000_000 + 8 * path.stat().st_size
+        tracemalloc.start()
+        try:
+            with pytest.raises(DatasetError, match=rf"{name}:\d+: more than 1,\d+,\d+ values"):
+                load_dataset(path)
+            assert tracemalloc.get_traced_memory()[1] < 150 * most
+        finally:
+            tracemalloc.stop()
+
+    def test_a_file_opened_by_gzip_is_no_way_around_it(self, tmp_path: Path) -> None:
+        """How far it has come in the file itself is known."""
+        path = bomb(tmp_path / "run.jsonl.gz", b'{"actual":[],"predicted":[]}\n' * 1000, 250)
+        with gzip.open(path) as file, pytest.raises(DatasetError, match="values"):
+            read_jsonl(file)
+
+    def test_a_plain_file_may_hold_what_it_holds(self, tmp_path: Path) -> None:
+        """Its size justifies it; but a number is a number: 66 lines of 15 values are 990."""
+        path = tmp_path / "run.jsonl"
+        path.write_bytes(b'{"actual":[],"predicted":[]}\n' * 100_000)
+        assert read_jsonl(path).n_queries == 100_000
+        assert read_jsonl(path, max_objects=None).n_queries == 100_000
+        with pytest.raises(DatasetError, match=r"run\.jsonl:67: more than 1,000 values"):
+            read_jsonl(path, max_objects=1000)
+
+    @given(text=st.text(st.sampled_from('",:[]{}\\\\a\n'), max_size=30))
+    def test_values_of_any_text_can_be_counted(self, text: str) -> None:
+        """Also of what is no JSON; never fewer than there are."""
+        counted = values_in_json(text)
+        with suppress(ValueError):
+            assert counted >= number_of_values(json.loads(text))
+
+    def test_counting_takes_time_in_proportion(self) -> None:
+        """A string without an end, full of what could begin another, is looked at once."""
+        assert values_in_json('"' + '\\\\"' * 5_000_000) > 0
+
+    @every_reader
+    def test_memory_that_runs_out_is_the_files_fault(
+        self, tmp_path: Path, read: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A refusal by name, wherever it happens."""
+
+        def full(*_: object, **__: object) -> None:
+            raise MemoryError
+
+        path = tmp_path / "run"
+        path.write_bytes(LINE)
+        monkeypatch.setattr("krag_eval.datasets.lines._bounded", full)
+        with pytest.raises(DatasetError, match=rf"^{path}: what it holds does not fit into memory"):
+            read(path)
 
     def test_the_default_is_a_gibibyte(self) -> None:
         """As documented."""

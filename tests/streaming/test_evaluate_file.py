@@ -115,7 +115,7 @@ def test_processes_change_no_digit(tmp_path):
 def test_long_texts_make_chunks_shorter(tmp_path, monkeypatch):
     """Memory is bounded by what texts weigh, too."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(10))
-    monkeypatch.setattr(streams_module, "_MOST_TEXT", 100)
+    monkeypatch.setattr(streams_module, "_MOST_WEIGHT", 100)
     sizes = []
     evaluated = files_module._evaluated
     monkeypatch.setattr(
@@ -319,6 +319,31 @@ def test_rows_that_are_not_those_of_the_result_are_refused(tmp_path):
         result.per_query()
 
 
+def test_a_file_of_rows_cannot_fill_the_memory(tmp_path):
+    """A saved result and its rows may come from anybody: a text stored once is one text."""
+    lines = [{"question": str(number), "actual": ["a"], "predicted": []} for number in range(600)]
+    path = write_jsonl(tmp_path / "q.jsonl", lines)
+    rows = tmp_path / "out" / "rows.parquet"
+    os.mkdir(rows.parent)
+    result = evaluate_file(path, 1, per_query=rows)
+    frame = pd.read_parquet(rows)
+    frame["query"] = pd.Categorical(["x" * 5_000_000] * 600)
+    frame.to_parquet(rows, compression="zstd")
+    assert rows.stat().st_size < 50_000
+    assert len({id(label) for label in result.labels}) == 1
+
+
+def test_rows_out_of_proportion_to_their_file_are_refused(tmp_path):
+    """Three million rows that are all alike take some hundred bytes."""
+    path = write_jsonl(tmp_path / "q.jsonl", [{"question": "x", "actual": ["a"], "predicted": []}])
+    rows = tmp_path / "out" / "rows.parquet"
+    os.mkdir(rows.parent)
+    result = evaluate_file(path, 1, per_query=rows)
+    pd.DataFrame({"query": pd.Categorical.from_codes([0] * 3_000_000, ["x"])}).to_parquet(rows)
+    with pytest.raises(ValueError, match=r"rows\.parquet: .*out of proportion"):
+        _ = result.labels
+
+
 def test_f1_alone_can_be_read_back(tmp_path):
     """What its mean is made of follows from the counts in the file."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(9))
@@ -433,15 +458,14 @@ def test_files_that_cannot_be_streamed_are_refused(tmp_path):
         refused("is not a regular file, and can be read only once", tmp_path / "pipe")
 
 
-def test_a_line_without_end_is_refused_in_a_compressed_file_of_any_length(tmp_path, monkeypatch):
+def test_a_line_without_end_is_refused_in_a_compressed_file_of_any_length(tmp_path):
     """What is bounded is a line, as memory is; not the file."""
     lines = gzip.compress(b'{"actual": ["a"], "predicted": ["a"]}\n' * 1000)
     path = tmp_path / "queries.jsonl.gz"
     path.write_bytes(lines)
-    monkeypatch.setattr("krag_eval.datasets.streams.MAX_BYTES", 4_000)
-    assert evaluate_file(path, 1).n_queries == 1000
+    assert evaluate_file(path, 1, max_bytes=4_000).n_queries == 1000
     path.write_bytes(gzip.compress(b" " * 10_000_000))
-    refused(r"queries\.jsonl\.gz:1: the line is longer than 1,000 bytes", path)
+    refused(r"queries\.jsonl\.gz:1: the line is longer than 1,000 bytes", path, max_bytes=4_000)
 
 
 @pytest.mark.parametrize(

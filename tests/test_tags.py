@@ -1,0 +1,86 @@
+"""Tags of queries: what can be one, and that they stay with the result wherever it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.results.rows import RowsInFile, join_rows, write_rows
+
+ACTUAL, PREDICTED = [["a"], ["b"], ["c"]], [["a"], ["x"], ["y", "c"]]
+TAGS: dict[str, list[Any]] = {
+    "corpus": ["위키", None, "=1+1"],
+    "pages": [3, -1, None],
+    "hard": [True, False, None],
+    "recall@5": [0.5, 1e-9, 2.0],
+}
+
+
+def tagged() -> OfflineRetrievalEvaluator:
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, tags=TAGS)
+
+
+def test_tags_stay_with_the_result_and_change_no_number() -> None:
+    """Also of evaluators that share its matches."""
+    bare = OfflineRetrievalEvaluator(ACTUAL, PREDICTED).evaluate(5)
+    result = tagged().evaluate(5)
+    assert result.tags == TAGS
+    assert result == bare
+    assert result.signature == bare.signature
+    assert bare.tags == {}
+
+
+def test_tags_are_saved_and_read_back(tmp_path: Path) -> None:
+    """With their types; a result without tags is saved as it was before there were any."""
+    tagged().evaluate(5).to_json(tmp_path / "tagged.json")
+    assert EvaluationResult.from_json(tmp_path / "tagged.json").tags == TAGS
+    OfflineRetrievalEvaluator(ACTUAL, PREDICTED).evaluate(5).to_json(tmp_path / "bare.json")
+    assert '"tags"' not in (tmp_path / "bare.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_tags_are_columns_of_the_rows_of_a_run_in_parts(tmp_path: Path, ending: str) -> None:
+    """In a file of each format, from parts whose tags are of different types."""
+    plan = PartitionPlan.of(5)
+    parts = []
+    for number, here in enumerate((slice(0, 1), slice(1, 3))):
+        tags = {name: values[here] for name, values in TAGS.items()}
+        part = plan.evaluate(ACTUAL[here], PREDICTED[here], None, tags)
+        path = tmp_path / f"{number}{ending}"
+        write_rows(path, part.rows)
+        parts.append((path, part.partial))
+    join_rows([path for path, _ in parts], tmp_path / f"rows{ending}")
+    totals = plan.result([partial for _, partial in parts]).summary
+    assert RowsInFile(tmp_path / f"rows{ending}", totals).tags == TAGS
+
+
+@pytest.mark.parametrize(
+    ("tags", "error"),
+    [
+        ([["wiki"]], InvalidType),
+        ({3: ["a", "b", "c"]}, InvalidType),
+        ({"": ["a", "b", "c"]}, InvalidInput),
+        ({"corpus": "wiki"}, TypeError),
+        ({"corpus": ["wiki"]}, InvalidInput),
+        ({"corpus": ["a", "b", ["c"]]}, InvalidInput),
+        ({"corpus": ["a", "b", "c" * 201]}, InvalidInput),
+        ({"corpus": [1.0, 2.0, float("inf")]}, InvalidInput),
+    ],
+)
+def test_what_cannot_be_a_tag_is_refused(tags: Any, error: type[Exception]) -> None:
+    """When the evaluator is made, by the argument's name."""
+    with pytest.raises(error) as caught:
+        OfflineRetrievalEvaluator(ACTUAL, PREDICTED, tags=tags)
+    assert "tags" in str(caught.value)
+
+
+def test_nothing_is_no_tag() -> None:
+    """NaN, as tables have it, is nothing too."""
+    tags = {"corpus": ["wiki", float("nan"), None]}
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, tags=tags)
+    assert evaluator.evaluate(5).tags == {"corpus": ["wiki", None, None]}
