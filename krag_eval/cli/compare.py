@@ -227,7 +227,7 @@ def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -
     )
 
 
-# Systems that stand beside each other, and the columns that the name of each may take.
+# Systems side by side, the columns for the name of each, and the letters of it in a sentence.
 _SYSTEMS = 3
 _WIDEST = 24
 _LONGEST_NAME = 40
