@@ -25,7 +25,6 @@ from krag_eval.cli.options import (
     metric_option,
     output_option,
     report_options,
-    to_be_measured,
 )
 from krag_eval.cli.output import (
     WIDTH,
@@ -144,8 +143,8 @@ def _check_options(
     settings = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
     if to_be_evaluated:
-        measured = to_be_measured(checked_plan(settings), options["k"])
-        checked_metrics(metrics, dict.fromkeys(to_be_evaluated, measured))
+        expected = checked_plan(options["k"], settings).nothing().summary
+        checked_metrics(dict.fromkeys(to_be_evaluated, expected), metrics)
     elif settings:
         problem = "says how to evaluate, and every FILE is a saved result"
         raise InvalidInput(next(iter(settings)), problem, "leave it out, or name the JSONL files")

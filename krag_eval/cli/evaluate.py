@@ -23,7 +23,6 @@ from krag_eval.cli.options import (
     given,
     output_option,
     report_options,
-    to_be_measured,
 )
 from krag_eval.cli.output import (
     Outputs,
@@ -185,11 +184,12 @@ def evaluate(
     )
     language = checked_language(report_language, report)
     settings = given(options)
-    plan = checked_plan(settings)
+    plan = checked_plan(k, settings)
     if floors:
         from krag_eval.statistics.gates import checked_floors
 
-        checked_floors(floors, to_be_measured(plan, k), plan.conventions)
+        skips = plan.plan.no_ground_truth == "skip"
+        checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
     need_rows = {"intervals": intervals, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])

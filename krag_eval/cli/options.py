@@ -15,8 +15,7 @@ from krag_eval.matching.names import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoffs, spelled, unspelled
 
 if TYPE_CHECKING:
-    from krag_eval.evaluator import Plan
-    from krag_eval.scoring.averages import Measured
+    from krag_eval.evaluator import PartitionPlan
 
 __all__ = [
     "ReportLanguage",
@@ -31,7 +30,6 @@ __all__ = [
     "metric_option",
     "output_option",
     "report_options",
-    "to_be_measured",
 ]
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -188,27 +186,19 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def checked_plan(settings: Mapping[str, Any]) -> Plan:
+def checked_plan(k: Sequence[int | None], settings: Mapping[str, Any]) -> PartitionPlan:
     """Refuse settings that no evaluation takes, before a long file is read.
 
     Args:
+        k: The cutoffs.
         settings: The options that were typed.
+
+    Returns:
+        The plan, whose summary of no queries knows the averages there will be.
     """
-    from krag_eval.evaluator import Plan
+    from krag_eval.evaluator import PartitionPlan
 
     typed = {name: settings[name] for name in PLAN_OPTIONS if name in settings}
     if "matcher" not in typed:
         typed.pop("threshold", None)  # the file may name a matcher that takes it
-    return Plan.checked(**typed)
-
-
-def to_be_measured(plan: Plan, cutoffs: Sequence[int | None]) -> Measured:
-    """Return the averages that an evaluation will have."""
-    from krag_eval.scoring.averages import Measured, average_names
-    from krag_eval.scoring.metrics import metrics_for
-
-    keys = {name: metric.key for name, metric in metrics_for(plan.matching_criteria).items()}
-    names = average_names(keys, plan.averaging_method)
-    if plan.no_ground_truth == "skip":
-        names = (*names, "rejection_rate")  # if the file has queries that are left out
-    return Measured(cutoffs, names, keys)
+    return PartitionPlan.of(k, **typed)

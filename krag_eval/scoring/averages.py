@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, clipped, unknown_name
+from krag_eval._errors import unknown_name
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.scoring.cutoffs import parse_metric, spelled, unspelled
+from krag_eval.scoring.cutoffs import spelled, unspelled
 
 __all__ = [
     "Columns",
-    "Measured",
     "Summary",
     "Sums",
     "average",
-    "average_names",
     "average_of_sums",
     "exact_mean",
     "exact_sum",
@@ -199,62 +197,6 @@ def resolved_average(
             'averaging_method="both".'
         )
     raise ValueError(unknown_name(argument, name, known))
-
-
-class Measured(NamedTuple):
-    """Which averages a result has, or will have.
-
-    Attributes:
-        cutoffs: The cutoffs.
-        names: The averages, without cutoffs.
-        keys: Metric column -> name of its mean.
-    """
-
-    cutoffs: Sequence[int | None]
-    names: Collection[str]
-    keys: Mapping[str, str]
-
-    def named(
-        self, argument: str, metric: object, whose: str = "the result"
-    ) -> tuple[str, int | None]:
-        """Return the average and the cutoff that a name such as ``"recall@5"`` stands for.
-
-        Args:
-            argument: What to call it in an error message.
-            metric: What was asked for.
-            whose: What to call the result in an error message.
-
-        Raises:
-            InvalidInput: If there is no such average, or not at that cutoff.
-        """
-        key, k = parse_metric(metric, argument)
-        if k not in self.cutoffs:
-            evaluated = ", ".join(map(spelled, self.cutoffs))
-            raise InvalidInput(
-                argument,
-                f": {clipped(metric)} needs the cutoff {spelled(k)}, and {whose} was evaluated at "
-                f"{evaluated}",
-                Advice("name it when evaluating, by {}", k=...),
-            )
-        return resolved_average(argument, key, self.names, self.keys), k
-
-
-def average_names(keys: Mapping[str, str], averaging_method: AveragingMethod) -> tuple[str, ...]:
-    """Return the names of the averages of some metrics.
-
-    Args:
-        keys: Metric column -> name of its mean.
-        averaging_method: Which of the micro and macro keys are averaged.
-
-    >>> average_names({"recall": "macro_recall", "ndcg": "ndcg"}, AveragingMethod.BOTH)
-    ('micro_recall', 'macro_recall', 'ndcg')
-    """
-    names: list[str] = []
-    for name, key in keys.items():
-        columns = needed_columns(name)
-        none = Sums(0, dict.fromkeys(columns, Fraction(0)), dict.fromkeys(columns, 0))
-        names += average_of_sums(name, none, key=key, averaging_method=averaging_method)
-    return tuple(names)
 
 
 def average(

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import clipped, unknown_name, warn
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.averages import Measured, resolved_average
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.averages import Summary, resolved_average
+from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
 from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
 
@@ -106,7 +106,7 @@ def compare(
     check_sampling(level, n_resamples, seed)
     first = check_comparable(results)
     check_counted(first)
-    metrics = checked_metrics(metric, {name: _measured(one) for name, one in results.items()})
+    metrics = checked_metrics(results, metric)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         results, metrics, level=level, n_resamples=n_resamples, seed=seed
@@ -311,24 +311,23 @@ class Comparison:
 
 
 def checked_metrics(
-    metric: object, results: Mapping[str, Measured]
+    results: Mapping[str, EvaluationResult | Summary], metric: object
 ) -> dict[str, tuple[str, int | None]]:
     """Return the metrics asked for: spelling -> (key, cutoff).
 
     Args:
-        metric: One or several, as :func:`compare` takes them.
-        results: Name -> the averages that the result has, or will have.
+        results: Name -> result, or a summary of no queries, which knows what there will be.
+        metric: An average at a cutoff, or several.
 
     Raises:
-        TypeError: If it is neither one nor several.
-        ValueError: If a result lacks one of them.
+        TypeError: If it is neither.
+        ValueError: If a result has no such average.
     """
     if not isinstance(metric, Iterable):
         raise TypeError(f"metric must be a string such as 'ndcg@10', or several, got {metric!r}.")
     metrics: dict[str, tuple[str, int | None]] = {}
-    for asked in [metric] if isinstance(metric, str) else metric:
-        for system, measured in results.items():
-            key, k = measured.named("metric", asked, repr(system))
+    for one in [metric] if isinstance(metric, str) else metric:
+        key, k = _checked_metric(results, one)
         name = f"{key}@{spelled(k)}"
         if name in metrics:
             raise ValueError(f"metric must not name a metric twice, got {name!r} twice.")
@@ -338,8 +337,25 @@ def checked_metrics(
     return metrics
 
 
-def _measured(result: EvaluationResult) -> Measured:
-    return Measured(result.k, tuple(result.averages(result.k[0])), result.keys)
+def _checked_metric(
+    results: Mapping[str, EvaluationResult | Summary], metric: object
+) -> tuple[str, int | None]:
+    key, at, cutoff = metric.rpartition("@") if isinstance(metric, str) else ("", "", "")
+    if not at:
+        raise ValueError(
+            "metric must be spelled with its cutoff, such as 'ndcg@10' or 'mrr@all', "
+            f"got {metric!r}."
+        )
+    k = unspelled(cutoff)
+    for name, result in results.items():
+        if k not in result.k:
+            raise ValueError(
+                f"metric: {metric!r} needs the cutoff {cutoff}, and {name!r} was evaluated at "
+                f"{', '.join(map(spelled, result.k))}; name it in evaluate(k=[…])."
+            )
+        asked = f"metric: an average of {name!r}"
+        key = resolved_average(asked, key, result.averages(k), result.keys)
+    return key, k
 
 
 def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:

@@ -13,8 +13,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import clipped, told_apart
-from krag_eval.conventions import Conventions
-from krag_eval.scoring.averages import Measured
+from krag_eval.scoring.averages import Summary, resolved_average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
 
 if TYPE_CHECKING:
@@ -128,9 +127,8 @@ def check(
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
     values = result.to_dict()
-    names = tuple(dict.fromkeys(name.rpartition("@")[0] for name in values))
-    measured = Measured(result.k, names, result.keys)
-    held = checked_floors(floors, measured, result.conventions)
+    has_rejections = result.summary.rejection_rate(result.k[0]) is not None
+    held = checked_floors(floors, result.summary, rejection_rate=has_rejections)
     gates = [_floor_gate(name, values[name], floor) for name, floor in held]
     if baseline is not None:
         _check_baseline(baseline)
@@ -163,25 +161,23 @@ def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[st
 
 
 def checked_floors(
-    floors: Mapping[str, float] | Iterable[str] | None,
-    measured: Measured,
-    conventions: Conventions,
+    floors: Mapping[str, float] | Iterable[str] | None, summary: Summary, *, rejection_rate: bool
 ) -> list[tuple[str, float]]:
     """Return floors by the averages that they are about.
 
     Args:
         floors: As ``EvaluationResult.check`` takes them.
-        measured: The averages that the result has, or will have.
-        conventions: The conventions they are computed under.
+        summary: That of a result, or of no queries, which knows what there will be.
+        rejection_rate: Whether there is a rejection rate, too.
 
     Raises:
         ValueError: If there is no such average, or every result or none would pass.
     """
     checked = []
     for metric, floor in _floors(floors):
-        key, k = measured.named("floors: a metric", metric)
+        key, k = _checked_metric(metric, summary, rejection_rate=rejection_rate)
         name = f"{key}@{spelled(k)}"
-        _check_floor(name, key, floor, may_pass_1=conventions.credit == "every")
+        _check_floor(name, key, floor, may_pass_1=summary.conventions.credit == "every")
         checked.append((name, floor))
     return checked
 
@@ -199,6 +195,19 @@ def _floor_gate(name: str, value: float, floor: float) -> Gate:
     passed = value >= floor
     relation = "at or above" if passed else "below"
     return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
+
+
+def _checked_metric(
+    metric: str, summary: Summary, *, rejection_rate: bool
+) -> tuple[str, int | None]:
+    key, k = parse_metric(metric, "floors: a metric")
+    if k not in summary.k:
+        raise ValueError(
+            f"floors: {clipped(metric)} needs the cutoff {spelled(k)}, and the result was "
+            f"evaluated at {', '.join(map(spelled, summary.k))}; name it in evaluate(k=[…])."
+        )
+    known = [*summary.averages(k), *(["rejection_rate"] if rejection_rate else [])]
+    return resolved_average("floors: a metric", key, known, summary.keys), k
 
 
 def _check_floor(name: str, key: str, floor: object, *, may_pass_1: bool) -> None:

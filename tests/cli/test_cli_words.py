@@ -12,7 +12,6 @@ from cli_runs import SAMPLE, run, until_merged
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
 from krag_eval.cli import main
-from krag_eval.cli.options import checked_plan, to_be_measured
 from krag_eval.datasets import read_jsonl
 from krag_eval.evaluator import Plan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
@@ -112,20 +111,6 @@ class TestDefaults:
         for setting in inspect.signature(Plan.checked).parameters.values():
             assert shown[setting.name] in (setting.default or "default", None)
         assert shown["k"] == DEFAULT_CUTOFFS
-
-    @pytest.mark.parametrize("averaging", ["micro", "macro", "both"])
-    @pytest.mark.parametrize("no_ground_truth", ["zero", "skip"])
-    def test_averages_are_known_before_they_are_computed(
-        self, tmp_path: Path, averaging: str, no_ground_truth: str
-    ) -> None:
-        """Those that the result will have."""
-        path = tmp_path / "run.jsonl"
-        path.write_text(SAMPLE + '{"actual": [], "predicted": []}', "utf-8")
-        settings = {"averaging_method": averaging, "no_ground_truth": no_ground_truth}
-        expected = to_be_measured(checked_plan(settings), (1,)).names
-        with pytest.warns(KragEvalWarning, match="labelled by position"):
-            result = read_jsonl(path).evaluator(**settings).evaluate(1)
-        assert [f"{name}@1" for name in expected] == list(result.to_dict())
 
 
 # What only Python understands: calls, keyword arguments, quoted values of them.
