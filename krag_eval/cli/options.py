@@ -62,7 +62,7 @@ def metric_option(default: Sequence[str] = (), *, help: str) -> Option:
         metavar="METRIC@K",
         multiple=True,
         default=default,
-        show_default=", ".join(default),
+        show_default=", ".join(default) or None,
         help=f"{help} Repeat it for several.",
     )
 

@@ -104,6 +104,11 @@ class TestAdvice:
 class TestDefaults:
     """Options that were not typed."""
 
+    @pytest.mark.parametrize("name", sorted(main.commands))
+    def test_help_shows_no_empty_ones(self, name: str) -> None:
+        """Nothing is no default."""
+        assert "()" not in run(name, "--help").output
+
     @pytest.mark.parametrize("name", ["evaluate", "compare"])
     def test_those_shown_are_those_of_python(self, name: str) -> None:
         """Of every setting of a plan."""
