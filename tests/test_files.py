@@ -120,7 +120,7 @@ def test_two_new_outputs_whose_names_differ_by_case(tmp_path, monkeypatch, platf
     monkeypatch.setattr(sys, "platform", platform)
     outputs = {"json": tmp_path / "Out", "csv": tmp_path / "out"}
     if is_one:
-        with pytest.raises(ValueError, match="a file of their own"):
+        with pytest.raises(ValueError, match="a file of its own"):
             check_apart(outputs, [])
     else:
         check_apart(outputs, [])

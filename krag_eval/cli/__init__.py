@@ -1,7 +1,6 @@
 """The shell command: files in, a table out, and the same numbers as from Python.
 
-This room knows options, printing and exit codes. It must not know formulas. What a command needs
-is imported when it runs, so that ``--help`` is quick.
+A command imports what it needs when it runs, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import click
 
 from krag_eval import __version__
 from krag_eval.cli import compare, evaluate, trec
-from krag_eval.cli import compare as gate
-from krag_eval.cli import evaluate as demo
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
@@ -26,8 +23,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-main.add_command(evaluate.evaluate)
-main.add_command(compare.compare)
-main.add_command(gate.gate)
-main.add_command(trec.trec)
-main.add_command(demo.demo)
+for command in (evaluate.evaluate, compare.compare, compare.gate, trec.trec, evaluate.demo):
+    main.add_command(command)

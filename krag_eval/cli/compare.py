@@ -1,65 +1,81 @@
-"""``krag-eval compare``: which of several retrievers is better on the same queries, how surely."""
+"""``krag-eval compare``, which of several retrievers is better; ``krag-eval gate``, a verdict."""
 
 from __future__ import annotations
 
-import warnings
+import math
+import os
+import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from krag_eval._errors import KragEvalWarning
+from krag_eval._errors import DatasetError, InvalidInput
 from krag_eval.cli.options import (
-    check_early,
-    comparison_output_options,
+    ReportLanguage,
+    checked_language,
+    checked_plan,
     evaluation_options,
     field_options,
     floor_option,
+    given,
+    metric_option,
+    output_option,
+    report_options,
 )
 from krag_eval.cli.output import (
-    ComparisonOutputs,
-    ReportLanguage,
-    checked_language,
-    print_comparison,
+    WIDTH,
+    Outputs,
+    check_not_read,
+    checked_outputs,
+    four_digits,
+    print_cells,
+    print_signature,
+    print_table,
     printing_beside,
     pronounce,
-    rehearsed,
+    write_files,
+    write_plot,
+    write_text,
 )
-from krag_eval.cli.reading import check_same_ground_truth, evaluated_file, names_of, saved_result
-from krag_eval.cli.shell import Verdict, one_line, warnings_as
+from krag_eval.cli.reading import evaluated_file, names_of_files, place_of, saved_result
+from krag_eval.cli.shell import Verdict, printable, warnings_as
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from krag_eval.datasets import Dataset
+    from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = [
     "compare",
     "gate",
 ]
 
+_ENDINGS = (".jsonl", ".ndjson", ".json")
+
 
 @click.command(short_help="Compare retrievers on the same queries.")
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@click.option(
-    "--metric",
-    "metrics",
-    metavar="METRIC@K",
-    multiple=True,
-    default=("ndcg@10",),
-    show_default="ndcg@10",
-    help="What to compare, as macro_recall@5; repeat it for several.",
-)
+@metric_option(["ndcg@10"], help="What to compare, as macro_recall@5.")
 @evaluation_options
 @field_options
-@comparison_output_options
+@output_option("--markdown", "Save the table as Markdown.", streamed=True)
+@output_option("--latex", "Save the table as LaTeX.", streamed=True)
+@output_option("--plot", "Draw the differences with their intervals, as .png, .svg or .pdf.")
+@report_options
 def compare(
     files: tuple[str, ...],
-    metrics: tuple[str, ...],
-    markdown_path: str | None,
-    latex_path: str | None,
-    plot_path: str | None,
-    report_path: str | None,
+    metric: tuple[str, ...],
+    markdown: str | None,
+    latex: str | None,
+    plot: str | None,
+    report: str | None,
     report_language: ReportLanguage | None,
     **options: Any,
 ) -> None:
@@ -71,27 +87,47 @@ def compare(
     """
     from krag_eval.statistics.comparison import compare as compared
 
-    named = dict(zip(_checked_names(files), files, strict=True))
-    outputs = ComparisonOutputs.checked(
-        markdown_path, latex_path, plot_path, report_path, sources=files
+    named = _named(files)
+    outputs = checked_outputs(
+        {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
-    language = checked_language(report_language, report_path)
-    _check_options(options, named, metrics)
+    language = checked_language(report_language, report)
+    _check_options(options, named, metric)
     with printing_beside(outputs), warnings_as("warning"):
         saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
-        outputs.check_apart(filter(None, (one.rows.named_from("") for one in saved.values())))
-        results = _evaluated({**named, **saved}, options)
-        comparison = compared(results, metrics)
-        print_comparison(comparison)
-        outputs.write(comparison, language)
+        check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
+        comparison = compared(_evaluated({**named, **saved}, options), metric)
+        _print_comparison(comparison)
+        _write(outputs, comparison, language)
 
 
-def _checked_names(files: Sequence[str]) -> list[str]:
+def _named(files: Sequence[str]) -> dict[str, str]:
+    """Return the files by the names of their systems."""
     if len(files) < 2:
-        raise ValueError(f"FILE: name at least two to compare, got {len(files)}.")
+        raise InvalidInput("files", f": name at least two to compare, got {len(files)}")
     if len(set(files)) < len(files):
-        raise ValueError(f"FILE: each is named once, got {', '.join(files)}.")
-    return names_of(files)
+        raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
+    return dict(zip(_systems(files), files, strict=True))
+
+
+def _systems(files: Sequence[str]) -> list[str]:
+    """Call files by their stems, with as much of their names and paths as tells them apart.
+
+    >>> _systems(["runs/bm25.jsonl.gz", "runs/dense.json"])
+    ['bm25', 'dense']
+    >>> _systems(["old/bm25.json", "new/bm25.json"]), _systems(["bm25.json", "bm25.jsonl"])
+    (['old/bm25', 'new/bm25'], ['bm25.json', 'bm25.jsonl'])
+    """
+    names = names_of_files(["stdin" if file == "-" else _stem(file) for file in files])
+    return names if len(set(names)) == len(files) else names_of_files(files)
+
+
+def _stem(path: str) -> str:
+    path = path.removesuffix(".gz")
+    for ending in _ENDINGS:
+        if path.endswith(ending) and os.path.basename(path) != ending:
+            return path.removesuffix(ending)
+    return path
 
 
 def _is_saved(file: str) -> bool:
@@ -102,58 +138,208 @@ def _check_options(
     options: Mapping[str, Any], files: Mapping[str, str], metrics: Sequence[str]
 ) -> None:
     """Refuse, before a long file is read, what could not be compared or has no effect."""
-    from krag_eval.statistics.comparison import compare as compared
+    from krag_eval.statistics.comparison import checked_metrics
 
+    settings = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
-    if not to_be_evaluated:
-        _check_without_effect(options)
-        return
-    check_early(options)
-    rehearsal = rehearsed(options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)
-        first = to_be_evaluated[0]
-        pair = {first: rehearsal, f"not {first}": rehearsal}
-        compared(pair, metrics, n_resamples=100)
-
-
-def _check_without_effect(options: Mapping[str, Any]) -> None:
-    context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name in options:
-            raise ValueError(
-                f"{option.opts[0]} says how to evaluate, and every FILE is a saved result; leave "
-                "it out, or name the JSONL files."
-            )
+    if to_be_evaluated:
+        expected = checked_plan(options["k"], settings).nothing().summary
+        checked_metrics(dict.fromkeys(to_be_evaluated, expected), metrics)
+    elif settings:
+        problem = "says how to evaluate, and every FILE is a saved result"
+        raise InvalidInput(next(iter(settings)), problem, "leave it out, or name the JSONL files")
 
 
 def _evaluated(
     named: Mapping[str, str | EvaluationResult], options: Mapping[str, Any]
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
+    k, settings = options["k"], given(options)
+    settings.pop("k", None)
     results, datasets = {}, []
     for name, one in named.items():
         if not isinstance(one, str):
             results[name] = one
             continue
-        with warnings_as(f"warning: {one_line(name)}"):
-            dataset, results[name] = evaluated_file(one, options)
+        with warnings_as(f"warning: {printable(name)}"):
+            dataset, results[name] = evaluated_file(one, k, settings)
         datasets.append(dataset)
-    check_same_ground_truth(datasets)
+    _check_same_ground_truth(datasets)
     return results
+
+
+def _check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
+    """Refuse files that ask the same questions and want other documents.
+
+    The comparison refuses them too, but it knows queries alone; this names the lines.
+
+    Raises:
+        DatasetError: Naming the two lines that differ first.
+    """
+    for other in datasets[1:]:
+        first = datasets[0]
+        if first.queries != other.queries:
+            continue  # refused by the comparison, which says which
+        for query, (ours, theirs) in enumerate(zip(first.actual, other.actual, strict=True)):
+            if ours != theirs and _wanted(ours) != _wanted(theirs):
+                raise DatasetError(
+                    "",
+                    f"the ground truth differs from {place_of(first, query)}",
+                    "compare files about the same data",
+                    place=place_of(other, query),
+                )
+
+
+def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]]:
+    """Return the texts and ids of a query's ground truth, whatever their order."""
+    from krag_eval.documents import AnyOf, id_of, text_of
+
+    alternatives = [item.alternatives if isinstance(item, AnyOf) else (item,) for item in items]
+    return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
+
+
+def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -> None:
+    def draw(ax: Axes) -> None:
+        from krag_eval.plotting import comparison_forest, forest_size
+
+        if ax.figure is not None:  # as tall as its rows need
+            ax.figure.set_size_inches(*forest_size(comparison))  # type: ignore[union-attr]
+        comparison_forest(comparison, ax=ax)
+
+    write_files(
+        outputs,
+        {
+            "markdown": (
+                lambda target: write_text(comparison.to_markdown(), target),
+                "the table, in Markdown",
+            ),
+            "latex": (
+                lambda target: write_text(comparison.to_latex(), target),
+                "the table, in LaTeX",
+            ),
+            "plot": (partial(write_plot, draw), "the differences with their intervals"),
+            "report": (
+                lambda target: comparison.report(target, language=language),
+                "an HTML report",
+            ),
+        },
+    )
+
+
+# Systems side by side, the columns for the name of each, and the letters of it in a sentence.
+_SYSTEMS = 3
+_WIDEST = 24
+_LONGEST_NAME = 40
+_CHANGED = 3
+_LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    """Print the averages of all systems, then how each pair differs."""
+    n_queries = len(comparison.queries)
+    click.echo(f"{len(comparison.names)} systems on {n_queries} queries\n")
+    for start in range(0, len(comparison.names), _SYSTEMS):
+        _print_values(comparison, comparison.names[start : start + _SYSTEMS])
+    sentences = iter(comparison.summary().split("\n"))
+    for a, b in combinations(comparison.names, 2):
+        rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
+        _print_pair(rows, comparison.level)
+        for _ in rows:
+            _print_wrapped(printable(next(sentences)))
+        click.echo()
+        _print_changed(comparison, a, b)
+    print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}")
+
+
+def _print_values(comparison: Comparison, names: Sequence[str]) -> None:
+    values = {
+        (metric, name): value
+        for row in comparison.differences
+        for metric, name, value in (
+            (row.metric, row.a, row.value_a),
+            (row.metric, row.b, row.value_b),
+        )
+    }
+    rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
+    print_table("metric", [_shown(name) for name in names], rows, widest=_WIDEST)
+
+
+def _print_pair(rows: Sequence[Difference], level: float) -> None:
+    first = rows[0]
+    _print_wrapped(
+        f"{_shown(first.b)} minus {_shown(first.a)}; "
+        f"wins and losses are the queries on which {_shown(first.b)} is better and worse"
+    )
+    click.echo()
+    header = ["metric", "difference", f"{100 * level:g} % interval", *_LAST_COLUMNS]
+    print_cells(header, [_cells(row) for row in rows])
+
+
+def _cells(row: Difference) -> list[str]:
+    return [
+        row.metric,
+        _signed(row.difference),
+        _difference_range(row.ci_low, row.ci_high),
+        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
+        four_digits(row.effect_size),
+        *map(str, (row.wins, row.ties, row.losses)),
+    ]
+
+
+def _print_changed(comparison: Comparison, a: str, b: str) -> None:
+    """Print the queries that changed most on the first metric."""
+    metric = comparison.metrics[0]
+    changed = comparison.changed(metric, a, b, _CHANGED)
+    if changed.empty:
+        click.echo(f"No query changed on {metric}.\n")
+        return
+    click.echo(f"Changed most on {metric}:")
+    for query, before, after, _ in changed.itertuples():
+        start = f"  {four_digits(before):>8} to {four_digits(after):<8}  "
+        click.echo(start + _fitted(str(query), WIDTH - len(start)))
+    click.echo()
+
+
+def _print_wrapped(text: str) -> None:
+    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _shown(name: str) -> str:
+    return printable(name, _LONGEST_NAME)
+
+
+def _signed(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.4f}"
+
+
+def _difference_range(low: float, high: float) -> str:
+    """Return an interval of a difference, narrow enough for a column.
+
+    >>> _difference_range(-0.0123, 0.4), _difference_range(-12.04, -10.1)
+    ('-0.012 to 0.400', '-12.0 to -10.1')
+    """
+    if math.isnan(low):
+        return "-"
+    digits = 3 if max(-low, high) < 10 else 1
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _fitted(text: str, width: int) -> str:
+    """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
+
+    >>> _fitted("How long may I keep a book?", 12), _fitted("언제 여나요?", 10)
+    ('How long ...', '언제 여...')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    text = printable(text)
+    return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
 @click.command(short_help="Check a saved result against floors and a baseline.")
 @click.argument("new")
 @click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
-@click.option(
-    "--metric",
-    "metrics",
-    metavar="METRIC@K",
-    multiple=True,
-    help="What may not drop below the baseline, as ndcg@10; repeat it for several.",
-)
+@metric_option(help="What may not drop below the baseline, as ndcg@10.")
 @click.option(
     "--max-drop",
     metavar="X",
@@ -164,7 +350,7 @@ def _evaluated(
 def gate(
     new: str,
     baseline: str | None,
-    metrics: tuple[str, ...],
+    metric: tuple[str, ...],
     max_drop: float | None,
     floors: tuple[str, ...],
 ) -> Verdict:
@@ -178,7 +364,7 @@ def gate(
         report = saved_result(new, need_rows=baseline is not None).check(
             floors or None,
             baseline=None if baseline is None else saved_result(baseline),
-            metric=metrics or None,
+            metric=metric or None,
             max_drop=max_drop,
         )
     return pronounce(report)

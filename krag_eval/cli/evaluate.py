@@ -1,59 +1,74 @@
-"""``krag-eval evaluate``: a file with one query per line."""
+"""``krag-eval evaluate``, a file with one query per line; ``krag-eval demo``, our own data."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from krag_eval._errors import InvalidInput
 from krag_eval.cli.options import (
+    ReportLanguage,
     bundled,
-    check_early,
+    checked_language,
+    checked_plan,
     evaluation_options,
     field_options,
     floor_option,
     given,
-    output_options,
+    output_option,
+    report_options,
 )
 from krag_eval.cli.output import (
     Outputs,
-    ReportLanguage,
-    check_floors_early,
-    checked_language,
+    checked_outputs,
     print_result,
     print_table,
     printing_beside,
     pronounce,
+    rows_of,
+    write_csv,
+    write_files,
+    write_json,
+    write_plot,
 )
 from krag_eval.cli.reading import evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
 from krag_eval.matching.names import MATCHER_NAMES
-from krag_eval.scoring.cutoffs import unspelled
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
-    "Streaming",
     "demo",
     "evaluate",
-    "streaming_options",
 ]
 
-#: A file of more bytes than this goes through in chunks, unless something needs all of it.
+#: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28
 _PARQUET = b"PAR1"
+_LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 
-streaming_options = bundled(
-    click.option(
+output_options = bundled(
+    output_option("--json", "Save the result; Python reads it back.", streamed=True),
+    output_option("--csv", "Save one row per query and cutoff.", streamed=True),
+    output_option("--plot", "Draw the metrics at the last cutoff named, as .png, .svg or .pdf."),
+    report_options,
+)
+
+chunk_options = bundled(
+    output_option(
         "--per-query",
-        "per_query",
-        metavar="OUT",
-        help="Write one row per query as they come, as .parquet or .csv; a killed run goes on.",
+        "Write one row per query as they come, as .parquet or .csv. The same command continues a "
+        "run that was killed.",
     ),
     click.option(
         "--chunk-size",
@@ -64,97 +79,69 @@ streaming_options = bundled(
     click.option(
         "--resume/--no-resume",
         default=None,
-        help="Go on from the progress of a killed run with --per-query, or start anew.  "
+        help="Continue from the progress of a killed run with --per-query, or start anew.  "
         "[default: resume]",
     ),
 )
 
 
-class Streaming(NamedTuple):
-    """What was asked for that concerns going through the input in chunks."""
+class _InChunks(NamedTuple):
+    """The options of an evaluation in chunks; ``None`` for those that were not given."""
 
-    file: str
     per_query: str | None
     chunk_size: int | None
     resume: bool | None
 
-    @property
-    def is_asked_for(self) -> bool:
-        """Whether an option says so, or the input cannot be read otherwise."""
-        options = (self.per_query, self.chunk_size, self.resume)
-        return any(option is not None for option in options) or _only_in_chunks(self.file)
-
-    def wanted(self, need_rows: Mapping[str, bool]) -> bool:
-        """Tell whether to go through the input in chunks.
+    def wanted(self, file: str, need_rows: Sequence[str]) -> bool:
+        """Decide whether to evaluate a file in chunks.
 
         Args:
-            need_rows: Option -> whether it was given, of those that need every query's row.
+            file: Its name.
+            need_rows: The options given that need the values of every query.
 
         Raises:
-            ValueError: If there must be rows, and they are not to be written, or the input is of a
-                kind that is read whole.
+            InvalidInput: If it was asked for, or is the only way, and is not possible.
         """
-        from krag_eval.datasets.streams import only_whole
-
-        given = [option for option, is_given in need_rows.items() if is_given]
-        if not self.is_asked_for:
-            large = _size(self.file) > _LARGE
-            return large and not given and only_whole(self.file) is None
-        if self.file == "-":
-            raise ValueError(
-                "FILE: standard input can be read only once, so it is evaluated in memory; leave "
-                "out --per-query, --chunk-size and --resume, or name a file."
-            )
-        if kind := only_whole(self.file):
-            raise ValueError(
-                f"{self.file}: {kind} is read whole, not in chunks; leave out --per-query, "
-                "--chunk-size and --resume, or make JSON lines of it in Python: "
-                f"load_dataset({self.file!r}).save('run.jsonl')."
-            )
+        only_in_chunks, size = _looked_at(file)
+        if self == (None, None, None) and not only_in_chunks:
+            return size > _LARGE and not need_rows and not _only_whole(file)
+        if file == "-":
+            problem = ": standard input can be read only once, so it is evaluated in memory"
+            raise InvalidInput("file", problem, f"{_LEAVE_OUT}, or name a file")
+        if kind := _only_whole(file):
+            problem = f": {file}: {kind} is read whole, not in chunks"
+            raise InvalidInput("", problem, f"{_LEAVE_OUT}, or save it as JSON lines")
         if self.resume is not None and self.per_query is None:
-            raise ValueError("--resume is about the progress of a run with --per-query; add it.")
-        if given and self.per_query is None:
-            raise ValueError(
-                f"{given[0]} needs the values of every query, and this run keeps none; add "
-                "--per-query OUT."
-            )
+            problem = "is about the progress of a run with --per-query"
+            raise InvalidInput("resume", problem, "add it")
+        if need_rows and self.per_query is None:
+            problem = "needs the values of every query, and this run keeps none"
+            raise InvalidInput(need_rows[0], problem, "add --per-query OUT")
         return True
 
-    def evaluated(self, options: Mapping[str, Any]) -> EvaluationResult:
-        """Evaluate the input in chunks."""
-        from krag_eval.streaming import evaluate_file
-
-        others = {name: value for name, value in given(options).items() if name != "cutoffs"}
-        if self.chunk_size is not None:
-            others["chunk_size"] = self.chunk_size
-        return evaluate_file(
-            self.file,
-            [unspelled(one) for one in options["cutoffs"]],
-            per_query=self.per_query,
-            resume=self.resume is not False,
-            **others,
-        )
+    def settings(self) -> dict[str, Any]:
+        """Return the options that were given."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-def _only_in_chunks(file: str) -> bool:
-    """Tell whether this is a directory of files, or a Parquet file."""
-    try:
-        if os.path.isdir(file):
-            return True
-        if not stat.S_ISREG(os.stat(file).st_mode):
-            return False  # looking into a pipe would take from it
-        with Path(file).open("rb") as opened:
-            return opened.read(len(_PARQUET)) == _PARQUET
-    except (OSError, ValueError):
-        return False  # the reader says what is wrong
+def _only_whole(file: str) -> str | None:
+    from krag_eval.datasets.streams import only_whole
+
+    return only_whole(file)
 
 
-def _size(file: str) -> int:
+def _looked_at(file: str) -> tuple[bool, int]:
+    """Return whether it is a directory of files or a Parquet file, and else its size."""
     try:
         seen = os.stat(file)
+        if stat.S_ISDIR(seen.st_mode):
+            return True, 0
+        if not stat.S_ISREG(seen.st_mode):
+            return False, 0  # opening a pipe would take from it
+        with Path(file).open("rb") as opened:
+            return opened.read(len(_PARQUET)) == _PARQUET, seen.st_size
     except (OSError, ValueError):
-        return 0
-    return seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+        return False, 0  # the reader says what is wrong
 
 
 @click.command(short_help="Evaluate the retrieved documents in a file.")
@@ -166,15 +153,16 @@ def _size(file: str) -> int:
 @floor_option
 @field_options
 @output_options
-@streaming_options
+@chunk_options
 def evaluate(
     file: str,
+    k: tuple[int | None, ...],
     intervals: bool,
     floors: tuple[str, ...],
-    json_path: str | None,
-    csv_path: str | None,
-    plot_path: str | None,
-    report_path: str | None,
+    json: str | None,
+    csv: str | None,
+    plot: str | None,
+    report: str | None,
     report_language: ReportLanguage | None,
     per_query: str | None,
     chunk_size: int | None,
@@ -188,30 +176,64 @@ def evaluate(
     be CSV, TSV or a JSON array (.csv, .tsv, .json), whose columns are known by their usual names
     too, a Parquet file with such columns, or a directory of JSONL or Parquet files.
 
-    Parquet, directories and JSONL of more than 256 MB go through in chunks, with memory for one
+    Parquet, directories and JSONL of more than 256 MB are evaluated in chunks, with memory for one
     chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
     """
-    outputs = Outputs.checked(
-        json_path, csv_path, plot_path, report_path, per_query, sources=[file]
+    outputs = checked_outputs(
+        {"json": json, "csv": csv, "plot": plot, "report": report, "per_query": per_query}, [file]
     )
-    language = checked_language(report_language, report_path)
-    check_early(options)
-    check_floors_early(floors, options)
-    streaming = Streaming(file, per_query, chunk_size, resume)
-    need_rows = {"--intervals": intervals, "--csv": bool(csv_path), "--report": bool(report_path)}
-    in_chunks = streaming.wanted(need_rows)
+    language = checked_language(report_language, report)
+    settings = given(options)
+    plan = checked_plan(k, settings)
+    if floors:
+        from krag_eval.statistics.gates import checked_floors
+
+        skips = plan.plan.no_ground_truth == "skip"
+        checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
+    need_rows = {"intervals": intervals, "csv": csv, "report": report}
+    chunks = _InChunks(per_query, chunk_size, resume)
+    in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
     with printing_beside(outputs), warnings_as("warning"):
         if in_chunks:
-            source, result = file, streaming.evaluated(options)
+            from krag_eval.streaming import evaluate_file
+
+            source, result = file, evaluate_file(file, k, **chunks.settings(), **settings)
         else:
-            dataset, result = evaluated_file(file, options)
+            dataset, result = evaluated_file(file, k, settings)
             source = dataset.source
         # A floor that turns out to be impossible is refused before anything is printed.
-        report = result.check(floors) if floors else None
-        bounds = result.confidence_intervals() if intervals else None
-        print_result(result, source, bounds)
-        outputs.write(result, language)
-        return None if report is None else pronounce(report)
+        verdict = result.check(floors) if floors else None
+        print_result(result, source, result.confidence_intervals() if intervals else None)
+        if outputs:
+            _write(outputs, result, language)
+        return None if verdict is None else pronounce(verdict)
+
+
+def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage) -> None:
+    last = result.k[-1]
+
+    def draw(ax: Axes) -> None:
+        from krag_eval.plotting import metric_bars
+
+        metric_bars(result, last, ax=ax)
+
+    write_files(
+        outputs,
+        {
+            # Written while the queries were evaluated.
+            "per_query": (lambda target: None, "one row per query"),
+            "json": (partial(write_json, result), "the result"),
+            "csv": (
+                lambda target: write_csv(rows_of(result), target),
+                "one row per query and cutoff",
+            ),
+            "plot": (partial(write_plot, draw), f"the metrics @{spelled(last)}"),
+            "report": (
+                lambda target: result.report(target, language=language),
+                "an HTML report",
+            ),
+        },
+    )
 
 
 _OPENING = """\

@@ -1,35 +1,76 @@
-"""Options that commands share, in the order they are shown."""
+"""Options that several commands share, and what they are checked for before a file is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
+from click.core import ParameterSource
 
+from krag_eval._errors import PLAN_OPTIONS, InvalidInput
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.names import MATCHER_NAMES
-from krag_eval.scoring.cutoffs import check_cutoffs, unspelled
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoffs, spelled, unspelled
+
+if TYPE_CHECKING:
+    from krag_eval.evaluator import PartitionPlan
 
 __all__ = [
+    "ReportLanguage",
     "bundled",
-    "check_early",
-    "comparison_output_options",
+    "checked_language",
+    "checked_plan",
+    "cutoff_option",
     "evaluation_options",
     "field_options",
     "floor_option",
     "given",
-    "output_options",
+    "metric_option",
+    "output_option",
     "report_options",
 ]
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+ReportLanguage: TypeAlias = Literal["en", "ko"]
 
 
-def bundled(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Bundle options that several commands share, shown in the order given."""
+def bundled(*options: Option) -> Option:
+    """Bundle options, to be shown in the order given."""
     return lambda command: reduce(lambda made, add: add(made), reversed(options), command)
+
+
+def cutoff_option(default: Sequence[int | None], help: str) -> Option:
+    """Return the option ``-k``, whose value is a tuple of cutoffs."""
+    shown = tuple(map(spelled, default))
+    return click.option(
+        "-k",
+        metavar="K",
+        multiple=True,
+        default=shown,
+        show_default=", ".join(shown),
+        callback=lambda _, __, typed: check_cutoffs([unspelled(one) for one in typed]),
+        help=help,
+    )
+
+
+def metric_option(default: Sequence[str] = (), *, help: str) -> Option:
+    """Return the option ``--metric``, which may be repeated."""
+    return click.option(
+        "--metric",
+        metavar="METRIC@K",
+        multiple=True,
+        default=default,
+        show_default=", ".join(default) or None,
+        help=f"{help} Repeat it for several.",
+    )
+
+
+def output_option(name: str, what: str, *, streamed: bool = False) -> Option:
+    """Return an option that names a file to write."""
+    help = f"{what} '-' is standard output." if streamed else what
+    return click.option(name, metavar="OUT", help=help)
 
 
 evaluation_options = bundled(
@@ -47,14 +88,9 @@ evaluation_options = bundled(
         type=float,
         help="Similarity from which a pair is a match, 0 to 1; the matcher's own by default.",
     ),
-    click.option(
-        "-k",
-        "cutoffs",
-        metavar="K",
-        multiple=True,
-        default=("1", "3", "5", "10"),
-        show_default="1, 3, 5, 10",
-        help="Look at the first K retrieved documents, or 'all'; repeat it for several cutoffs.",
+    cutoff_option(
+        DEFAULT_CUTOFFS,
+        "Look at the first K retrieved documents, or 'all'. Repeat it for several cutoffs.",
     ),
     click.option(
         "--criteria",
@@ -97,8 +133,7 @@ evaluation_options = bundled(
         "n_jobs",
         metavar="N",
         type=int,
-        help="Processes that tokenise and score at once, -1 for one per core; the numbers are the "
-        "same with any.",
+        help="Processes that tokenise and score, -1 for one per core; the numbers are the same.",
     ),
 )
 
@@ -118,57 +153,24 @@ floor_option = click.option(
 )
 
 report_options = bundled(
-    click.option("--report", "report_path", metavar="OUT", help="Write a page to read, as .html."),
+    output_option("--report", "Write an HTML report."),
     click.option(
         "--report-language",
         type=click.Choice(["en", "ko"]),
-        help="Language of the page.  [default: en]",
+        help="Language of the report.  [default: en]",
     ),
 )
 
-comparison_output_options = bundled(
-    click.option(
-        "--markdown",
-        "markdown_path",
-        metavar="OUT",
-        help="Save the table as Markdown. '-' is standard output.",
-    ),
-    click.option(
-        "--latex",
-        "latex_path",
-        metavar="OUT",
-        help="Save the table as LaTeX. '-' is standard output.",
-    ),
-    click.option(
-        "--plot",
-        "plot_path",
-        metavar="OUT",
-        help="Draw the differences with their intervals, as .png, .svg or .pdf.",
-    ),
-    report_options,
-)
 
-output_options = bundled(
-    click.option(
-        "--json",
-        "json_path",
-        metavar="OUT",
-        help="Save the result; Python reads it back. '-' is standard output.",
-    ),
-    click.option(
-        "--csv",
-        "csv_path",
-        metavar="OUT",
-        help="Save one row per query and cutoff. '-' is standard output.",
-    ),
-    click.option(
-        "--plot",
-        "plot_path",
-        metavar="OUT",
-        help="Draw the metrics at the last cutoff named, as .png, .svg or .pdf.",
-    ),
-    report_options,
-)
+def checked_language(language: ReportLanguage | None, report: str | None) -> ReportLanguage:
+    """Return the language of the report.
+
+    Raises:
+        InvalidInput: If one was asked for, and no report.
+    """
+    if language is not None and report is None:
+        raise InvalidInput("report_language", "is about --report, and none was asked for")
+    return language or "en"
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,21 +178,27 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
     The defaults shown are the evaluator's own, so leaving them out changes nothing else.
     """
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return dict(options)
-    default = click.core.ParameterSource.DEFAULT
+    source = click.get_current_context().get_parameter_source
     return {
         name: value
         for name, value in options.items()
-        if context.get_parameter_source(name) is not default
+        if source(name) is not ParameterSource.DEFAULT
     }
 
 
-def check_early(options: Mapping[str, Any]) -> None:
-    """Refuse a bad option before a long file is read."""
-    from krag_eval.matching.names import resolve_matcher
+def checked_plan(k: Sequence[int | None], settings: Mapping[str, Any]) -> PartitionPlan:
+    """Refuse settings that no evaluation takes, before a long file is read.
 
-    resolve_matcher(options["matcher"])
-    Conventions.parse(options["conventions"])
-    check_cutoffs([unspelled(one) for one in options["cutoffs"]])
+    Args:
+        k: The cutoffs.
+        settings: The options that were typed.
+
+    Returns:
+        The plan, whose summary of no queries knows the averages there will be.
+    """
+    from krag_eval.evaluator import PartitionPlan
+
+    typed = {name: settings[name] for name in PLAN_OPTIONS if name in settings}
+    if "matcher" not in typed:
+        typed.pop("threshold", None)  # the file may name a matcher that takes it
+    return PartitionPlan.of(k, **typed)

@@ -1,9 +1,9 @@
-"""How the command answers: bad input with one line, a mistake of ours with a traceback.
+"""How the command answers: exit codes, one line for input it refuses, options by their names.
 
 Exit codes: 0; 1 for a result that is not good enough, which is a verdict and nothing else, with one
 line on standard error for each reason; 2 for input that cannot be used, with one line on standard
-error, and for a mistake of ours, with a traceback; 130 when interrupted; 141 when nobody reads
-standard output any more and there is no verdict.
+error, and for a bug, with a traceback; 130 when interrupted; 141 when standard output is closed
+before a command without a verdict has ended.
 """
 
 from __future__ import annotations
@@ -11,31 +11,42 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from enum import IntEnum
-from typing import IO, Any, TextIO, cast
+from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
 
-from krag_eval._errors import KragEvalWarning, refused_by_us
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    KragEvalWarning,
+    Refusal,
+    one_line,
+    refused_by_us,
+)
 
 __all__ = [
     "Shell",
     "Verdict",
-    "in_shell_words",
-    "is_refusal",
-    "one_line",
+    "printable",
+    "refusal_of",
     "warnings_as",
 ]
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130
-_NOBODY_READS = 141
-_REFUSALS = (click.ClickException, ValueError, TypeError, OSError, ImportError)
+_STDOUT_CLOSED = 141
+# Commands that read what another one saved: advice may name its options too.
+_SAVED_BY = {"compare": "evaluate", "gate": "evaluate"}
+
+Parameters: TypeAlias = Mapping[str, click.Parameter]
 
 
 class Verdict(IntEnum):
@@ -69,11 +80,96 @@ class Shell(click.Group):
         raise SystemExit(code) from failure
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; of a pipe that broke within, not at our streams, click would say 1."""
+        """Run a command; a refusal is worded with the options of that command.
+
+        Raises:
+            click.ClickException: If input is refused, or a pipe broke that is none of our streams,
+                for which click would exit with 1.
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise click.ClickException(str(error)) from error
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            raise click.ClickException(self.worded(refusal, ctx.invoked_subcommand)) from error
+
+    def worded(self, message: Refusal | KragEvalWarning, command: str | None) -> str:
+        """Return a message with options in place of arguments; advice for Python is left out."""
+        own = self._parameters(command)
+        fix = _advice(message.fix, {**self._parameters(_SAVED_BY.get(command or "")), **own})
+        if isinstance(message, KragEvalWarning):
+            return message.worded(fix)
+        return message.worded(_subject(message, own), fix)
+
+    def _parameters(self, command: str | None) -> Parameters:
+        """Return the arguments and options of a command by their names in Python."""
+        known = self.commands.get(command or "")
+        parameters = {one.name or "": one for one in known.params} if known else {}
+        # Of a table they are columns, which Python calls "actual" and so on.
+        return {name.removesuffix("_field"): one for name, one in parameters.items()} | parameters
+
+
+def _subject(error: Refusal, parameters: Parameters) -> str:
+    """Return what the shell calls the argument that an error is about."""
+    if error.place is None and error.argument in parameters:
+        return _typed(parameters[error.argument])
+    stands_alone = error.problem.startswith(":") and error.query is None and error.place is None
+    return "" if stands_alone else error.argument
+
+
+def _advice(fix: Fix, parameters: Parameters) -> str:
+    """Return advice as it is typed; none that needs what the command has no option for."""
+    if not isinstance(fix, Advice):
+        return fix
+    try:
+        return fix.worded(lambda name, value: _setting(parameters[name], value))
+    except KeyError:
+        return ""
+
+
+def _setting(option: click.Parameter, value: object) -> str:
+    """Return a setting as it is typed; ``...`` is a value of the user's own."""
+    if value is ...:
+        return f"{_typed(option)} {option.metavar or (option.name or '').upper()}"
+    if isinstance(option, click.Option) and option.is_flag:
+        return (option.opts if value else option.secondary_opts)[0]
+    return f"{_typed(option)} {shlex.quote(str(value))}"
+
+
+def _typed(parameter: click.Parameter) -> str:
+    """Return how an option is typed, or what the help calls an argument.
+
+    >>> _typed(click.Option(["--jobs", "n_jobs"])), _typed(click.Argument(["new"]))
+    ('--jobs', 'NEW')
+    >>> _typed(click.Argument(["runs"], metavar="RUN..."))
+    'RUN'
+    """
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return (parameter.metavar or (parameter.name or "").upper()).split()[0].removesuffix("...")
+
+
+# FALLBACK, to be deleted with refused_by_us once every refusal of ours is a Refusal; then callers
+# use isinstance(error, Refusal), or "except Refusal".
+_BARE = re.compile(r"([a-z_]+)(?:\[(\d+)\])?((?:\[\d+\])?)(?: (?=\S)|(?=: ))(.*)", re.DOTALL)
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """Return the refusal that an error is; ``None`` for a bug and for others' errors."""
+    if isinstance(error, Refusal):
+        return error
+    if not isinstance(error, ValueError | TypeError | ImportError) or not refused_by_us(error):
+        return None
+    found = _BARE.fullmatch(str(error))
+    if found is None:
+        return InvalidInput("", str(error))
+    argument, query, within, problem = found.groups()
+    return InvalidInput(
+        argument, problem, query=None if query is None else int(query), within=within
+    )
 
 
 def _code_of(answer: object, stdout: _LastingStream | None) -> int:
@@ -82,7 +178,7 @@ def _code_of(answer: object, stdout: _LastingStream | None) -> int:
         sys.stdout.flush()
     if isinstance(answer, Verdict):
         return int(answer)
-    return _NOBODY_READS if stdout is not None and stdout.is_closed else 0
+    return _STDOUT_CLOSED if stdout is not None and stdout.is_closed else 0
 
 
 def _explained(error: BaseException) -> int:
@@ -93,8 +189,8 @@ def _explained(error: BaseException) -> int:
         return _INTERRUPTED
     if isinstance(error, SystemExit):  # as after the completion of a word
         return _NO_VERDICT if error.code else 0
-    if isinstance(error, _REFUSALS) and is_refusal(error):
-        click.echo(f"krag-eval: error: {one_line(_problem(error))}", err=True)
+    if isinstance(error, click.ClickException | OSError):
+        click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
     elif isinstance(error, MemoryError):
         click.echo("krag-eval: error: out of memory; evaluate a smaller file, or fewer queries "
                    "at a time by --chunk-size.", err=True)  # fmt: skip
@@ -103,50 +199,38 @@ def _explained(error: BaseException) -> int:
     return _NO_VERDICT
 
 
-def is_refusal(error: BaseException) -> bool:
-    """Tell bad input from a mistake of ours: our own code refused it by a ``raise``.
-
-    An operation that fails inside our code, or an error of another package, is a mistake.
-    """
-    return isinstance(error, OSError | click.ClickException) or refused_by_us(error)
-
-
 @contextmanager
 def warnings_as(prefix: str) -> Iterator[None]:
     """Print each of our own warnings as one line; leave other warnings as they are."""
+    context = click.get_current_context()
+    shell = cast(Shell, context.find_root().command)
     with warnings.catch_warnings():
         warnings.simplefilter("always", KragEvalWarning)
         show_others = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if issubclass(category, KragEvalWarning):
-                click.echo(f"{prefix}: {one_line(in_shell_words(str(message)))}", err=True)
+        def show(message: Warning | str, *where: Any, **others: Any) -> None:
+            if isinstance(message, KragEvalWarning):
+                said = shell.worded(message, context.command.name)
+                click.echo(f"{prefix}: {printable(said)}", err=True)
             else:
-                show_others(message, category, filename, lineno, file, line)
+                show_others(message, *where, **others)
 
         warnings.showwarning = show
         yield
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: click.ClickException | OSError) -> str:
     if isinstance(error, click.UsageError) and error.ctx:
         return f"{error.format_message()} (see {error.ctx.command_path} --help)"
     if isinstance(error, click.ClickException):
         return error.format_message()
-    if isinstance(error, OSError) and error.strerror and error.filename:
+    if error.strerror and error.filename:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return in_shell_words(str(error))
+    return str(error)
 
 
 class _LastingStream(io.RawIOBase):
-    """The bytes of a standard stream; when nobody reads it any more, the command goes on unread.
+    """The bytes of a standard stream; once its reader is gone, what is written is dropped.
 
     So ``krag-eval gate … | head -1`` ends with the code of its verdict, and every file asked for is
     written.
@@ -172,7 +256,7 @@ class _LastingStream(io.RawIOBase):
         return bool(self._stream.isatty())
 
     def write(self, data: Any) -> int | None:
-        """Write, unless an earlier attempt showed that it is in vain.
+        """Write, unless an earlier attempt failed.
 
         Raises:
             OSError: If it cannot be written, as to a full disk, naming the stream.
@@ -190,7 +274,7 @@ class _LastingStream(io.RawIOBase):
             raise OSError(error.errno, error.strerror, self._name) from error
 
     def _point_nowhere(self) -> None:
-        """Let what others still hold for this stream be flushed without harm."""
+        """Direct what is still buffered for this stream to the null device."""
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
@@ -199,7 +283,7 @@ class _LastingStream(io.RawIOBase):
 
 @contextmanager
 def _lasting_streams() -> Iterator[_LastingStream | None]:
-    """Put standard streams in place that outlast their reader; yield standard output."""
+    """Replace the standard streams by ones that outlast their reader; yield standard output."""
     with ExitStack() as stack:
         stdout = _lasting(sys.stdout, "standard output", must_be_written=True)
         stderr = _lasting(sys.stderr, "standard error", must_be_written=False)
@@ -214,7 +298,7 @@ def _lasting_streams() -> Iterator[_LastingStream | None]:
 def _lasting(
     stream: TextIO | None, name: str, *, must_be_written: bool
 ) -> tuple[TextIO, _LastingStream] | None:
-    """Return a stream in place of another; none for what is no stream of bytes."""
+    """Return a stream that outlasts its reader; ``None`` if there are no bytes to write to."""
     binary = getattr(stream, "buffer", None)
     if stream is None or binary is None:
         return None
@@ -235,63 +319,12 @@ def _flush(stream: TextIO) -> None:
         stream.flush()
 
 
-# How a Python message names an option: matcher="contains" is --matcher contains here.
-_ASSIGNMENT = re.compile(
-    r"\b(matcher|conventions|no_ground_truth|question_field|actual_field|predicted_field"
-    r'|missing|scores)="([^"]*)"'
-)
-# How a Python message begins that is about an argument named otherwise here.
-_BEGINNINGS = {
-    "results: ": "",
-    "metric and max_drop are": "--metric and --max-drop are",
-    "metric: ": "--metric: ",
-    "metric must": "--metric must",
-    "max_drop must": "--max-drop must",
-    "floors: ": "--fail-under: ",
-    "n_jobs must": "--jobs must",
-    "a floor": "--fail-under: a floor",
-    "per_query: ": "--per-query: ",
-}
-# What a Python message says to do, and how it is done here.
-_REMEDIES = {
-    "None (or 'all') for all": "'all' for all",
-    "name it in evaluate(k=[…])": "name it by -k when evaluating",
-    "evaluate with per_query=… to write": "evaluate again with --per-query OUT to write",
-    'averaging_method="micro"': "--averaging micro",
-    'averaging_method="both"': "--averaging both",
-    "(resume=False)": "(--no-resume)",
-    "pass resume=False to start anew": "give --no-resume to start anew",
-    "give floors, or a baseline and a metric": "give --fail-under, or --baseline and --metric",
-}
+def printable(text: str, longest: int = 1000) -> str:
+    r"""Return text on one line, unprintable characters escaped, the middle of a long one cut out.
 
-
-def in_shell_words(message: str) -> str:
-    """Name options as they are typed in a shell.
-
-    >>> in_shell_words('Try matcher="contains".')
-    'Try --matcher contains.'
-    >>> in_shell_words("max_drop must be a number of at least 0, got -1.")
-    '--max-drop must be a number of at least 0, got -1.'
-    """
-    worded = _ASSIGNMENT.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", message)
-    for beginning, ours in _BEGINNINGS.items():
-        if worded.startswith(beginning):
-            worded = ours + worded.removeprefix(beginning)
-            break
-    for remedy, ours in _REMEDIES.items():
-        worded = worded.replace(remedy, ours)
-    return worded
-
-
-def one_line(text: str, longest: int = 1000) -> str:
-    r"""Keep a message on one line of harmless characters, its beginning and end at least.
-
-    >>> one_line("a name\nwith a line end")
+    >>> printable("a name\nwith a line end")
     'a name with a line end'
     """
     if len(text) > longest:
         text = f"{text[: longest // 2]} ... {text[-longest // 2 :]}"
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in " ".join(text.split())
-    )
+    return one_line(" ".join(text.split()))

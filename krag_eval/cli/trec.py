@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import KragEvalWarning
+from krag_eval._errors import InvalidInput, muted
+from krag_eval.cli.options import cutoff_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
     WIDTH,
     Outputs,
+    Target,
+    checked_outputs,
     four_digits,
     print_cells,
     print_signature,
     printing_beside,
+    rows_of,
+    write_csv,
+    write_files,
+    write_json,
 )
-from krag_eval.cli.reading import told_apart
-from krag_eval.cli.shell import one_line, warnings_as
-from krag_eval.results.rows import RowsInMemory
-from krag_eval.scoring.cutoffs import check_cutoffs, spelled, unspelled
+from krag_eval.cli.reading import names_of_files
+from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.trec import Qrels
@@ -58,15 +64,10 @@ _LONGEST_RUN = 40
 @click.command("trec", short_help="Evaluate TREC runs; the numbers are trec_eval's.")
 @click.argument("qrels")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option(
-    "-k",
-    "cutoffs",
-    metavar="K",
-    multiple=True,
-    default=("5", "10", "100"),
-    show_default="5, 10, 100",
-    help="Cut off after the first K documents; repeat it for several. "
-    "What needs no cutoff is always shown.",
+@cutoff_option(
+    (5, 10, 100),
+    "Cut off after the first K documents. Repeat it for several; "
+    "what needs no cutoff is always shown.",
 )
 @click.option(
     "--missing",
@@ -90,24 +91,14 @@ _LONGEST_RUN = 40
     show_default=True,
     help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
 )
-@click.option(
-    "--json",
-    "json_path",
-    metavar="OUT",
-    help="Save the result of a single run. '-' is standard output.",
-)
-@click.option(
-    "--csv",
-    "csv_path",
-    metavar="OUT",
-    help="Save one row per run, topic and cutoff. '-' is standard output.",
-)
+@output_option("--json", "Save the result of a single run.", streamed=True)
+@output_option("--csv", "Save one row per run, topic and cutoff.", streamed=True)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    cutoffs: tuple[str, ...],
-    json_path: str | None,
-    csv_path: str | None,
+    k: tuple[int | None, ...],
+    json: str | None,
+    csv: str | None,
     **reading: Any,
 ) -> None:
     """Evaluate each RUN against the judgements in QRELS ('-' reads standard input).
@@ -118,28 +109,29 @@ def trec(
     """
     from krag_eval.datasets.trec import read_qrels
 
-    _check_names(qrels, runs, json_path)
-    outputs = Outputs.checked(json_path, csv_path, sources=[qrels, *runs])
-    k = check_cutoffs([unspelled(one) for one in cutoffs])
+    _check_names(qrels, runs, json)
+    outputs = checked_outputs({"json": json, "csv": csv}, [qrels, *runs])
     with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
-            name: _evaluated(judged, run, [*(one for one in k if one), None], reading)
-            for name, run in zip(told_apart(runs), runs, strict=True)
+            name: _evaluated(judged, run, [*filter(None, k), None], reading)
+            for name, run in zip(names_of_files(runs), runs, strict=True)
         }
         _print_runs(results, judged.name)
-        outputs.write_runs(results)
+        _write(outputs, results)
 
 
-def _check_names(qrels: str, runs: Sequence[str], json_path: str | None) -> None:
+def _check_names(qrels: str, runs: Sequence[str], json: str | None) -> None:
     if [qrels, *runs].count("-") > 1:
-        raise ValueError("'-' can be read once, got it more than once; name the other files.")
+        raise InvalidInput("runs", ": '-' can be read once, got it more than once",
+                           "name the other files")  # fmt: skip
     if len(set(runs)) < len(runs):
-        raise ValueError(f"RUN: each run is named once, got {', '.join(runs)}.")
-    if json_path is not None and len(runs) > 1:
-        raise ValueError(
-            f"--json: holds the result of one run, got {len(runs)} runs; save each by a command of "
-            "its own, or all of them by --csv."
+        raise InvalidInput("runs", f": each run is named once, got {', '.join(runs)}")
+    if json is not None and len(runs) > 1:
+        raise InvalidInput(
+            "json",
+            f": holds the result of one run, got {len(runs)} runs",
+            "save each by a command of its own, or all of them by --csv",
         )
 
 
@@ -151,13 +143,13 @@ def _evaluated(
     qrels: Qrels, name: str, cutoffs: Sequence[int | None], reading: Mapping[str, Any]
 ) -> EvaluationResult:
     from krag_eval.datasets.trec import judged_dataset, read_run
+    from krag_eval.results.rows import RowsInMemory
 
     run = read_run(_source(name))
     result = judged_dataset(qrels, run, **reading).evaluator().evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KragEvalWarning)  # said already
+        with muted():  # said already
             graded = judged_dataset(qrels, run, **{**reading, "relevance_level": 1})
             ndcg = graded.evaluator().evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
@@ -167,13 +159,31 @@ def _evaluated(
     return replace(result, settings={**result.settings, **said})
 
 
-# Printing
+def _write(outputs: Outputs, results: Mapping[str, EvaluationResult]) -> None:
+    [first, *_] = results.values()
+    write_files(
+        outputs,
+        {
+            "json": (partial(write_json, first), "the result"),
+            "csv": (
+                lambda target: _write_csv(results, target),
+                "one row per run, query and cutoff",
+            ),
+        },
+    )
+
+
+def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
+    import pandas as pd
+
+    rows = pd.concat([rows_of(result).assign(run=run) for run, result in results.items()])
+    write_csv(rows[["run", *(name for name in rows.columns if name != "run")]], target)
 
 
 def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
-    click.echo(f"{_counted(results)} of {one_line(judged)}\n")
+    click.echo(f"{_counted(results)} of {printable(judged)}\n")
     for names in _side_by_side(results):
-        header = ["trec_eval", "krag_eval", *(one_line(name, _LONGEST_RUN) for name in names)]
+        header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
         print_cells(header, _rows([results[name] for name in names]), names=2)
     for signature in dict.fromkeys(result.signature for result in results.values()):
         print_signature(signature)
@@ -192,7 +202,7 @@ def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]
     group: list[str] = []
     width = left
     for name in results:
-        needed = min(max(len(one_line(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
+        needed = min(max(len(printable(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
         if group and width + needed > WIDTH:
             yield group
             group, width = [], left

@@ -61,6 +61,7 @@ class Dataset:
         questions: Per query, the text to ask a retriever, also where queries are labelled
             otherwise; ``None`` unless it is known for all of them.
         notes: How the file was understood: which columns were read as what.
+        vocabulary: Whose column names those of a table are, such as ``"RAGAS"``.
 
     Raises:
         ValueError: If there is not one question per query.
@@ -77,6 +78,7 @@ class Dataset:
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     questions: list[str] | None = None
     notes: list[str] = field(default_factory=list, compare=False)
+    vocabulary: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):

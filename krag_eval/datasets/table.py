@@ -67,6 +67,7 @@ def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
         {**_defaults(roles, table), **same_defaults(marks, lambda one: table.row(one, ""))},
         questions,
         said(roles),
+        roles.shape,
     )
 
 

@@ -160,6 +160,11 @@ class Summary:
         metrics = metrics_of(self.keys, self.declared).values()
         return averages_of(metrics, self.conventions, self.averaging_method)
 
+    @property
+    def definitions(self) -> dict[str, Average]:
+        """How each average is made and read, by its key: its range, direction and labels."""
+        return self._averages | {REJECTION_RATE.key: REJECTION_RATE}
+
     def averages(self, k: int | None) -> dict[str, float]:
         """Return the averages at one of the cutoffs; NaN where no query has a value."""
         sums = self.sums[k].by_name()

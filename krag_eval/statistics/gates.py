@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, told_apart
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import parse_metric, spelled
-from krag_eval.scoring.metrics import resolved_average
+from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
+from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
@@ -26,6 +27,7 @@ __all__ = [
     "GateFailedError",
     "GateReport",
     "check",
+    "checked_floors",
     "parse_floor",
 ]
 
@@ -129,7 +131,14 @@ def check(
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
-    gates = [_floor_gate(result, *floor) for floor in _floors(floors)]
+    values = result.to_dict()
+    has_rejections = result.summary.rejection_rate(result.k[0]) is not None
+    held = checked_floors(floors, result.summary, rejection_rate=has_rejections)
+    known = result.definitions
+    gates = [
+        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]])
+        for name, floor in held
+    ]
     if baseline is not None:
         _check_baseline(baseline)
         if metric is None:
@@ -163,12 +172,31 @@ def _floors(floors: Mapping[str, float] | Iterable[str] | None) -> list[tuple[st
     return [parse_floor(one) for one in ([floors] if isinstance(floors, str) else floors)]
 
 
-def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
+def checked_floors(
+    floors: Mapping[str, float] | Iterable[str] | None, summary: Summary, *, rejection_rate: bool
+) -> list[tuple[str, float]]:
+    """Return floors by the averages that they are about.
+
+    Args:
+        floors: As ``EvaluationResult.check`` takes them.
+        summary: That of a result, or of no queries, which knows what there will be.
+        rejection_rate: Whether there is a rejection rate, too.
+
+    Raises:
+        InvalidInput: If there is no such average, or every result or none would pass.
+    """
+    checked = []
+    may_pass_1 = summary.conventions.credit == "every"
+    for metric, floor in _floors(floors):
+        key, k = _checked_metric(metric, summary, rejection_rate=rejection_rate)
+        name = f"{key}@{spelled(k)}"
+        _check_floor(name, summary.definitions[key], floor, may_pass_1=may_pass_1)
+        checked.append((name, floor))
+    return checked
+
+
+def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
     """Check one floor; where lower is better, it is a ceiling."""
-    key, k = _checked_metric(result, metric)
-    name, average = f"{key}@{spelled(k)}", result.definitions[key]
-    _check_floor(name, average, floor, may_pass_1=result.conventions.credit == "every")
-    value = result.to_dict()[name]
     if math.isnan(value):
         return Gate(name, False, f"{name} is undefined: nothing was found")
     number, bound = told_apart(value, floor)
@@ -181,19 +209,19 @@ def _floor_gate(result: EvaluationResult, metric: str, floor: float) -> Gate:
     return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
 
 
-def _checked_metric(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
+def _checked_metric(
+    metric: str, summary: Summary, *, rejection_rate: bool
+) -> tuple[str, int | None]:
     key, k = parse_metric(metric, "floors")
-    if k not in result.k:
+    if k not in summary.k:
         raise InvalidInput(
             "floors",
             f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was evaluated at "
-            f"{', '.join(map(spelled, result.k))}",
+            f"{', '.join(map(spelled, summary.k))}",
             Advice("name it in {}", k=...),
         )
-    known = [
-        name.rpartition("@")[0] for name in result.to_dict() if name.endswith(f"@{spelled(k)}")
-    ]
-    return resolved_average("floors", key, known, result.keys), k
+    known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
+    return resolved_average("floors", key, known, summary.keys), k
 
 
 def _check_floor(name: str, average: Average, floor: object, *, may_pass_1: bool) -> None:

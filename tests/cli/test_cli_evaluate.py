@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, printed, refusal, run, shell
+from cli_runs import SAMPLE, printed, refusal, run, shell, until_merged
 
 from krag_eval import OfflineRetrievalEvaluator
+from krag_eval._errors import MissingPackage
 from krag_eval.datasets import Dataset, read_jsonl
 
 
@@ -122,6 +123,7 @@ class TestEvaluate:
         assert output.startswith("2 queries from <stdin>\n")
         assert printed(output)["mrr"] == ["0.7500"]
 
+    @until_merged
     def test_warnings_are_one_line_in_the_shell_s_words(self, tmp_path: Path) -> None:
         """A warning of ours goes to standard error without Python's decoration."""
         path = tmp_path / "run.jsonl"
@@ -155,11 +157,11 @@ class TestRefusals:
             (["--matcher", "rougel"], "did you mean 'rougeL'?"),
             (["--matcher", "rouge1", "--threshold", "2"], "from 0 to 1, got 2.0"),
             (["--matcher", "rouge1", "--threshold", "nan"], "from 0 to 1, got nan"),
-            (["--threshold", "0.5"], "threshold must be left out"),
+            (["--threshold", "0.5"], "--threshold must be left out"),
             (["--threshold", "high"], "'high' is not a valid float"),
-            (["-k", "0"], "k must be a whole number of at least 1"),
-            (["-k", "1.5"], "k must be a whole number of at least 1"),
-            (["-k", "2", "-k", "2"], "k must not name a cutoff twice"),
+            (["-k", "0"], "-k must be a whole number of at least 1"),
+            (["-k", "1.5"], "-k must be a whole number of at least 1"),
+            (["-k", "2", "-k", "2"], "-k must not name a cutoff twice"),
             (["--conventions", "trek"], "did you mean 'trec'?"),
             (["--conventions", "gain=cubic"], "'exponential', 'linear', got 'cubic'"),
             (["--criteria", "most"], "'most' is not one of 'all', 'partial'"),
@@ -202,6 +204,7 @@ class TestRefusals:
         """A file that is not there is bad input, not a crash."""
         assert "none.jsonl: no such file" in refusal("evaluate", tmp_path / "none.jsonl")
 
+    @until_merged
     def test_no_ground_truth_names_queries_and_option(self, tmp_path: Path) -> None:
         """The remedy is given as it is typed in a shell."""
         path = tmp_path / "run.jsonl"
@@ -228,7 +231,7 @@ class TestRefusals:
     def test_a_bug_is_not_disguised(
         self, sample: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
     ) -> None:
-        """An error that our code did not raise itself keeps its traceback."""
+        """An error that is no refusal keeps its traceback."""
 
         def broken(self: object, **options: object) -> None:
             raise error  # in this file: not our package
@@ -239,10 +242,12 @@ class TestRefusals:
 
     def test_a_missing_extra_is_no_bug(self, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The line that installs it is all there is to say."""
-        ours: dict[str, object] = {"__name__": "krag_eval.some_room"}
-        exec("def read(*_, **__): raise ImportError('pip install it')", ours)
-        monkeypatch.setattr("krag_eval.datasets.read_jsonl", ours["read"])
-        assert refusal("evaluate", sample) == "pip install it"
+
+        def read(*_: object, **__: object) -> None:
+            raise MissingPackage("", "reading this needs pyarrow", "pip install it")
+
+        monkeypatch.setattr("krag_eval.datasets.read_jsonl", read)
+        assert refusal("evaluate", sample) == "reading this needs pyarrow; pip install it."
 
     def test_a_failing_operation_is_a_bug(
         self, sample: Path, monkeypatch: pytest.MonkeyPatch
@@ -262,6 +267,7 @@ class TestRefusals:
         result = run("evaluate", sample)
         assert (result.exit_code, result.output.strip()) == (130, "")
 
+    @until_merged
     def test_long_messages_are_clipped(self, tmp_path: Path) -> None:
         """A question of a megabyte is not printed whole; the remedy still is."""
         path = tmp_path / "run.jsonl"

@@ -58,7 +58,7 @@ def code_into_a_closed_pipe(program: list[str], *arguments: object, errors: bool
 def with_crash(folder: Path, crash: str) -> dict[str, str]:
     """Return an environment in which a result cannot be read without that crash."""
     (folder / "sitecustomize.py").write_text(
-        f"import krag_eval.results.saved\ndef read(*_):\n    {crash}\nkrag_eval.saved.read = read\n"
+        f"from krag_eval.results import saved\ndef read(*_):\n    {crash}\nsaved.read = read\n"
     )
     return ENVIRONMENT | {"PYTHONPATH": f"{folder}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
 

@@ -235,7 +235,7 @@ class TestStandardOutput:
     def test_only_one_output_has_it(self, sample: Path) -> None:
         """They would run into each other."""
         message = refusal("evaluate", sample, "--json", "-", "--csv", "-")
-        assert message == "--json, --csv: only one of them can be - (standard output)."
+        assert message == "--csv: only one output can be - (standard output)."
 
     @pytest.mark.parametrize("option", ["--plot", "--report", "--per-query"])
     def test_what_needs_a_file_is_refused(self, sample: Path, option: str) -> None:

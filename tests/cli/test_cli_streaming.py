@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, refusal, run, shell
+from cli_runs import SAMPLE, refusal, run, shell, until_merged
 
-from krag_eval import EvaluationResult
-from krag_eval.cli import evaluate as streaming
+from krag_eval import EvaluationResult, streaming
+from krag_eval.cli import evaluate as evaluating
 from krag_eval.datasets import read_jsonl
 from krag_eval.streaming.state import RunState
 
@@ -45,13 +45,13 @@ class TestSameOutput:
     def test_of_a_large_file(self, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Chunks are chosen by size, unless something needs all queries in memory."""
         expected = run("evaluate", sample, *K).output
-        monkeypatch.setattr(streaming, "_LARGE", 10)
+        monkeypatch.setattr(evaluating, "_LARGE", 10)
         chosen = []
-        evaluated = streaming.Streaming.evaluated
+        evaluate_file = streaming.evaluate_file
         monkeypatch.setattr(
-            streaming.Streaming,
-            "evaluated",
-            lambda self, options: chosen.append(1) or evaluated(self, options),
+            streaming,
+            "evaluate_file",
+            lambda *given, **options: chosen.append(1) or evaluate_file(*given, **options),
         )
         assert run("evaluate", sample, *K).output == expected
         assert chosen == [1]
@@ -94,7 +94,8 @@ class TestOutputs:
             assert run("evaluate", parquet, option, tmp_path / name).exit_code == 0
             assert (tmp_path / name).exists()
 
-    def test_a_killed_run_goes_on(
+    @until_merged
+    def test_a_killed_run_is_continued(
         self, sample: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """By the same command; other settings are refused in the shell's words."""
@@ -107,7 +108,7 @@ class TestOutputs:
             patched.setattr(RunState, "finish", killed)
             assert run(*command).exit_code == 130
         assert not rows.exists()
-        assert "give --no-resume to start anew" in refusal(*command, "-k", 7)
+        assert "pass --no-resume to start anew" in refusal(*command, "-k", 7)
         assert run(*command).exit_code == 0
         assert len(pd.read_csv(rows)) == 2
         assert run(*command, "--no-resume").exit_code == 0
@@ -168,6 +169,7 @@ class TestReadWhole:
         path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
         message = refusal("evaluate", path, *asked)
         assert "run.csv: a CSV file is read whole, not in chunks" in message
+        assert "load_dataset" not in message
         assert "leave out --per-query, --chunk-size and --resume" in message
 
     def test_nor_where_they_are_large(
@@ -177,7 +179,7 @@ class TestReadWhole:
         path = tmp_path / "run.csv"
         path.write_text('question,actual,predicted\nQ,"[""a""]","[""a""]"\n', "utf-8")
         expected = run("evaluate", path, *K).output
-        monkeypatch.setattr(streaming, "_LARGE", 10)
+        monkeypatch.setattr(evaluating, "_LARGE", 10)
         large = run("evaluate", path, *K)
         assert (large.exit_code, large.output) == (0, expected)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytrec_eval
-from cli_runs import printed, refusal, run, shell
+from cli_runs import printed, refusal, run, shell, until_merged
 
 from krag_eval import EvaluationResult
 from krag_eval.datasets import read_trec
@@ -110,7 +110,8 @@ class TestNumbers:
 class TestRuns:
     """Several runs, and where they come from."""
 
-    def test_runs_stand_side_by_side(self) -> None:
+    @until_merged
+    def test_runs_are_printed_side_by_side(self) -> None:
         """A column each, in the order given; warnings name the run."""
         done = shell("trec", QRELS, TIED, SPREAD, "-k", 2, "-k", 5)
         for column, path in enumerate((TIED, SPREAD)):
@@ -191,10 +192,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "expected"),
         [
-            (["-k", "0"], "k must be a whole number of at least 1"),
-            (["-k", "5", "-k", "5"], "k must not name a cutoff twice"),
+            (["-k", "0"], "-k must be a whole number of at least 1"),
+            (["-k", "5", "-k", "5"], "-k must not name a cutoff twice"),
             (["--missing", "none"], "'none' is not one of 'zero', 'skip'"),
-            (["--relevance-level", "0"], "relevance_level must be a whole number of at least 1"),
+            (["--relevance-level", "0"], "--relevance-level must be a whole number of at least 1"),
             (["--scores", "half"], "'half' is not one of 'single', 'double'"),
             ([str(TIED), "--json", "out.json"], "--json: holds the result of one run, got 2 runs"),
             ([str(SPREAD)], "RUN: each run is named once"),
