@@ -9,6 +9,7 @@ import copy
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,12 +23,13 @@ from krag_eval._errors import (
     check_options,
     clipped,
     named_options,
+    number,
     tallied,
     unknown_name,
 )
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, resolve_choice
 from krag_eval.documents import Digests, QuerySet
-from krag_eval.matching.base import Matcher, check_threshold
+from krag_eval.matching.base import Matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -141,7 +143,7 @@ class OfflineRetrievalEvaluator:
         self.matcher = plan.matcher
         self.threshold = plan.threshold
         self._grade_key = grade_key
-        n_jobs = check_n_jobs(n_jobs)
+        n_jobs = n_jobs if n_jobs is None else check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
         plan.check_ground_truth(query_set, grades)
@@ -412,7 +414,8 @@ class _Matching:
     def matches(self) -> Matches:
         """The pairs; only to be asked for under the lock."""
         if self._matches is None:
-            with processes(self.n_jobs, self.matcher.signature):
+            alone = self.n_jobs is None
+            with nullcontext() if alone else processes(self.n_jobs, self.matcher.signature):
                 self._matches = self.matcher.match(self.queries)
         return self._matches
 
@@ -588,13 +591,13 @@ def checked_threshold(threshold: object, matcher: Matcher) -> float:
         ValueError: If it is none, or the matcher takes none.
     """
     if threshold is None:
-        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
+        return number(f"threshold of the matcher {matcher.signature}", matcher.threshold, 0, 1)
     if not matcher.takes_threshold:
         raise ValueError(
             f"threshold must be left out for the matcher {matcher.signature}, which decides "
             f"without one, got {threshold!r}."
         )
-    return check_threshold(threshold)
+    return number("threshold", threshold, 0, 1)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
-"""The matcher hierarchy.
+"""The matcher hierarchy, for built-in matchers and those of users.
 
 A matcher looks at all queries at once and returns :class:`Matches`: how similar each ground-truth
-item is to each predicted document of its query, sparsely. This room must not know cutoffs or
-metrics; what counts as found is settled from ``Matches`` in ``relevance``.
-
-Two families differ by how they join. A :class:`KeyMatcher` compares keys for equality and joins by
-hash. Every other :class:`Matcher` scores the pairs within each query.
+item is to each predicted document of its query, sparsely. A :class:`KeyMatcher` compares keys for
+equality and joins by hash; every other :class:`Matcher` scores the pairs within each query.
+``a & b`` and ``a | b`` combine the decisions of several.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import muted
+from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, muted, number
 from krag_eval.documents import (
     DocumentLike,
     Lists,
@@ -63,7 +61,6 @@ __all__ = [
     "Matches",
     "OrMatcher",
     "TextMatcher",
-    "check_threshold",
 ]
 
 #: What a signature says of a matcher that holds more than can be told.
@@ -130,7 +127,7 @@ class Matcher(ABC):
     #: Whether its work may be divided among processes, each with a copy of the matcher.
     divisible: ClassVar[bool] = True
     #: What to try when nothing matched at all.
-    advice: ClassVar[str] = ""
+    advice: ClassVar[Fix] = ""
 
     @abstractmethod
     def similarity(self, actual: Any, predicted: Any) -> float:
@@ -153,8 +150,9 @@ class Matcher(ABC):
         if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
                 return float(value)
-        raise TypeError(
-            f"matcher {self.signature}: a similarity must be a real number, got {value!r}."
+        raise InvalidType(
+            "matcher",
+            f"{self.signature}: a similarity must be a real number, got {clipped(value)}",
         )
 
     @staticmethod
@@ -177,8 +175,8 @@ class Matcher(ABC):
             name: Name in signatures; the function's own if not given.
 
         Raises:
-            TypeError: If ``function`` is not callable.
-            ValueError: If the threshold is outside [0, 1].
+            InvalidType: If ``function`` is not callable.
+            InvalidInput: If the threshold is outside [0, 1].
 
         >>> same_source = Matcher.from_function(
         ...     lambda actual, predicted: actual.metadata["source"] == predicted.metadata["source"],
@@ -264,12 +262,12 @@ class _FunctionMatcher(Matcher):
         self, function: Callable[[Document, Document], float], threshold: float, name: str | None
     ) -> None:
         if not callable(function):
-            raise TypeError(
-                "from_function: function must be callable as (actual, predicted) -> similarity, "
-                f"got {function!r}."
+            raise InvalidType(
+                "function",
+                f"must be callable as (actual, predicted) -> similarity, got {clipped(function)}",
             )
         self.function = function
-        self.threshold = check_threshold(threshold)
+        self.threshold = number("threshold", threshold, 0, 1)
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._complete = _is_importable(function) or (
             _holds_nothing(function) and self.name != "<lambda>"
@@ -419,21 +417,6 @@ def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
     return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
 
 
-def check_threshold(threshold: object, name: str = "threshold") -> float:
-    """Return a threshold as a float.
-
-    Raises:
-        ValueError: If it is not a number from 0 to 1.
-
-    >>> check_threshold(0.5)
-    0.5
-    """
-    valid = isinstance(threshold, Real) and not isinstance(threshold, bool)
-    if not valid or not 0.0 <= float(threshold) <= 1.0:  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be a number from 0 to 1, got {threshold!r}.")
-    return float(threshold)  # type: ignore[arg-type]
-
-
 def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
     told = [f"{key}={_spelled(value)}" for key, value in settings.items()]
     told += [] if complete else [SETTINGS_UNKNOWN]
@@ -539,24 +522,28 @@ class _CombinedMatcher(Matcher):
 
     threshold = _AT_THRESHOLD
     takes_threshold: ClassVar[bool] = False
-    advice: ClassVar[str] = "Match by each part alone to see which one finds nothing."
+    advice: ClassVar[Fix] = "Match by each part alone to see which one finds nothing."
     _sign: ClassVar[str]
 
     def __init__(self, *parts: Matcher) -> None:
         for part in parts:
             if not isinstance(part, Matcher):
-                hint = "; did you forget to call it?" if isinstance(part, type) else ""
-                raise TypeError(
-                    f"{self._sign} combines matchers, such as CoverageMatcher(), got {part!r}{hint}"
+                raise InvalidType(
+                    "matcher",
+                    f": {self._sign} combines matchers, such as CoverageMatcher(), "
+                    f"got {clipped(part)}",
+                    "did you forget to call it?" if isinstance(part, type) else "",
                 )
         # (a & b) & c is a & b & c: the numbers are the same, and the signature is plainer.
         self.parts: tuple[Matcher, ...] = tuple(
             chain.from_iterable(p.parts if type(p) is type(self) else (p,) for p in parts)
         )
         if len(self.parts) < 2:
-            raise ValueError(f"{self._sign} needs at least two matchers, got {len(parts)}.")
+            raise InvalidInput(
+                "matcher", f": {self._sign} needs at least two matchers, got {len(parts)}"
+            )
         for part in self.parts:
-            check_threshold(part.threshold, f"threshold of the matcher {part.signature}")
+            number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
     def _document_reading(self) -> Reading:
@@ -628,8 +615,8 @@ class AndMatcher(_CombinedMatcher):
     query are one item only if they are to every part.
 
     Raises:
-        TypeError: If a part is not an instance of a matcher.
-        ValueError: If there are fewer than two parts.
+        InvalidType: If a part is not an instance of a matcher.
+        InvalidInput: If there are fewer than two parts.
 
     >>> from krag_eval.matching.exact import ContainsMatcher, IdMatcher
     >>> both = AndMatcher(IdMatcher(), ContainsMatcher())
@@ -664,8 +651,8 @@ class OrMatcher(_CombinedMatcher):
     Two ground-truth documents of a query are one item only if they are to every part.
 
     Raises:
-        TypeError: If a part is not an instance of a matcher.
-        ValueError: If there are fewer than two parts.
+        InvalidType: If a part is not an instance of a matcher.
+        InvalidInput: If there are fewer than two parts.
 
     >>> from krag_eval.matching.exact import ContainsMatcher, IdMatcher
     >>> either = OrMatcher(IdMatcher(), ContainsMatcher())

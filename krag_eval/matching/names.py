@@ -1,8 +1,7 @@
 """Names of the built-in matchers, for ``matcher="…"`` and the command line.
 
 A built-in matcher is one file and one line in this table. Modules are imported on demand, so that
-naming one matcher does not load what another needs. Matchers' options are not known here; they are
-read off the constructors.
+naming one matcher does not load what another needs; settings are read off the constructors.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import InvalidInput, InvalidType, clipped, unknown
 from krag_eval.matching.base import Matcher
 
 __all__ = ["MATCHER_NAMES", "resolve_matcher"]
@@ -34,52 +33,47 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
 MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
 
 
-def resolve_matcher(matcher: str | Matcher, **options: Any) -> Matcher:
+def resolve_matcher(matcher: str | Matcher) -> Matcher:
     """Return a matcher for a name, or the instance itself.
 
     Args:
         matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
             signatures print them; or a :class:`Matcher` instance.
-        **options: Passed to the constructor of a named matcher.
 
     Raises:
-        ValueError: For an unknown name or setting; the message lists those there are.
-        TypeError: For anything that is neither a name nor a matcher instance, and for options
-            beside an instance.
+        InvalidInput: For an unknown name or setting; the message lists those there are.
+        InvalidType: For anything that is neither a name nor a matcher instance.
 
     >>> resolve_matcher("text").signature
     'text'
     >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
     'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
     """
-    if isinstance(matcher, Matcher):
-        if options:
-            raise TypeError(
-                f"options ({', '.join(options)}) go with a matcher's name, got the instance "
-                f"{matcher.signature}, which is made already."
-            )
-        return matcher
     if isinstance(matcher, str):
-        return _named(matcher, options)
-    hint = ""
+        return _named(matcher)
+    if isinstance(matcher, Matcher):
+        return matcher
+    fix = ""
     if isinstance(matcher, type):
-        hint = "; did you forget to call it?"
+        fix = "did you forget to call it?"
     elif callable(matcher):
-        hint = "; wrap a function as Matcher.from_function(function, threshold=…)"
-    raise TypeError(
-        f"matcher must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher "
-        f"subclass, got {matcher!r}{hint}"
+        fix = "wrap a function by Matcher.from_function"
+    raise InvalidType(
+        "matcher",
+        f"must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass, "
+        f"got {clipped(matcher)}",
+        fix,
     )
 
 
-def _named(spelled: str, options: dict[str, Any]) -> Matcher:
+def _named(spelled: str) -> Matcher:
     name, opening, rest = spelled.partition("(")
     if name not in _TABLE or (opening and not rest.endswith(")")):
-        raise ValueError(unknown_name("matcher", spelled, MATCHER_NAMES))
+        raise unknown("matcher", spelled, MATCHER_NAMES)
     module, class_name, defaults = _TABLE[name]
     build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
-    settings = _settings(rest.removesuffix(")"), name, partial(build, **defaults))
-    made: Matcher = build(**defaults, **settings | options)
+    settings = _settings(rest[:-1], name, partial(build, **defaults)) if opening else {}
+    made: Matcher = build(**defaults, **settings)
     return made
 
 
@@ -94,9 +88,9 @@ def _settings(text: str, name: str, build: Callable[..., Matcher]) -> dict[str, 
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, _, value = part.partition("=")
         if key not in known:
-            raise ValueError(unknown_name(f"matcher: a setting of {name}", key, tuple(known)))
+            raise unknown("matcher", key, tuple(known), f"a setting of {name}")
         if key in settings:
-            raise ValueError(f"matcher: {key} is given twice in {name}({text}).")
+            raise InvalidInput("matcher", f": {key} is given twice in {name}({text})")
         settings[key] = _value(f"{name}: {key}", value, known[key])
     return settings
 
@@ -104,10 +98,12 @@ def _settings(text: str, name: str, build: Callable[..., Matcher]) -> dict[str, 
 def _value(setting: str, value: str, annotation: str) -> Any:
     if annotation == "bool":
         if value not in ("yes", "no"):
-            raise ValueError(f"matcher: {setting} must be yes or no, got {value!r}.")
+            raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
         return value == "yes"
     if annotation.startswith("int"):
         if not value.isdecimal():
-            raise ValueError(f"matcher: {setting} must be a whole number, got {value!r}.")
+            raise InvalidInput(
+                "matcher", f": {setting} must be a whole number, got {clipped(value)}"
+            )
         return int(value)
     return value

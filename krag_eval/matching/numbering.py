@@ -1,7 +1,7 @@
 """Tokens of many texts as integers: equal where tokens are equal, one text after the other.
 
-This room knows how each distinct text is tokenised once, if need be by several processes, and each
-distinct token numbered once. It must not know what is done with the numbers.
+Each distinct text is tokenised once, by several processes if asked for, and each distinct token
+numbered once.
 """
 
 from __future__ import annotations

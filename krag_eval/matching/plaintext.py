@@ -19,7 +19,7 @@ __all__ = ["numbers_in", "plain"]
 
 # https://html.spec.whatwg.org/multipage/indices.html#elements-3 and, of the same standard,
 # https://html.spec.whatwg.org/multipage/obsolete.html#non-conforming-features
-# Elements that format a part of a word as well as a whole one: nothing stands in their place.
+# Elements that format a part of a word as well as a whole one: nothing replaces them.
 _INLINE = frozenset(
     (  # noqa: SIM905 - a list literal would take one line for each
         "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark "

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from krag_eval._errors import unknown_name, warn
-from krag_eval._text import one_line
+from krag_eval._text import fitted
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def value_label(value: float) -> str:
 
 def shown_name(name: str, width: int = 32) -> str:
     """Return a name somebody chose, on one line, harmless and not too long."""
-    return one_line(name, width)
+    return fitted(name, width)
 
 
 def percent(level: float, language: Language = "en") -> str:
@@ -297,7 +297,7 @@ def metric_name(key: str, language: Language) -> str:
     if average in ("micro", "macro") and rest in names:
         name = names[rest]
         return names[average].format(name if name.isupper() else name.lower())
-    return names.get(key) or one_line(key, _WIDTH)
+    return names.get(key) or fitted(key, _WIDTH)
 
 
 def cutoff_words(k: int | None, language: Language) -> str:

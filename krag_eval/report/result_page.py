@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import muted
-from krag_eval._text import Excerpt, one_line
+from krag_eval._text import Excerpt, fitted
 from krag_eval.plotting import Language
 from krag_eval.report.rendering import checked_number, joined, number, percent, words
 from krag_eval.results.explanation import _highlighted as highlighted
@@ -245,7 +245,7 @@ def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [one for one in explanation.documents if one.rank in documents]
     return ToldQuery(
-        name=one_line(str(explanation.query), _QUERY_WIDTH),
+        name=fitted(str(explanation.query), _QUERY_WIDTH),
         status=explanation.status,
         metrics=_metrics(explanation.metrics, explanation.k),
         ground_truth=[

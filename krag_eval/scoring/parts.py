@@ -73,7 +73,8 @@ class Likeness:
         )
         warn(
             f"The matcher {matcher.signature} matched nothing at all in {self.n_queries} "
-            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}. {matcher.advice}".rstrip()
+            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}.",
+            matcher.advice,
         )
 
 
