@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from itertools import count
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -342,18 +343,36 @@ def _sequences(tokens: TokenNumbers) -> Callable[[int], Sequence[int] | str]:
     return [spelled[text] for text in slices].__getitem__
 
 
+# How a word ends that Porter's rules change; every other word is its own stem.
+_SUFFIXES = (
+    *("s", "e", "y", "ed", "er", "al", "ic", "nt", "ll", "ou", "ci", "li"),
+    *("ing", "ion", "ful", "ism", "tor", "iti", "ogi"),
+)
+
+
+@lru_cache(maxsize=1 << 17)  # several runs on one corpus share its words; at most some 25 MB
+def _stem(word: str) -> str:
+    """Return the stem of a word as rouge-score does, which leaves short words as they are."""
+    if len(word) <= 3:
+        return word
+    lower = word.lower()
+    return str(_porter().stem(word)) if lower.endswith(_SUFFIXES) else lower
+
+
+@cache
+def _porter() -> Any:
+    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
+
+    return PorterStemmer()
+
+
 class _StemNumbers(dict[str, int]):
-    """Numbers tokens by their stem (Porter's, by nltk), stemming each distinct token once."""
+    """Numbers tokens by their stem, looking each distinct token up once."""
 
     def __init__(self) -> None:
-        from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
-
         super().__init__()
-        self._stem: Callable[[str], str] = PorterStemmer().stem
         self._numbers: dict[str, int] = defaultdict(count().__next__)
 
     def __missing__(self, token: str) -> int:
-        # rouge-score's rule: short words are left as they are.
-        stem = self._stem(token) if len(token) > 3 else token
-        number = self[token] = self._numbers[stem]
+        number = self[token] = self._numbers[_stem(token)]
         return number
