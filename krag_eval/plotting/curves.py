@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from krag_eval._errors import InvalidInput
+from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BLUE,
     GREEN,
@@ -23,7 +25,6 @@ from krag_eval.plotting.styling import (
     new_axes,
     percent,
     queries_of,
-    shown_name,
     value_label,
     word,
 )
@@ -74,8 +75,8 @@ def cutoff_curves(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If a metric is not in the result, there are too many, ``mean_rank`` is to share
-            an axis with scores, or ``intervals`` lack a metric.
+        InvalidInput: If a metric is not in the result, there are too many, ``mean_rank`` is to
+            share an axis with scores, or ``intervals`` lack a metric.
     """
     language = checked_language(language)
     cutoffs = sorted(result.k, key=lambda k: math.inf if k is None else k)
@@ -128,7 +129,7 @@ def threshold_curves(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If a metric is not there, there are too many, or ``mean_rank`` is to share an
+        InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
     language = checked_language(language)
@@ -142,7 +143,7 @@ def threshold_curves(
     for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({value_label(at_mark)})"
-        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{shown_name(key)}{told}")
+        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{fitted(key, 32)}{told}")
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=colour, marker=marker, markersize=6)
     if marked is not None:
@@ -187,15 +188,16 @@ def _checked(
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     keys = [resolved_average("metrics: an average", key, known) for key in asked]
     if not 1 <= len(keys) <= _AT_MOST:
-        raise ValueError(
-            f"metrics must name 1 to {_AT_MOST} averages, more cannot be told apart; got "
-            f"{len(keys)}."
+        raise InvalidInput(
+            "metrics",
+            f"must name 1 to {_AT_MOST} averages (more cannot be told apart), got {len(keys)}",
         )
     ranks = [key for key in keys if key.startswith(_RANK)]
     if ranks and len(ranks) < len(keys):
-        raise ValueError(
-            f"metrics: {ranks[0]!r} is a rank and shares no axis with scores from 0 to 1; draw it "
-            "on its own."
+        raise InvalidInput(
+            "metrics",
+            f": {ranks[0]!r} is a rank and shares no axis with scores from 0 to 1",
+            "draw it on its own",
         )
     return keys
 
@@ -309,7 +311,7 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.axvline(best, color="#000000", linewidth=1, label=f"Best threshold {best:.2f}")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
     ax.set_title(
-        f"Decision of {shown_name(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
+        f"Decision of {fitted(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
         loc="left",
         pad=46,
     )

@@ -1,4 +1,4 @@
-"""What stands on the page of a comparison."""
+"""The contents of a comparison's page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from krag_eval import plotting
+from krag_eval._errors import InvalidType, whole
 from krag_eval._text import fitted
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import checked_number, joined, number, p_value, percent, words
+from krag_eval.report.rendering import joined, number, p_value, percent, words
 from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_page"]
@@ -22,12 +23,13 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
     """Gather what the template shows.
 
     Raises:
-        ValueError: If an argument is not possible.
+        InvalidInput: If an argument is not possible.
     """
     w = words(language)
     if not isinstance(comparison, Comparison):
-        raise TypeError(f"comparison must be a Comparison, got {type(comparison).__name__}.")
-    checked_number("n_queries", n_queries)
+        came = type(comparison).__name__
+        raise InvalidType("comparison", f"must be a Comparison, got {came}")
+    whole("n_queries", n_queries, 0)
     rows, level = comparison.differences, comparison.level
     n = len(comparison.queries)
     settings = dict(part.partition("=")[::2] for part in comparison.signature.split(" | "))

@@ -1,4 +1,4 @@
-"""What stands on the page of a result."""
+"""The contents of a result's page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import muted
+from krag_eval._errors import InvalidType, muted, whole
 from krag_eval._text import Excerpt, fitted
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import checked_number, joined, number, percent, words
+from krag_eval.report.rendering import joined, number, percent, words
 from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -47,12 +47,12 @@ def result_page(
     """Gather what the template shows.
 
     Raises:
-        ValueError: If an argument is not possible.
+        InvalidInput: If an argument is not possible.
     """
     w = words(language)
     if not isinstance(result, EvaluationResult):
-        raise TypeError(f"result must be an EvaluationResult, got {type(result).__name__}.")
-    checked_number("n_queries", n_queries)
+        raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
+    whole("n_queries", n_queries, 0)
     cutoffs = sorted(result.k, key=lambda one: math.inf if one is None else one)
     cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
