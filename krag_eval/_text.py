@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from krag_eval._errors import InvalidInput
+
 __all__ = [
     "EXAMINED",
     "Excerpt",
@@ -20,6 +22,7 @@ __all__ = [
     "as_html",
     "as_text",
     "fitted",
+    "name_and_settings",
 ]
 
 #: A stretch of text, and whether it is highlighted.
@@ -42,6 +45,33 @@ _SPACE = re.compile(r"\s+")
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _STACKED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
 _ISOLATE, _POP = "\u2068", "\u2069"
+
+
+def name_and_settings(argument: str, spelled: str) -> tuple[str, dict[str, str]]:
+    """Read ``name(setting=value, …)``; text that is not of this form is a name as it is.
+
+    Args:
+        argument: The argument it came in.
+        spelled: The text.
+
+    Raises:
+        InvalidInput: If a setting is given twice.
+
+    >>> name_and_settings("matcher", "rougeL(statistic=recall, stemmer=yes)")
+    ('rougeL', {'statistic': 'recall', 'stemmer': 'yes'})
+    >>> name_and_settings("metrics", "ndcg"), name_and_settings("matcher", "text(")
+    (('ndcg', {}), ('text(', {}))
+    """
+    name, opening, rest = spelled.partition("(")
+    if not opening or not rest.endswith(")"):
+        return spelled, {}
+    settings: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in rest[:-1].split(","))):
+        setting, _, value = (side.strip() for side in part.partition("="))
+        if setting in settings:
+            raise InvalidInput(argument, f": {setting} is given twice in {spelled}")
+        settings[setting] = value
+    return name, settings
 
 
 def visible(text: str) -> str:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, clipped, number, whole
 from krag_eval.documents import DocumentLike, QuerySet, text_of
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.names import resolve_matcher
+from krag_eval.matching.base import Matcher, resolve_matcher
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -106,7 +106,7 @@ class Conventions:
     average_precision: Literal["ground_truth", "per_item"] = "ground_truth"
 
     def __post_init__(self) -> None:
-        for name, allowed in self.allowed().items():
+        for name, allowed in _allowed().items():
             one_of(name, getattr(self, name), allowed)
 
     @classmethod

@@ -29,9 +29,8 @@ from krag_eval._errors import (
 )
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, resolve_choice
 from krag_eval.documents import Digests, QuerySet
-from krag_eval.matching.base import Matcher
+from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
-from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.matching.names import MATCHER_NAMES
+from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import check_cutoffs, unspelled
 
 __all__ = [
@@ -189,7 +189,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_early(options: Mapping[str, Any]) -> None:
     """Refuse a bad option before a long file is read."""
-    from krag_eval.matching.names import resolve_matcher
+    from krag_eval.matching.base import resolve_matcher
 
     resolve_matcher(options["matcher"])
     Conventions.parse(options["conventions"])

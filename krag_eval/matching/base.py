@@ -3,7 +3,8 @@
 A matcher looks at all queries at once and returns :class:`Matches`: how similar each ground-truth
 item is to each predicted document of its query, sparsely. A :class:`KeyMatcher` compares keys for
 equality and joins by hash; every other :class:`Matcher` scores the pairs within each query.
-``a & b`` and ``a | b`` combine the decisions of several.
+``a & b`` and ``a | b`` combine the decisions of several, and :func:`resolve_matcher` makes built-in
+ones by name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from numbers import Real
 from types import FunctionType, MemberDescriptorType
@@ -26,7 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, muted, number
+from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
+from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
     Lists,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 __all__ = [
+    "MATCHER_NAMES",
     "AndMatcher",
     "BlockScorer",
     "KeyMatcher",
@@ -61,6 +65,7 @@ __all__ = [
     "Matches",
     "OrMatcher",
     "TextMatcher",
+    "resolve_matcher",
 ]
 
 #: What a signature says of a matcher that holds more than can be told.
@@ -391,7 +396,7 @@ class KeyMatcher(Matcher):
         predicted = (
             queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
         )
-        join = KeyJoin(self.signature)
+        join = KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
             join.add_alternatives(self._alternative_keys(queries), predicted)
         else:
@@ -738,3 +743,92 @@ def _same_as(parts: Sequence[IntArray], queries: QuerySet) -> IntArray:
         # Alternatives of different queries are never the same to a part.
         same_as[item] = known.setdefault(frozenset(meanings[end - size : end]), item)
     return same_as
+
+
+# A built-in matcher is one file and one line here: name -> module, class and fixed arguments. The
+# module is imported when the matcher is named, so that none loads what another needs.
+_TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "text": ("exact", "ExactTextMatcher", {}),
+    "contains": ("exact", "ContainsMatcher", {}),
+    "id": ("exact", "IdMatcher", {}),
+    "coverage": ("coverage", "CoverageMatcher", {}),
+    "numbers": ("coverage", "NumbersMatcher", {}),
+    "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
+    "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
+    "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),
+    "rougeL": ("rouge", "RougeMatcher", {"rouge_type": "rougeL"}),
+}
+
+#: Every name that ``matcher=`` accepts.
+MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
+
+
+def resolve_matcher(matcher: str | Matcher) -> Matcher:
+    """Return a matcher for a name, or the instance itself.
+
+    Args:
+        matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
+            signatures print them; or a :class:`Matcher` instance.
+
+    Raises:
+        InvalidInput: For an unknown name or setting; the message lists those there are.
+        InvalidType: For anything that is neither a name nor a matcher instance.
+
+    >>> resolve_matcher("text").signature
+    'text'
+    >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
+    'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
+    """
+    if isinstance(matcher, str):
+        return _named(matcher)
+    if isinstance(matcher, Matcher):
+        return matcher
+    fix = ""
+    if isinstance(matcher, type):
+        fix = "did you forget to call it?"
+    elif callable(matcher):
+        fix = "wrap a function by Matcher.from_function"
+    raise InvalidType(
+        "matcher",
+        f"must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass, "
+        f"got {clipped(matcher)}",
+        fix,
+    )
+
+
+def _named(spelled: str) -> Matcher:
+    plain = spelled in _TABLE
+    name, given = (spelled, {}) if plain else name_and_settings("matcher", spelled)
+    if name not in _TABLE:
+        raise unknown("matcher", spelled, MATCHER_NAMES)
+    module, class_name, defaults = _TABLE[name]
+    build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
+    made: Matcher = build(**defaults, **_settings(given, name, build) if given else {})
+    return made
+
+
+def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
+    """Read each setting by the type of the constructor's default."""
+    known = {
+        one.name: str(one.annotation)
+        for one in inspect.signature(build).parameters.values()
+        if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
+    }
+    for key in given:
+        if key not in known:
+            raise unknown("matcher", key, tuple(known), f"a setting of {name}")
+    return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
+
+
+def _value(setting: str, value: str, annotation: str) -> Any:
+    if annotation == "bool":
+        if value not in ("yes", "no"):
+            raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
+        return value == "yes"
+    if annotation.startswith("int"):
+        if not value.isdecimal():
+            raise InvalidInput(
+                "matcher", f": {setting} must be a whole number, got {clipped(value)}"
+            )
+        return int(value)
+    return value

@@ -77,10 +77,10 @@ class KeyJoin:
     """Collects the pairs of equal keys, one query after the other; ``None`` equals nothing.
 
     Args:
-        name: The matcher's name, for error messages.
+        name: Returns the matcher's name, for error messages.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: Callable[[], str]) -> None:
         self._name = name
         self._items: list[int] = []
         self._ranks: list[int] = []
@@ -113,7 +113,7 @@ class KeyJoin:
     def _unhashable(self, query: int, error: TypeError) -> InvalidType:
         return InvalidType(
             "matcher",
-            f"{self._name}: keys must be hashable (text, a number, a tuple), in query {query} "
+            f"{self._name()}: keys must be hashable (text, a number, a tuple), in query {query} "
             f"(counted from 0): {error}",
         )
 

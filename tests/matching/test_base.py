@@ -29,8 +29,8 @@ from krag_eval import (
 )
 from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import QuerySet, text_of
+from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import KeyJoin
-from krag_eval.matching.names import resolve_matcher
 
 
 def evaluated(matcher, actual, predicted, **options):
@@ -559,7 +559,7 @@ KEYS = st.sampled_from(["a", "b", "c", None])
 )
 def test_joining_keys_agrees_with_comparing_all_pairs(queries):
     """Over several queries, with repeats, alternatives and missing keys."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     expected_pairs, expected_same, n_items = [], [], 0
     for items, predicted in queries:
         if all(len(alternatives) == 1 for alternatives in items):
@@ -604,7 +604,7 @@ class Colliding:
 )
 def test_keys_of_one_hash_are_told_apart(keys, predicted):
     """Pairs are those of equal keys, every occurrence counted, whatever the hashes say."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     join.add([list(map(Colliding, keys))], [list(map(Colliding, predicted))])
     matches = join.matches()
     assert list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True)) == [
@@ -619,7 +619,7 @@ def test_keys_of_one_hash_are_told_apart(keys, predicted):
 @pytest.mark.parametrize("n_predicted", [0, 1, 3000])
 def test_lists_of_very_different_lengths_join(n_keys, n_predicted):
     """Backwards, so that the last key is found first; derived by hand: items meet in reverse."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     predicted = list(range(n_predicted - 1, -1, -1))
     join.add([["before"], list(range(n_keys))], [["before"], predicted])
     matches = join.matches()
@@ -631,7 +631,7 @@ def test_lists_of_very_different_lengths_join(n_keys, n_predicted):
 
 def test_keys_of_several_types_join_as_they_compare():
     """1, 1.0 and True are equal to Python, "1" is not; a lone surrogate is a text like others."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     join.add([[1, "1", "\ud800", ("a", 1)]], [["1", True, "\ud800\ud800", "\ud800", 1.0, ("a", 1)]])
     matches = join.matches()
     found = list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True))

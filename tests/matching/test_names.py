@@ -8,7 +8,7 @@ import pytest
 
 from krag_eval import ContainsMatcher, ExactTextMatcher, IdMatcher, Matcher, RougeMatcher
 from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
 
 
 @pytest.mark.parametrize("name", MATCHER_NAMES)

@@ -24,8 +24,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge
+from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Units
-from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.numbering import TokenNumbers
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.matching.tokenizers import unicode_tokens
