@@ -590,7 +590,7 @@ def checked_threshold(threshold: object, matcher: Matcher) -> float:
         ValueError: If it is none, or the matcher takes none.
     """
     if threshold is None:
-        return number(f"threshold of the matcher {matcher.signature}", matcher.threshold, 0, 1)
+        return number("matcher.threshold", matcher.threshold, 0, 1)
     if not matcher.takes_threshold:
         raise ValueError(
             f"threshold must be left out for the matcher {matcher.signature}, which decides "

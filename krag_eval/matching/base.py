@@ -68,10 +68,10 @@ __all__ = [
     "resolve_matcher",
 ]
 
-#: What a signature says of a matcher that holds more than can be told.
+#: What a signature says of a matcher that holds more than it can show.
 SETTINGS_UNKNOWN = "settings unknown"
-# Arguments that stand in a result's signature by themselves.
-_TOLD_ELSEWHERE = ("name", "threshold")
+# Arguments that have places of their own in a result's signature.
+_SHOWN_ELSEWHERE = ("name", "threshold")
 _LONGEST_SETTING = 40
 # Words of a name, whether they are joined by _ or by capitals.
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -101,9 +101,9 @@ class Matcher(ABC):
     ``similarity`` receives what it returned instead. A batched ``similarities(actual, predicted)``
     may replace the pair-by-pair loop.
 
-    What it was made with stands in the signature: each argument of the constructor that is kept
+    The signature shows what it was made with: each argument of the constructor that is kept
     under its own name (or with a ``_`` in front) and is text, a number, true, false or ``None``.
-    Long texts stand there as a hash, and what is named a key, token, secret or password does not.
+    Long texts are shown as a hash, and what is named a key, token, secret or password is left out.
     Anything else, a model or a function, makes the signature say ``settings unknown``, and results
     are compared with a warning; define :meth:`settings` to say what they are.
 
@@ -194,7 +194,7 @@ class Matcher(ABC):
     def settings(self) -> dict[str, object]:
         """Return the settings that belong in the signature, in a fixed order.
 
-        Those arguments of the constructor that can be told; a class of your own may return others.
+        Those arguments of the constructor that can be shown; a class of your own may return others.
         """
         return dict(_arguments(self, {})[0])
 
@@ -211,7 +211,7 @@ class Matcher(ABC):
     def _document_reading(self) -> Reading:
         """What it looks at in a document: the text for one with ``prepare``, else everything.
 
-        Ground truths that look the same to the matcher are the same to whoever compares results.
+        Ground truths that look the same to the matcher are the same when results are compared.
         The function holds neither the matcher nor a model.
         """
         return read_everything if getattr(self, "prepare", None) is None else read_text
@@ -423,9 +423,9 @@ def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
 
 
 def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
-    told = [f"{key}={_spelled(value)}" for key, value in settings.items()]
-    told += [] if complete else [SETTINGS_UNKNOWN]
-    return f"{name}({','.join(told)})" if told else name
+    shown = [f"{key}={_spelled(value)}" for key, value in settings.items()]
+    shown += [] if complete else [SETTINGS_UNKNOWN]
+    return f"{name}({','.join(shown)})" if shown else name
 
 
 def _spelled(value: object) -> str:
@@ -446,22 +446,22 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
 
     Args:
         matcher: The matcher.
-        known: Settings that are told already.
+        known: Settings that are shown already.
     """
     if type(matcher).__init__ is object.__init__:
         return {}, True
-    told: dict[str, object] = {}
+    shown: dict[str, object] = {}
     complete = True
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
         value = _kept_under(name, matcher)
-        if name in _TOLD_ELSEWHERE or name in known or _is_secret(name, value):
+        if name in _SHOWN_ELSEWHERE or name in known or _is_secret(name, value):
             continue
         if value is None or isinstance(value, str | Real):
-            told[name] = _text_for_signature(value) if isinstance(value, str) else value
+            shown[name] = _text_for_signature(value) if isinstance(value, str) else value
         else:
             complete = False
-    return told, complete
+    return shown, complete
 
 
 def _kept_under(name: str, matcher: Matcher) -> Any:
@@ -484,13 +484,13 @@ def _is_secret(name: str, value: object) -> bool:
     (False, True)
     """
     words = _WORD.findall(name)
-    if isinstance(value, Real):  # a number of tokens is no token
+    if isinstance(value, Real):  # max_tokens=100 counts tokens
         words = [word for word in words if word.lower() != "tokens"]
     return any(_SECRET.search(word) for word in words)
 
 
 def _text_for_signature(text: str) -> str:
-    """Return a text as it can stand in a signature; a hash of what is long or may be a secret.
+    """Return a text as a signature shows it; a hash of what is long or may be a secret.
 
     >>> _text_for_signature("gpt-4o"), _text_for_signature("same, or not?")
     ('gpt-4o', '"same, or not?"')

@@ -61,7 +61,7 @@ class CoverageMatcher(TextMatcher):
         tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
-        numbers: If true, the similarity is 0 unless every number of the ground-truth text stands in
+        numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
             the predicted text, in any place and order. What counts as a number, and as the same,
             is that of :class:`NumbersMatcher`, whatever the tokenizer.
 
@@ -113,7 +113,7 @@ class CoverageMatcher(TextMatcher):
         self.numbers = boolean("numbers", numbers)
 
     def settings(self) -> dict[str, object]:
-        """Return the length of a run, of what, and whether numbers must stand in the chunk."""
+        """Return the length of a run, of what, and whether numbers must occur in the chunk."""
         settings = {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
         return settings | ({"numbers": True} if self.numbers else {})
 
@@ -193,7 +193,7 @@ class NumbersMatcher(TextMatcher):
 
 @dataclass(frozen=True, eq=False)
 class _WithNumbers:
-    """All distinct texts as tokens, and the numbers that stand in each."""
+    """All distinct texts as tokens, and the numbers in each."""
 
     tokens: TokenNumbers
     numbers: list[frozenset[str]]

@@ -50,7 +50,7 @@ class EmbeddingMatcher(TextMatcher):
         embeddings: Any LangChain ``Embeddings``, or another object with ``embed_documents(texts)``
             returning one vector per text. Or a function without arguments that makes one: it is
             called at the first text, once per process, and it alone travels when the matcher is
-            pickled; its name stands in the signature.
+            pickled; its name is in the signature.
         threshold: Similarity from which a pair is a match.
         batch_size: Texts per call of ``embed_documents``.
         cache: A dict, or anything like one, from text to vector. It is read first and filled after

@@ -390,7 +390,7 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
 
 
 def _count_blank(documents: Sequence[Any], texts: bool, name: str) -> int:
-    # Of texts that are not empty, one pass in C tells: a text of words is no white space at once.
+    # For texts that are not empty one pass in C is enough: isspace stops at the first letter.
     if texts and not any(map(str.isspace, documents)):
         return 0
     where = f"a document of {name}"
@@ -420,7 +420,7 @@ def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
 
 
 def _taken(values: Any, units: IntArray) -> Any:
-    """Return some of the values; what is no list knows how to give them."""
+    """Return some of the values; other things than lists have ``take``."""
     if isinstance(values, list):
         return [values[unit] for unit in units.tolist()]
     return values.take(units)

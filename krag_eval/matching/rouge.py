@@ -263,7 +263,7 @@ def _common_grams(grams: TokenNumbers) -> Overlaps:
     """Count the grams that two texts share, each as often as it occurs in both.
 
     The grams of up to four ground-truth texts are marked in four 16-bit lanes of one integer per
-    gram; summing the marks over a predicted text counts all four overlaps at once. A lane holds
+    gram; summing the marks over a predicted text counts all four overlaps together. A lane holds
     counts below 65,536, so where a text is longer each ground-truth text has all 64 bits.
     """
     numbers = _occurrences(grams)

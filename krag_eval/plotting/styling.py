@@ -273,7 +273,7 @@ def checked_language(language: str) -> Language:
 
 
 def word(key: str, language: Language) -> str:
-    """Return a phrase; what is to be filled in stands in braces."""
+    """Return a phrase, with braces where something is to be filled in."""
     return _WORDS[language][key]
 
 

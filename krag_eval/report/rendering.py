@@ -253,7 +253,7 @@ _WORDS: dict[str, Mapping[str, str]] = {"en": _ENGLISH, "ko": _KOREAN}
 
 
 def words(language: Language) -> Mapping[str, str]:
-    """Return the phrases of a language; what is to be filled in stands in braces.
+    """Return the phrases of a language, with braces where something is to be filled in.
 
     Raises:
         InvalidInput: If there is no such language.

@@ -228,7 +228,7 @@ class ToldRow(NamedTuple):
 
 
 class ToldQuery(NamedTuple):
-    """All that is told of one query."""
+    """What the page shows of one query."""
 
     name: str
     status: str
