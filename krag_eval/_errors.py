@@ -74,12 +74,15 @@ class Advice:
     Args:
         text: The advice, with ``{}`` for each setting.
         pairs: Settings as name and value, where one is named twice.
-        settings: Settings by name; ``...`` stands for a value of the user's own.
+        settings: Settings by name; ``...`` stands for a value of the user's own, a tuple for
+            several values, with a ``{}`` each.
 
     >>> str(Advice("pass {} to start anew", resume=False))
     'pass resume=False to start anew'
     >>> str(Advice("write them with {}", per_query=...))
     'write them with per_query=…'
+    >>> str(Advice("try {} or {}", matcher=("contains", "coverage")))
+    "try matcher='contains' or matcher='coverage'"
     """
 
     def __init__(self, text: str, /, *pairs: tuple[str, object], **settings: object) -> None:
@@ -88,7 +91,12 @@ class Advice:
 
     def worded(self, spell: Callable[[str, object], str]) -> str:
         """Return the advice with each setting as ``spell(name, value)`` writes it."""
-        return self.text.format(*(spell(name, value) for name, value in self.settings))
+        several = (
+            (name, one)
+            for name, value in self.settings
+            for one in (value if isinstance(value, tuple) else (value,))
+        )
+        return self.text.format(*(spell(name, one) for name, one in several))
 
     def __str__(self) -> str:
         return self.worded(_in_python)
@@ -220,11 +228,9 @@ def sentence(problem: str, fix: str) -> str:
     """
     if not fix:
         return _closed(problem)
-    return (
-        f"{_closed(problem)} {_closed(fix)}"
-        if fix[0].isupper()
-        else f"{problem.removesuffix('.')}; {_closed(fix)}"
-    )
+    if fix[0].isupper():
+        return f"{_closed(problem)} {_closed(fix)}"
+    return f"{problem.removesuffix('.')}; {_closed(fix)}"
 
 
 def _closed(text: str) -> str:
@@ -365,8 +371,14 @@ def text(argument: str, value: object, what: str = "text") -> str:
     return value
 
 
-def unknown(argument: str, name: object, allowed: Sequence[str]) -> InvalidInput:
+def unknown(argument: str, name: object, allowed: Sequence[str], part: str = "") -> InvalidInput:
     """Return the refusal of a name: what is allowed, what came, and what was probably meant.
+
+    Args:
+        argument: The argument.
+        name: What came.
+        allowed: The names that are allowed.
+        part: The part of the argument that is named, such as ``"a field"``.
 
     >>> str(unknown("matcher", "rougel", ("rouge1", "rougeL")))
     "matcher must be one of 'rouge1', 'rougeL', got 'rougel'; did you mean 'rougeL'?"
@@ -375,7 +387,8 @@ def unknown(argument: str, name: object, allowed: Sequence[str]) -> InvalidInput
     near = _near(str(name)[:_WIDTH].lower(), allowed)
     meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
     names = ", ".join(map(repr, allowed))
-    return InvalidInput(argument, f"must be one of {names}, got {clipped(name)}", meant)
+    subject = f": {part} " if part else ""
+    return InvalidInput(argument, f"{subject}must be one of {names}, got {clipped(name)}", meant)
 
 
 def unknown_name(argument: str, name: object, allowed: Sequence[str]) -> str:

@@ -21,8 +21,8 @@ __all__ = [
     "agreement",
     "as_html",
     "as_text",
+    "fitted",
     "name_and_settings",
-    "one_line",
 ]
 
 #: A stretch of text, and whether it is highlighted.
@@ -110,10 +110,10 @@ def _width(character: str) -> int:
     return 0 if joins or unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
 
 
-def one_line(text: str, width: int) -> str:
+def fitted(text: str, width: int) -> str:
     """Return the beginning of a text, harmless and at most so many columns wide.
 
-    >>> one_line("The library opens at nine.", 12)
+    >>> fitted("The library opens at nine.", 12)
     'The library…'
     """
     return "".join(part for part, _ in Excerpt.of(text).clipped(width))
@@ -225,7 +225,7 @@ class Sheet:
 
 def as_text(sheet: Sheet, width: int) -> str:
     """Lay a sheet out in lines of at most ``width`` columns; every text on a line of its own."""
-    lines = [isolated(one_line(sheet.title, width))]
+    lines = [isolated(fitted(sheet.title, width))]
     lines += [isolated(part) for line in sheet.lines for part in _wrapped(visible(line), width)]
     for section in sheet.sections:
         lines += ["", section.title, *_aligned(section, width)]
@@ -276,7 +276,7 @@ def as_html(sheet: Sheet) -> str:
     """Lay a sheet out as an HTML fragment: no script, no style sheet, nothing unescaped."""
     parts = [
         '<div style="max-width:72em;overflow-x:auto">',
-        f'<p dir="auto" style="{_WRAP}"><strong>{_escape(one_line(sheet.title, _TITLE_WIDTH))}'
+        f'<p dir="auto" style="{_WRAP}"><strong>{_escape(fitted(sheet.title, _TITLE_WIDTH))}'
         "</strong></p>",
         *(
             f'<p style="margin:0.2em 0;{_WRAP}">{_escape(visible(line))}</p>'

@@ -1,7 +1,6 @@
 """Choosing a threshold: how well a matcher's decision agrees with labelled pairs.
 
-This room knows matchers and labelled pairs. It must not know retrieval metrics: a threshold that
-is chosen for a high retrieval score measures itself.
+No retrieval metric comes in here: a threshold chosen for a high retrieval score measures itself.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import Advice, InvalidInput, clipped, number, whole
 from krag_eval.documents import DocumentLike, QuerySet, text_of
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.names import resolve_matcher
+from krag_eval.matching.base import Matcher, resolve_matcher
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +55,8 @@ def calibrate(
         A :class:`Calibration`.
 
     Raises:
-        ValueError: If the matcher takes no threshold, a triple is malformed, or the labels are all
-            alike.
+        InvalidInput: If the matcher takes no threshold, a triple is malformed, or the labels are
+            all alike.
 
     >>> pairs = [("a b c d", "a b c d", True), ("a b c d", "a b c x", True),
     ...          ("a b c d", "a x y z", False), ("a b c d", "w x y z", False)]
@@ -67,14 +66,14 @@ def calibrate(
     """
     matcher = resolve_matcher(matcher)
     if not matcher.takes_threshold:
-        raise ValueError(
-            f"matcher {matcher.signature} decides without a threshold, so there is nothing to "
-            "calibrate; use a similarity matcher such as 'coverage' or 'rougeL'."
+        raise InvalidInput(
+            "matcher",
+            f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
+            Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
         )
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 1:
-        raise ValueError(f"n_resamples must be a whole number of at least 1, got {n_resamples!r}.")
+    if not 0.0 < number("level", level, 0, 1) < 1.0:
+        raise InvalidInput("level", f"must be between 0 and 1, got {level}")
+    whole("n_resamples", n_resamples, 1)
     actual, predicted, labels = _unzipped(labelled_pairs)
     # Each pair is a query of its own, so the matcher prepares each distinct text once.
     queries = QuerySet.from_lists([[one] for one in actual], [[one] for one in predicted])
@@ -229,9 +228,10 @@ def _bootstrapped(
     """Return the best threshold and its percentile interval over resamples of the pairs."""
     steps = _Steps.of(similarity, relevant)
     if not len(steps.threshold):
-        raise ValueError(
-            "labelled_pairs: every similarity is 0, so no threshold can tell the pairs apart; "
-            "choose another matcher."
+        raise InvalidInput(
+            "labelled_pairs",
+            ": every similarity is 0, so no threshold can tell the pairs apart",
+            "choose another matcher",
         )
     n_pairs = len(similarity)
     best = _best_thresholds(steps, relevant, np.ones((1, n_pairs), np.int64))
@@ -283,21 +283,25 @@ def _unzipped(
     actual, predicted, labels = [], [], []
     for position, pair in enumerate(labelled_pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 3:
-            raise ValueError(
-                f"labelled_pairs[{position}] must be (actual, predicted, is_relevant), "
-                f"got {pair!r:.80}."
+            raise InvalidInput(
+                "labelled_pairs",
+                f"must be (actual, predicted, is_relevant), got {clipped(pair)}",
+                query=position,
             )
         if not isinstance(pair[2], bool | np.bool_ | int) or pair[2] not in (0, 1):
-            raise ValueError(
-                f"labelled_pairs[{position}]: is_relevant must be True or False, got {pair[2]!r}."
+            raise InvalidInput(
+                "labelled_pairs",
+                f": is_relevant must be True or False, got {clipped(pair[2])}",
+                query=position,
             )
         actual.append(pair[0])
         predicted.append(pair[1])
         labels.append(bool(pair[2]))
     relevant = np.array(labels, np.bool_)
     if relevant.all() or not relevant.any():
-        raise ValueError(
-            "labelled_pairs needs pairs that are relevant and pairs that are not, got "
-            f"{int(relevant.sum())} relevant of {len(relevant)}."
+        raise InvalidInput(
+            "labelled_pairs",
+            "must have pairs that are relevant and pairs that are not, got "
+            f"{int(relevant.sum())} relevant of {len(relevant)}",
         )
     return actual, predicted, relevant

@@ -1,7 +1,6 @@
 """The disputed points: what frameworks compute differently under one name, each with a name here.
 
-This room knows the eight points, the presets that reproduce other tools, and the choices a user
-makes about averaging and hits. It must not know arrays.
+Also the presets that reproduce other tools, and the choices of averages and hits.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
-from krag_eval._errors import clipped, unknown_name
+from krag_eval._errors import InvalidInput, InvalidType, clipped, one_of, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,20 +50,13 @@ def resolve_choice(enum: type[Choice], value: object, argument: str) -> Choice:
     """Return the member of ``enum`` for a member or its string.
 
     Raises:
-        ValueError: For anything else, listing what is allowed.
+        InvalidType: If it is neither.
+        InvalidInput: For another string, listing what is allowed.
 
     >>> resolve_choice(AveragingMethod, "both", "averaging_method")
     <AveragingMethod.BOTH: 'both'>
     """
-    if isinstance(value, str):
-        for member in enum:
-            if value == member:
-                return member
-        raise ValueError(unknown_name(argument, str(value), tuple(member.value for member in enum)))
-    allowed = ", ".join(repr(member.value) for member in enum)
-    raise ValueError(
-        f"{argument} must be one of {allowed} or a member of {enum.__name__}, got {clipped(value)}."
-    )
+    return enum(one_of(argument, value, [member.value for member in enum]))
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,8 @@ class Conventions:
             hits (``"per_item"``: AutoRAG).
 
     Raises:
-        ValueError: For a value that is not allowed, listing those that are.
+        InvalidInput: For a value that is not allowed, listing those that are.
+        InvalidType: For a value that is not text.
 
     >>> Conventions(gain="linear")
     Conventions(gain='linear')
@@ -114,9 +107,8 @@ class Conventions:
     average_precision: Literal["ground_truth", "per_item"] = "ground_truth"
 
     def __post_init__(self) -> None:
-        for name, allowed in self.allowed().items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(unknown_name(f"conventions: {name}", getattr(self, name), allowed))
+        for name, allowed in _allowed().items():
+            one_of(name, getattr(self, name), allowed)
 
     @classmethod
     def allowed(cls) -> dict[str, tuple[str, ...]]:
@@ -166,29 +158,33 @@ class Conventions:
         """Read conventions back from their printed form, or from the name of a preset.
 
         Raises:
-            ValueError: If the text is neither; the message says what was expected.
+            InvalidInput: If the text is neither; the message says what was expected.
+            InvalidType: If it is no text.
 
         >>> Conventions.parse("trec").gain
         'linear'
         """
         if not isinstance(text, str):
-            raise TypeError(f"conventions must be text to be parsed, got {clipped(text)}.")
-        preset = cls.presets().get(text)
-        if preset is not None:
-            return preset
+            raise InvalidType("conventions", f"must be text to be parsed, got {clipped(text)}")
+        presets = cls.presets()
+        if text in presets:
+            return presets[text]
         values: dict[str, Any] = {}
         for part in text.split(","):
             name, equals, value = part.strip().partition("=")
             if not equals:
-                raise ValueError(
-                    unknown_name("conventions", text, tuple(cls.presets()))
-                    + " Fields are given as 'field=value', separated by commas."
+                names = ", ".join(map(repr, presets))
+                raise InvalidInput(
+                    "conventions",
+                    f"must be one of {names}, or fields as 'field=value' with commas between, "
+                    f"got {clipped(text)}",
+                    unknown("conventions", text, tuple(presets)).fix,
                 )
             if name not in cls.allowed():
-                raise ValueError(unknown_name("conventions: a field", name, tuple(cls.allowed())))
+                raise unknown("conventions", name, tuple(cls.allowed()), "a field")
             if name in values:
-                raise ValueError(
-                    f"conventions: the field {name!r} is given twice in {clipped(text)}."
+                raise InvalidInput(
+                    "conventions", f": the field {name!r} is given twice in {clipped(text)}"
                 )
             values[name] = value
         return cls(**values)

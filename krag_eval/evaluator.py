@@ -25,6 +25,7 @@ from krag_eval._errors import (
     check_options,
     clipped,
     named_options,
+    number,
     one_of,
     tallied,
     text,
@@ -38,9 +39,8 @@ from krag_eval.conventions import (
     resolve_choice,
 )
 from krag_eval.documents import Digests, QuerySet, Tag, checked_tags
-from krag_eval.matching.base import Matcher, check_threshold
+from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
-from krag_eval.matching.names import resolve_matcher
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
@@ -254,14 +254,14 @@ def _checked_conventions(conventions: object) -> Conventions:
 def _checked_threshold(threshold: object, matcher: Matcher) -> float:
     """Return the threshold in use: the one given, or the matcher's own."""
     if threshold is None:
-        return check_threshold(matcher.threshold, f"threshold of the matcher {matcher.signature}")
+        return number("matcher.threshold", matcher.threshold, 0, 1)
     if not matcher.takes_threshold:
         raise InvalidInput(
             "threshold",
             f"must be left out for the matcher {matcher.signature}, which decides without one, "
             f"got {threshold!r}",
         )
-    return check_threshold(threshold)
+    return number("threshold", threshold, 0, 1)
 
 
 #: How a run is evaluated, wherever its documents are.

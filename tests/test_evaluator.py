@@ -340,7 +340,7 @@ def test_a_matcher_s_own_threshold_is_checked():
         threshold = 50
 
     with pytest.raises(
-        ValueError, match=r"^threshold of the matcher Wrong must be a number from 0 to 1, got 50"
+        ValueError, match=r"^matcher.threshold must be a number from 0 to 1, got 50"
     ):
         OfflineRetrievalEvaluator([["a"]], [["x"]], Wrong({}))
 

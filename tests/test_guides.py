@@ -10,7 +10,7 @@ import pytest
 from langchain_core.documents import Document
 
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
-from krag_eval.matching.names import MATCHER_NAMES
+from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"

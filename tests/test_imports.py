@@ -69,7 +69,7 @@ def test_heavy_packages_load_when_asked_for(code, package):
 
 def test_a_matcher_loads_only_what_it_needs():
     """Naming one that compares exactly does not load ROUGE."""
-    code = "from krag_eval.matching.names import resolve_matcher; resolve_matcher('id')"
+    code = "from krag_eval.matching.base import resolve_matcher; resolve_matcher('id')"
     assert not loaded_by(code) & set(HEAVY)
 
 

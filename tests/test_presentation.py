@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
-from krag_eval._text import EXAMINED, Excerpt, agreement, one_line, visible, width_of
+from krag_eval._text import EXAMINED, Excerpt, agreement, fitted, visible, width_of
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -342,19 +342,19 @@ def test_no_ground_truth_has_no_table_of_items():
 
 def test_a_long_text_is_clipped():
     """Its beginning, and a sign that it went on."""
-    assert one_line("The library opens at nine.", 12) == "The library…"
+    assert fitted("The library opens at nine.", 12) == "The library…"
 
 
 def test_a_text_that_fits_is_whole():
     """To the last column."""
-    assert one_line("exactly", 7) == "exactly"
-    assert one_line("도서관", 6) == "도서관"
-    assert one_line("도서관", 5) == "도서…"
+    assert fitted("exactly", 7) == "exactly"
+    assert fitted("도서관", 6) == "도서관"
+    assert fitted("도서관", 5) == "도서…"
 
 
 def test_clipping_never_halves_a_letter():
     """An accent stays on it."""
-    assert one_line("e\u0301" * 10, 5) == "é" * 4 + "…"
+    assert fitted("e\u0301" * 10, 5) == "é" * 4 + "…"
 
 
 def test_a_text_is_clipped_around_what_is_highlighted():

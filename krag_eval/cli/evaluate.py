@@ -39,7 +39,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
-from krag_eval.matching.names import MATCHER_NAMES
+from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from krag_eval._errors import PLAN_OPTIONS, InvalidInput
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.matching.names import MATCHER_NAMES
+from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoffs, spelled, unspelled
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ The modules, classes, parameters, defaults and keys are krag's; matching and met
 :class:`krag_eval.OfflineRetrievalEvaluator` under ``Conventions.krag()``. Where krag's own result
 is a defect, the sane one is given, or a clear error: ``docs/migrating-from-krag.md`` lists them.
 
-This room knows krag's interface. It must not know formulas. Nothing is loaded before it is used.
+Nothing is loaded before it is used.
 """
 
 from __future__ import annotations

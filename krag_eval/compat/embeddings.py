@@ -1,7 +1,4 @@
-"""krag's embedding models by name; a provider's package is loaded when its name is asked for.
-
-This room knows the providers and krag's default models. It must not know what vectors are for.
-"""
+"""krag's embedding models by name; a provider's package is loaded when its name is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import InvalidInput, MissingPackage, unknown
 
 __all__ = ["load_embeddings"]
 
@@ -56,22 +53,22 @@ def load_embeddings(embedding_type: Any, embedding_config: Mapping[str, Any] | N
         embedding_config: Arguments of the provider's class, on top of krag's defaults.
 
     Raises:
-        ValueError: For an unknown name, or a configuration for a model that is already made.
-        ImportError: If the provider's package is not installed; the message says how to.
+        InvalidInput: For an unknown name, or a configuration for a model that is already made.
+        MissingPackage: If the provider's package is not installed; the message says how to.
     """
     if not isinstance(embedding_type, str):
         if embedding_config:
-            raise ValueError(
-                "embedding_config belongs to an embedding_type given by name; the "
-                f"{type(embedding_type).__name__} passed is already configured."
+            raise InvalidInput(
+                "embedding_config",
+                "belongs to an embedding_type given by name; the "
+                f"{type(embedding_type).__name__} passed is already configured",
             )
         return embedding_type
     provider = _PROVIDERS.get(embedding_type)
     if provider is None:
-        raise ValueError(
-            unknown_name("embedding_type", embedding_type, tuple(_PROVIDERS))
-            + " Any LangChain Embeddings object may be passed instead of a name."
-        )
+        refusal = unknown("embedding_type", embedding_type, tuple(_PROVIDERS))
+        others = "Any LangChain Embeddings object may be passed instead of a name"
+        raise InvalidInput("embedding_type", refusal.problem, f"{refusal.fix} {others}".strip())
     return _provider_class(provider, embedding_type)(
         **{**provider.defaults, **(embedding_config or {})}
     )
@@ -83,7 +80,8 @@ def _provider_class(provider: _Provider, embedding_type: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != provider.module:
             raise
-        raise ImportError(
-            f"embedding_type={embedding_type!r} needs {provider.module.replace('_', '-')}, which "
-            f"is not installed; run: {provider.install} (or pass any LangChain Embeddings object)"
+        raise MissingPackage(
+            "embedding_type",
+            f"{embedding_type!r} needs {provider.module.replace('_', '-')}, which is not installed",
+            f"run: {provider.install} (or pass any LangChain Embeddings object)",
         ) from error

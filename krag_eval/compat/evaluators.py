@@ -1,7 +1,4 @@
-"""krag's evaluators: its names, parameters, defaults and keys over ``OfflineRetrievalEvaluator``.
-
-This room knows what krag called things. It must not know how anything is computed.
-"""
+"""krag's evaluators: its names, parameters, defaults and keys, on krag_eval's evaluator."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from krag_eval._errors import unknown_name, warn
+from krag_eval._errors import InvalidInput, number, unknown, warn
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.matchers import GatedRougeMatcher, OwnTextMatcher, SubstringMatcher
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.embedding import EmbeddingMatcher
 from krag_eval.matching.rouge import RougeMatcher
 from krag_eval.results.result import EvaluationResult
@@ -54,8 +51,8 @@ class OfflineRetrievalEvaluators:
         matching_criteria: Whether a hit needs all of the ground truth or any of it; likewise.
 
     Raises:
-        TypeError: If the lists are not lists of lists of documents.
-        ValueError: If there are no queries, lengths differ, or an option is not allowed.
+        InvalidType: If the lists are not lists of lists of documents.
+        InvalidInput: If there are no queries, lengths differ, or an option is not allowed.
 
     >>> evaluator = OfflineRetrievalEvaluators(
     ...     [["doc1", "doc2", "doc5"], ["doc3", "doc4"]],
@@ -209,9 +206,11 @@ class OfflineRetrievalEvaluators:
     def _checked_method(self, match_method: str) -> str:
         if match_method in self._match_methods:
             return match_method
-        wanted = unknown_name("match_method", match_method, self._match_methods)
-        others = " RougeOfflineRetrievalEvaluators compares by ROUGE." if "rouge" in wanted else ""
-        raise ValueError(f"{type(self).__name__}: {wanted}{others}")
+        refusal = unknown("match_method", match_method, self._match_methods)
+        others = "RougeOfflineRetrievalEvaluators compares by ROUGE"
+        raise InvalidInput(
+            "match_method", refusal.problem, others if match_method in _ROUGE_TYPES else refusal.fix
+        )
 
     def _make_matcher(self) -> TextMatcher:
         return SubstringMatcher()
@@ -240,9 +239,9 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         tokenizer: What the tokens are; ``TokenizerType.KIWI`` needs ``krag-eval[korean]``.
 
     Raises:
-        TypeError: If the lists are not lists of lists of documents.
-        ValueError: If there are no queries, lengths differ, or an option is not allowed.
-        ImportError: If the tokenizer's package is not installed.
+        InvalidType: If the lists are not lists of lists of documents.
+        InvalidInput: If there are no queries, lengths differ, or an option is not allowed.
+        MissingPackage: If the tokenizer's package is not installed.
 
     >>> evaluator = RougeOfflineRetrievalEvaluators(
     ...     [["This is the second document."]],
@@ -265,7 +264,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         threshold: float = 0.5,
         tokenizer: TokenizerType | str = TokenizerType.KIWI,
     ) -> None:
-        self._threshold = check_threshold(threshold)
+        self._threshold = number("threshold", threshold, 0, 1)
         self._tokens = KragTokens(tokenizer)
         super().__init__(
             actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
@@ -318,9 +317,10 @@ class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         embeddings: Any LangChain ``Embeddings``, instead of ``embedding_type``.
 
     Raises:
-        TypeError: If the lists are not lists of lists of documents, or the embeddings cannot embed.
-        ValueError: If there are no queries, lengths differ, or an option is not allowed.
-        ImportError: If the provider's or the tokenizer's package is not installed.
+        InvalidType: If the lists are not lists of lists of documents, or the embeddings cannot
+            embed.
+        InvalidInput: If there are no queries, lengths differ, or an option is not allowed.
+        MissingPackage: If the provider's or the tokenizer's package is not installed.
     """
 
     _match_methods: ClassVar[tuple[str, ...]] = _ROUGE_TYPES
@@ -340,8 +340,8 @@ class EmbeddingRougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         *,
         embeddings: Any = None,
     ) -> None:
-        self._rouge_threshold = check_threshold(rouge_threshold, "rouge_threshold")
-        self._similarity_threshold = check_threshold(similarity_threshold, "similarity_threshold")
+        self._rouge_threshold = number("rouge_threshold", rouge_threshold, 0, 1)
+        self._similarity_threshold = number("similarity_threshold", similarity_threshold, 0, 1)
         self._tokens = KragTokens(tokenizer)
         self._checked_method(match_method)
         #: The embedding model.
@@ -385,6 +385,6 @@ def _warn_of_missing_ground_truth(actual_docs: Sequence[Sequence[Any]]) -> None:
     if missing:
         named = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
         warn(
-            f"actual_docs: no ground truth for {len(missing)} of {len(actual_docs)} queries "
+            f"actual_docs has no ground truth for {len(missing)} of {len(actual_docs)} queries "
             f"({named}); each counts as 0 in every metric. krag counted it as a hit."
         )

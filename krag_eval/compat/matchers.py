@@ -1,7 +1,4 @@
-"""krag's three ways of deciding that a document matches, as matchers of krag_eval.
-
-This room knows what krag compares. It must not know ranks or metrics.
-"""
+"""krag's three ways of deciding that a document matches, as matchers of krag_eval."""
 
 from __future__ import annotations
 
@@ -81,7 +78,7 @@ class GatedRougeMatcher(TextMatcher):
 
 
 class OwnTextMatcher(Matcher):
-    """Whatever a subclass of krag's evaluators decides in its own ``text_match``.
+    """What a subclass of krag's evaluators decides in its own ``text_match``.
 
     Args:
         text_match: ``(ground-truth text, predicted text) -> whether they match``.

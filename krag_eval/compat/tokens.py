@@ -1,7 +1,4 @@
-"""krag's tokens: what its ROUGE compares.
-
-This room knows which words each of krag's tokenizers finds in a text. It must not know ROUGE.
-"""
+"""krag's tokens: what its ROUGE compares."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import MissingPackage, unknown
 from krag_eval.matching import tokenizers
 
 __all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]
@@ -44,8 +41,8 @@ class KragTokens:
         tokenizer: A ``TokenizerType`` or its value, such as ``"whitespace"``.
 
     Raises:
-        ValueError: For anything else.
-        ImportError: If ``KIWI`` or ``NLTK`` is asked for and not installed.
+        InvalidInput: For anything else.
+        MissingPackage: If ``KIWI`` or ``NLTK`` is asked for and not installed.
         LookupError: If NLTK has no ``punkt_tab`` data.
 
     >>> KragTokens("whitespace")("The cat sat.")
@@ -90,7 +87,7 @@ def _tokenizer_type(tokenizer: object) -> TokenizerType:
         return TokenizerType(tokenizer)
     except ValueError:
         names = tuple(member.value for member in TokenizerType)
-        raise ValueError(unknown_name("tokenizer", tokenizer, names)) from None
+        raise unknown("tokenizer", tokenizer, names) from None
 
 
 def _whitespace_words() -> Callable[[str], list[str]]:
@@ -99,10 +96,10 @@ def _whitespace_words() -> Callable[[str], list[str]]:
 
 def _kiwi_words() -> Callable[[str], list[str]]:
     if importlib.util.find_spec("kiwipiepy") is None:
-        raise ImportError(
-            "tokenizer=TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not "
-            'installed; run: pip install "krag-eval[korean]" '
-            "(or pass tokenizer=TokenizerType.WHITESPACE)"
+        raise MissingPackage(
+            "tokenizer",
+            "TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not installed",
+            'run: pip install "krag-eval[korean]" (or pass TokenizerType.WHITESPACE)',
         )
     return lambda text: _forms(tokenizers.shared_kiwi.analyse(text))
 

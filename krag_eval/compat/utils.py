@@ -1,8 +1,7 @@
 """krag's helpers for retrievers and data frames of test questions.
 
-This room knows krag's frames: a test set with the columns ``question``, ``context``, ``source`` and
-``doc_id``, the last three holding one list per question, written as text. It must not know how
-anything is computed.
+A frame has the columns ``question``, ``context``, ``source`` and ``doc_id``, the last three holding
+one list per question, written as text.
 """
 
 from __future__ import annotations
@@ -14,7 +13,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import DatasetError, Place, unknown_name
+from krag_eval._errors import (
+    DatasetError,
+    InvalidInput,
+    MissingPackage,
+    Place,
+    clipped,
+    number,
+    one_of,
+)
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     MatchingCriteria,
@@ -23,7 +30,6 @@ from krag_eval.compat.evaluators import (
 )
 from krag_eval.conventions import resolve_choice
 from krag_eval.datasets.columns import literal_in
-from krag_eval.matching.base import check_threshold
 from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ def context_to_document(df_test: pd.DataFrame, idx: int) -> list[KragDocument]:
         idx: Position of the row, from 0.
 
     Raises:
-        ValueError: If a column is missing, a cell is no list, or the lists differ in length.
+        InvalidInput: If a column is missing, a cell holds no list, or the lists differ in length.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"context": ["['Closed on Mondays.']"], "source": ["['guide.pdf']"],
@@ -70,9 +76,10 @@ def context_to_document(df_test: pd.DataFrame, idx: int) -> list[KragDocument]:
     _check_columns(df_test, "df_test", _LIST_COLUMNS)
     texts, sources, ids = (_list_in(df_test, column, idx) for column in _LIST_COLUMNS)
     if not len(texts) == len(sources) == len(ids):
-        raise ValueError(
-            f"df_test: row {idx} must have one source and one doc_id per context, got "
-            f"{len(texts)} contexts, {len(sources)} sources and {len(ids)} ids."
+        raise InvalidInput(
+            "df_test",
+            f": row {idx} must have one source and one doc_id per context, got "
+            f"{len(texts)} contexts, {len(sources)} sources and {len(ids)} ids",
         )
     return [
         KragDocument(text, {"source": source, "doc_id": doc_id})
@@ -143,14 +150,14 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
         columns are ``hit_rate@k``, ``mrr@k``, ``micro_recall@k`` and so on.
 
     Raises:
-        ValueError: For anything wrong with the frame or the options, before a question is asked.
+        InvalidInput: For anything wrong with the frame or the options, before a question is asked.
         RuntimeError: If a retriever fails, naming it and the question.
     """
     import pandas as pd
 
     build = _evaluator_factory(rouge_method, threshold, averaging_method, matching_criteria)
     if check_cutoff(k) is None:
-        raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+        raise InvalidInput("k", f"must be a whole number of at least 1, got {k!r}")
     questions, actual_docs = _test_set(df_qa_test)
     frames = []
     for name, retriever in _prepared(retrievers, k, ensemble, ensemble_weights).items():
@@ -170,13 +177,15 @@ def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N8
         k: The cutoff whose columns are drawn.
 
     Raises:
-        ValueError: If the frame has no column at that cutoff.
+        InvalidInput: If the frame has no column at that cutoff.
     """
     from matplotlib import pyplot
 
     names = [column for column in df_mean.columns if str(column).endswith(f"@{k}")]
     if not names:
-        raise ValueError(f"df_mean has no column ending in '@{k}', only {list(df_mean.columns)}.")
+        raise InvalidInput(
+            "df_mean", f"has no column ending in '@{k}', only {list(df_mean.columns)}"
+        )
     n_columns = min(len(names), _PANELS_PER_ROW)
     n_rows = math.ceil(len(names) / n_columns)
     figure, axes = pyplot.subplots(
@@ -202,9 +211,10 @@ def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N8
 def _check_columns(frame: pd.DataFrame, argument: str, wanted: Sequence[str]) -> None:
     missing = [column for column in wanted if column not in frame.columns]
     if missing:
-        raise ValueError(
-            f"{argument} must have the columns {', '.join(map(repr, wanted))}; "
-            f"{', '.join(map(repr, missing))} missing, got {list(frame.columns)!r}."
+        raise InvalidInput(
+            argument,
+            f"must have the columns {', '.join(map(repr, wanted))}; "
+            f"{', '.join(map(repr, missing))} missing, got {list(frame.columns)!r}",
         )
 
 
@@ -218,9 +228,10 @@ def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
         except DatasetError as error:
             reason = f" ({error})"
     if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
-        raise ValueError(
-            f"df_test: column {column!r} of row {position} must hold a list, or the text of one "
-            f"such as \"['first', 'second']\", got {cell!r:.80}{reason}."
+        raise InvalidInput(
+            "df_test",
+            f": column {column!r} of row {position} must hold a list, or the text of one such as "
+            f"\"['first', 'second']\", got {clipped(cell)}{reason}",
         )
     return list(value)
 
@@ -228,7 +239,7 @@ def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
 def _test_set(frame: pd.DataFrame) -> tuple[list[Any], list[list[KragDocument]]]:
     _check_columns(frame, "df_qa_test", ("question", *_LIST_COLUMNS))
     if frame.empty:
-        raise ValueError("df_qa_test has no rows; an evaluation needs at least one question.")
+        raise InvalidInput("df_qa_test", "must have at least one row, got none")
     return frame["question"].tolist(), [
         context_to_document(frame, position) for position in range(len(frame))
     ]
@@ -238,9 +249,7 @@ def _evaluator_factory(
     rouge_method: str | None, threshold: float, averaging_method: Any, matching_criteria: Any
 ) -> Callable[[Any, Any], OfflineRetrievalEvaluators]:
     """Check the options, and return what makes an evaluator of two lists."""
-    method = "text" if rouge_method is None else rouge_method
-    if method not in _METHODS:
-        raise ValueError(unknown_name("rouge_method", rouge_method, _METHODS))
+    method = "text" if rouge_method is None else one_of("rouge_method", rouge_method, _METHODS)
     options = {
         "match_method": method,
         "averaging_method": resolve_choice(AveragingMethod, averaging_method, "averaging_method"),
@@ -250,7 +259,8 @@ def _evaluator_factory(
     }
     if method == "text":
         return partial(OfflineRetrievalEvaluators, **options)
-    return partial(RougeOfflineRetrievalEvaluators, threshold=check_threshold(threshold), **options)
+    least = number("threshold", threshold, 0, 1)
+    return partial(RougeOfflineRetrievalEvaluators, threshold=least, **options)
 
 
 def _changed(retriever: Any, /, **values: Any) -> Any:
@@ -267,15 +277,16 @@ def _prepared(
     retrievers: Mapping[str, Any], k: int, ensemble: bool, weights: Sequence[float] | None
 ) -> dict[str, Any]:
     if not retrievers:
-        raise ValueError("retrievers must name at least one retriever, got none.")
+        raise InvalidInput("retrievers", "must name at least one retriever, got none")
     prepared = {name: setup_retriever(retriever, k) for name, retriever in retrievers.items()}
     if ensemble:
         if weights is None:
             weights = [1 / len(prepared)] * len(prepared)
         if len(weights) != len(prepared):
-            raise ValueError(
-                f"ensemble_weights must have one weight per retriever, got {len(weights)} for "
-                f"{len(prepared)} retrievers."
+            raise InvalidInput(
+                "ensemble_weights",
+                f"must have one weight per retriever, got {len(weights)} for {len(prepared)} "
+                "retrievers",
             )
         prepared["Ensemble"] = _ensemble_class()(
             retrievers=list(prepared.values()), weights=list(weights)
@@ -289,9 +300,10 @@ def _ensemble_class() -> Any:
             return import_module(module).EnsembleRetriever
         except ModuleNotFoundError:
             continue
-    raise ImportError(
-        "ensemble=True needs LangChain's EnsembleRetriever, which is not installed; "
-        "run: pip install langchain-classic"
+    raise MissingPackage(
+        "ensemble",
+        "needs LangChain's EnsembleRetriever, which is not installed",
+        "run: pip install langchain-classic",
     )
 
 

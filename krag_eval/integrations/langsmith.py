@@ -13,8 +13,7 @@ from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator, Plan
 from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in, is_failure
-from krag_eval.matching.base import Matcher
-from krag_eval.matching.names import resolve_matcher
+from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import check_cutoffs, spelled

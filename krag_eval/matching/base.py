@@ -1,11 +1,10 @@
-"""The matcher hierarchy.
+"""The matcher hierarchy, for built-in matchers and those of users.
 
 A matcher looks at all queries at once and returns :class:`Matches`: how similar each ground-truth
-item is to each predicted document of its query, sparsely. This room must not know cutoffs or
-metrics; what counts as found is settled from ``Matches`` in ``relevance``.
-
-Two families differ by how they join. A :class:`KeyMatcher` compares keys for equality and joins by
-hash. Every other :class:`Matcher` scores the pairs within each query.
+item is to each predicted document of its query, sparsely. A :class:`KeyMatcher` compares keys for
+equality and joins by hash; every other :class:`Matcher` scores the pairs within each query.
+``a & b`` and ``a | b`` combine the decisions of several, and :func:`resolve_matcher` makes built-in
+ones by name.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from numbers import Real
 from types import FunctionType, MemberDescriptorType
@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import muted
+from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
+from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
     Lists,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 __all__ = [
+    "MATCHER_NAMES",
     "AndMatcher",
     "BlockScorer",
     "KeyMatcher",
@@ -63,13 +65,13 @@ __all__ = [
     "Matches",
     "OrMatcher",
     "TextMatcher",
-    "check_threshold",
+    "resolve_matcher",
 ]
 
-#: What a signature says of a matcher that holds more than can be told.
+#: What a signature says of a matcher that holds more than it can show.
 SETTINGS_UNKNOWN = "settings unknown"
-# Arguments that stand in a result's signature by themselves.
-_TOLD_ELSEWHERE = ("name", "threshold")
+# Arguments that have places of their own in a result's signature.
+_SHOWN_ELSEWHERE = ("name", "threshold")
 _LONGEST_SETTING = 40
 # Words of a name, whether they are joined by _ or by capitals.
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -99,9 +101,9 @@ class Matcher(ABC):
     ``similarity`` receives what it returned instead. A batched ``similarities(actual, predicted)``
     may replace the pair-by-pair loop.
 
-    What it was made with stands in the signature: each argument of the constructor that is kept
+    The signature shows what it was made with: each argument of the constructor that is kept
     under its own name (or with a ``_`` in front) and is text, a number, true, false or ``None``.
-    Long texts stand there as a hash, and what is named a key, token, secret or password does not.
+    Long texts are shown as a hash, and what is named a key, token, secret or password is left out.
     Anything else, a model or a function, makes the signature say ``settings unknown``, and results
     are compared with a warning; define :meth:`settings` to say what they are.
 
@@ -130,7 +132,7 @@ class Matcher(ABC):
     #: Whether its work may be divided among processes, each with a copy of the matcher.
     divisible: ClassVar[bool] = True
     #: What to try when nothing matched at all.
-    advice: ClassVar[str] = ""
+    advice: ClassVar[Fix] = ""
 
     @abstractmethod
     def similarity(self, actual: Any, predicted: Any) -> float:
@@ -153,8 +155,9 @@ class Matcher(ABC):
         if not isinstance(value, (str, bytes)) and not np.iscomplexobj(value):
             with suppress(TypeError, ValueError):
                 return float(value)
-        raise TypeError(
-            f"matcher {self.signature}: a similarity must be a real number, got {value!r}."
+        raise InvalidType(
+            "matcher",
+            f"{self.signature}: a similarity must be a real number, got {clipped(value)}",
         )
 
     @staticmethod
@@ -177,8 +180,8 @@ class Matcher(ABC):
             name: Name in signatures; the function's own if not given.
 
         Raises:
-            TypeError: If ``function`` is not callable.
-            ValueError: If the threshold is outside [0, 1].
+            InvalidType: If ``function`` is not callable.
+            InvalidInput: If the threshold is outside [0, 1].
 
         >>> same_source = Matcher.from_function(
         ...     lambda actual, predicted: actual.metadata["source"] == predicted.metadata["source"],
@@ -191,7 +194,7 @@ class Matcher(ABC):
     def settings(self) -> dict[str, object]:
         """Return the settings that belong in the signature, in a fixed order.
 
-        Those arguments of the constructor that can be told; a class of your own may return others.
+        Those arguments of the constructor that can be shown; a class of your own may return others.
         """
         return dict(_arguments(self, {})[0])
 
@@ -208,7 +211,7 @@ class Matcher(ABC):
     def _document_reading(self) -> Reading:
         """What it looks at in a document: the text for one with ``prepare``, else everything.
 
-        Ground truths that look the same to the matcher are the same to whoever compares results.
+        Ground truths that look the same to the matcher are the same when results are compared.
         The function holds neither the matcher nor a model.
         """
         return read_everything if getattr(self, "prepare", None) is None else read_text
@@ -264,12 +267,12 @@ class _FunctionMatcher(Matcher):
         self, function: Callable[[Document, Document], float], threshold: float, name: str | None
     ) -> None:
         if not callable(function):
-            raise TypeError(
-                "from_function: function must be callable as (actual, predicted) -> similarity, "
-                f"got {function!r}."
+            raise InvalidType(
+                "function",
+                f"must be callable as (actual, predicted) -> similarity, got {clipped(function)}",
             )
         self.function = function
-        self.threshold = check_threshold(threshold)
+        self.threshold = number("threshold", threshold, 0, 1)
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._complete = _is_importable(function) or (
             _holds_nothing(function) and self.name != "<lambda>"
@@ -393,7 +396,7 @@ class KeyMatcher(Matcher):
         predicted = (
             queries.predicted if own_predicted else self._keys(queries.predicted, "predicted_docs")
         )
-        join = KeyJoin(self.signature)
+        join = KeyJoin(lambda: self.signature)
         if queries.has_alternatives:
             join.add_alternatives(self._alternative_keys(queries), predicted)
         else:
@@ -419,25 +422,10 @@ def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
     return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
 
 
-def check_threshold(threshold: object, name: str = "threshold") -> float:
-    """Return a threshold as a float.
-
-    Raises:
-        ValueError: If it is not a number from 0 to 1.
-
-    >>> check_threshold(0.5)
-    0.5
-    """
-    valid = isinstance(threshold, Real) and not isinstance(threshold, bool)
-    if not valid or not 0.0 <= float(threshold) <= 1.0:  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be a number from 0 to 1, got {threshold!r}.")
-    return float(threshold)  # type: ignore[arg-type]
-
-
 def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
-    told = [f"{key}={_spelled(value)}" for key, value in settings.items()]
-    told += [] if complete else [SETTINGS_UNKNOWN]
-    return f"{name}({','.join(told)})" if told else name
+    shown = [f"{key}={_spelled(value)}" for key, value in settings.items()]
+    shown += [] if complete else [SETTINGS_UNKNOWN]
+    return f"{name}({','.join(shown)})" if shown else name
 
 
 def _spelled(value: object) -> str:
@@ -458,22 +446,22 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
 
     Args:
         matcher: The matcher.
-        known: Settings that are told already.
+        known: Settings that are shown already.
     """
     if type(matcher).__init__ is object.__init__:
         return {}, True
-    told: dict[str, object] = {}
+    shown: dict[str, object] = {}
     complete = True
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
         value = _kept_under(name, matcher)
-        if name in _TOLD_ELSEWHERE or name in known or _is_secret(name, value):
+        if name in _SHOWN_ELSEWHERE or name in known or _is_secret(name, value):
             continue
         if value is None or isinstance(value, str | Real):
-            told[name] = _text_for_signature(value) if isinstance(value, str) else value
+            shown[name] = _text_for_signature(value) if isinstance(value, str) else value
         else:
             complete = False
-    return told, complete
+    return shown, complete
 
 
 def _kept_under(name: str, matcher: Matcher) -> Any:
@@ -496,13 +484,13 @@ def _is_secret(name: str, value: object) -> bool:
     (False, True)
     """
     words = _WORD.findall(name)
-    if isinstance(value, Real):  # a number of tokens is no token
+    if isinstance(value, Real):  # max_tokens=100 counts tokens
         words = [word for word in words if word.lower() != "tokens"]
     return any(_SECRET.search(word) for word in words)
 
 
 def _text_for_signature(text: str) -> str:
-    """Return a text as it can stand in a signature; a hash of what is long or may be a secret.
+    """Return a text as a signature shows it; a hash of what is long or may be a secret.
 
     >>> _text_for_signature("gpt-4o"), _text_for_signature("same, or not?")
     ('gpt-4o', '"same, or not?"')
@@ -539,24 +527,28 @@ class _CombinedMatcher(Matcher):
 
     threshold = _AT_THRESHOLD
     takes_threshold: ClassVar[bool] = False
-    advice: ClassVar[str] = "Match by each part alone to see which one finds nothing."
+    advice: ClassVar[Fix] = "Match by each part alone to see which one finds nothing."
     _sign: ClassVar[str]
 
     def __init__(self, *parts: Matcher) -> None:
         for part in parts:
             if not isinstance(part, Matcher):
-                hint = "; did you forget to call it?" if isinstance(part, type) else ""
-                raise TypeError(
-                    f"{self._sign} combines matchers, such as CoverageMatcher(), got {part!r}{hint}"
+                raise InvalidType(
+                    "matcher",
+                    f": {self._sign} combines matchers, such as CoverageMatcher(), "
+                    f"got {clipped(part)}",
+                    "did you forget to call it?" if isinstance(part, type) else "",
                 )
         # (a & b) & c is a & b & c: the numbers are the same, and the signature is plainer.
         self.parts: tuple[Matcher, ...] = tuple(
             chain.from_iterable(p.parts if type(p) is type(self) else (p,) for p in parts)
         )
         if len(self.parts) < 2:
-            raise ValueError(f"{self._sign} needs at least two matchers, got {len(parts)}.")
+            raise InvalidInput(
+                "matcher", f": {self._sign} needs at least two matchers, got {len(parts)}"
+            )
         for part in self.parts:
-            check_threshold(part.threshold, f"threshold of the matcher {part.signature}")
+            number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
     def _document_reading(self) -> Reading:
@@ -628,8 +620,8 @@ class AndMatcher(_CombinedMatcher):
     query are one item only if they are to every part.
 
     Raises:
-        TypeError: If a part is not an instance of a matcher.
-        ValueError: If there are fewer than two parts.
+        InvalidType: If a part is not an instance of a matcher.
+        InvalidInput: If there are fewer than two parts.
 
     >>> from krag_eval.matching.exact import ContainsMatcher, IdMatcher
     >>> both = AndMatcher(IdMatcher(), ContainsMatcher())
@@ -664,8 +656,8 @@ class OrMatcher(_CombinedMatcher):
     Two ground-truth documents of a query are one item only if they are to every part.
 
     Raises:
-        TypeError: If a part is not an instance of a matcher.
-        ValueError: If there are fewer than two parts.
+        InvalidType: If a part is not an instance of a matcher.
+        InvalidInput: If there are fewer than two parts.
 
     >>> from krag_eval.matching.exact import ContainsMatcher, IdMatcher
     >>> either = OrMatcher(IdMatcher(), ContainsMatcher())
@@ -751,3 +743,92 @@ def _same_as(parts: Sequence[IntArray], queries: QuerySet) -> IntArray:
         # Alternatives of different queries are never the same to a part.
         same_as[item] = known.setdefault(frozenset(meanings[end - size : end]), item)
     return same_as
+
+
+# A built-in matcher is one file and one line here: name -> module, class and fixed arguments. The
+# module is imported when the matcher is named, so that none loads what another needs.
+_TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "text": ("exact", "ExactTextMatcher", {}),
+    "contains": ("exact", "ContainsMatcher", {}),
+    "id": ("exact", "IdMatcher", {}),
+    "coverage": ("coverage", "CoverageMatcher", {}),
+    "numbers": ("coverage", "NumbersMatcher", {}),
+    "fuzzy": ("fuzzy", "FuzzyMatcher", {}),
+    "rouge1": ("rouge", "RougeMatcher", {"rouge_type": "rouge1"}),
+    "rouge2": ("rouge", "RougeMatcher", {"rouge_type": "rouge2"}),
+    "rougeL": ("rouge", "RougeMatcher", {"rouge_type": "rougeL"}),
+}
+
+#: Every name that ``matcher=`` accepts.
+MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
+
+
+def resolve_matcher(matcher: str | Matcher) -> Matcher:
+    """Return a matcher for a name, or the instance itself.
+
+    Args:
+        matcher: A name of :data:`MATCHER_NAMES`, with settings in parentheses if need be, as
+            signatures print them; or a :class:`Matcher` instance.
+
+    Raises:
+        InvalidInput: For an unknown name or setting; the message lists those there are.
+        InvalidType: For anything that is neither a name nor a matcher instance.
+
+    >>> resolve_matcher("text").signature
+    'text'
+    >>> resolve_matcher("rougeL(statistic=recall, stemmer=yes)").signature
+    'rougeL(statistic=recall,tokenizer=unicode,stemmer=yes)'
+    """
+    if isinstance(matcher, str):
+        return _named(matcher)
+    if isinstance(matcher, Matcher):
+        return matcher
+    fix = ""
+    if isinstance(matcher, type):
+        fix = "did you forget to call it?"
+    elif callable(matcher):
+        fix = "wrap a function by Matcher.from_function"
+    raise InvalidType(
+        "matcher",
+        f"must be a name ({', '.join(MATCHER_NAMES)}) or an instance of a Matcher subclass, "
+        f"got {clipped(matcher)}",
+        fix,
+    )
+
+
+def _named(spelled: str) -> Matcher:
+    plain = spelled in _TABLE
+    name, given = (spelled, {}) if plain else name_and_settings("matcher", spelled)
+    if name not in _TABLE:
+        raise unknown("matcher", spelled, MATCHER_NAMES)
+    module, class_name, defaults = _TABLE[name]
+    build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
+    made: Matcher = build(**defaults, **_settings(given, name, build) if given else {})
+    return made
+
+
+def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:
+    """Read each setting by the type of the constructor's default."""
+    known = {
+        one.name: str(one.annotation)
+        for one in inspect.signature(build).parameters.values()
+        if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
+    }
+    for key in given:
+        if key not in known:
+            raise unknown("matcher", key, tuple(known), f"a setting of {name}")
+    return {key: _value(f"{name}: {key}", value, known[key]) for key, value in given.items()}
+
+
+def _value(setting: str, value: str, annotation: str) -> Any:
+    if annotation == "bool":
+        if value not in ("yes", "no"):
+            raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
+        return value == "yes"
+    if annotation.startswith("int"):
+        if not value.isdecimal():
+            raise InvalidInput(
+                "matcher", f": {setting} must be a whole number, got {clipped(value)}"
+            )
+        return int(value)
+    return value

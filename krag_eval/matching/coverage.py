@@ -1,7 +1,6 @@
 """How much of the ground-truth text a retrieved text holds: the right question for chunks.
 
-This room knows how to find the runs of tokens that two texts share, and their numbers. How a text
-becomes tokens is the business of ``tokenizers``; ranks, thresholds and metrics are unknown here.
+Matchers for the runs of words that two texts share, and for their numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval._errors import Advice, Fix, boolean, number, whole
+from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.plaintext import numbers_in
@@ -61,15 +61,15 @@ class CoverageMatcher(TextMatcher):
         tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
-        numbers: If true, the similarity is 0 unless every number of the ground-truth text stands in
+        numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
             the predicted text, in any place and order. What counts as a number, and as the same,
             is that of :class:`NumbersMatcher`, whatever the tokenizer.
 
     Raises:
-        ValueError: If the threshold is outside [0, 1], ``min_run`` is not an integer of at least
-            1, or no tokenizer has that name; when matching, if the tokenizer finds nothing in a
-            text that has letters or digits.
-        TypeError: If the tokenizer is neither a name nor callable, or ``numbers`` is not a bool.
+        InvalidInput: If the threshold is outside [0, 1], ``min_run`` is below 1, or no tokenizer
+            has that name; when matching, if the tokenizer finds nothing in a text that has letters
+            or digits.
+        InvalidType: If one of them is of another type, or ``numbers`` is not a bool.
 
     Five of the six words of the ground truth stand together in this chunk:
 
@@ -91,10 +91,10 @@ class CoverageMatcher(TextMatcher):
 
     name = "coverage"
     normalize: ClassVar[bool] = False
-    advice: ClassVar[str] = (
+    advice: ClassVar[Fix] = Advice(
         "If the two sides write the same passage differently (spaces, hyphens, corrected errors), "
-        'try CoverageMatcher(tokenizer="character"); if both sides carry ids, try '
-        'matcher="id".'
+        "try {}; if both sides carry ids, try {}",
+        matcher=("coverage(tokenizer=character)", "id"),
     )
 
     def __init__(
@@ -105,17 +105,15 @@ class CoverageMatcher(TextMatcher):
         *,
         numbers: bool = False,
     ) -> None:
-        if not isinstance(numbers, bool):
-            raise TypeError(f"numbers must be True or False, got {numbers!r}.")
-        self.threshold = check_threshold(threshold)
+        self.threshold = number("threshold", threshold, 0, 1)
         self.tokenizer = resolve_tokenizer(tokenizer)
         if min_run is None:
             min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
-        self.min_run = _checked_run(min_run)
-        self.numbers = numbers
+        self.min_run = whole("min_run", min_run, 1)
+        self.numbers = boolean("numbers", numbers)
 
     def settings(self) -> dict[str, object]:
-        """Return the length of a run, of what, and whether numbers must stand in the chunk."""
+        """Return the length of a run, of what, and whether numbers must occur in the chunk."""
         settings = {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
         return settings | ({"numbers": True} if self.numbers else {})
 
@@ -160,7 +158,7 @@ class NumbersMatcher(TextMatcher):
         threshold: Share from which a pair is a match.
 
     Raises:
-        ValueError: If the threshold is outside [0, 1].
+        InvalidInput: If the threshold is outside [0, 1].
 
     >>> NumbersMatcher().similarity("1,200 euros for 3 years", "3 years, 1200 euros, 20 people")
     1.0
@@ -170,13 +168,14 @@ class NumbersMatcher(TextMatcher):
 
     name = "numbers"
     normalize: ClassVar[bool] = False
-    advice: ClassVar[str] = (
-        "Every number of the ground truth must stand in the chunk, in digits; with "
-        "NumbersMatcher(0.5) half of them will do."
+    advice: ClassVar[Fix] = Advice(
+        "Every number of the ground truth must occur in the chunk, in digits; with {} half of them "
+        "will do",
+        threshold=0.5,
     )
 
     def __init__(self, threshold: float = 1.0) -> None:
-        self.threshold = check_threshold(threshold)
+        self.threshold = number("threshold", threshold, 0, 1)
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Find the numbers of each distinct text once."""
@@ -194,7 +193,7 @@ class NumbersMatcher(TextMatcher):
 
 @dataclass(frozen=True, eq=False)
 class _WithNumbers:
-    """All distinct texts as tokens, and the numbers that stand in each."""
+    """All distinct texts as tokens, and the numbers in each."""
 
     tokens: TokenNumbers
     numbers: list[frozenset[str]]
@@ -355,9 +354,3 @@ def _buckets(tokens: TokenArray, run: int) -> BucketArray:
             return (mixed >> np.uint32(16)).astype(np.uint16)
         mixed[:-step] += mixed[step:]
         width += step
-
-
-def _checked_run(min_run: object) -> int:
-    if isinstance(min_run, bool) or not isinstance(min_run, int) or min_run < 1:
-        raise ValueError(f"min_run must be an integer of at least 1, got {min_run!r}.")
-    return min_run

@@ -1,8 +1,4 @@
-"""Likeness of two texts in meaning: the cosine of their embeddings.
-
-This room knows the one method of LangChain's ``Embeddings`` interface it calls, and imports no
-provider. What a text means to a model, and when two texts are alike enough, only the user can say.
-"""
+"""Likeness of two texts in meaning: the cosine of their embeddings, by any model of the user's."""
 
 from __future__ import annotations
 
@@ -16,8 +12,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, number, whole
 from krag_eval.documents import is_blank
-from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
 
 __all__ = [
@@ -53,7 +50,7 @@ class EmbeddingMatcher(TextMatcher):
         embeddings: Any LangChain ``Embeddings``, or another object with ``embed_documents(texts)``
             returning one vector per text. Or a function without arguments that makes one: it is
             called at the first text, once per process, and it alone travels when the matcher is
-            pickled; its name stands in the signature.
+            pickled; its name is in the signature.
         threshold: Similarity from which a pair is a match.
         batch_size: Texts per call of ``embed_documents``.
         cache: A dict, or anything like one, from text to vector. It is read first and filled after
@@ -62,9 +59,9 @@ class EmbeddingMatcher(TextMatcher):
             LangChain's ``CacheBackedEmbeddings``, passed as ``embeddings``, does the same on disk.
 
     Raises:
-        TypeError: If ``embeddings`` has no ``embed_documents`` or the cache is not like a dict.
-        ValueError: If the threshold is outside [0, 1] or ``batch_size`` below 1; when matching, if
-            the model returns anything but one vector of finite numbers, not all zero, per text,
+        InvalidType: If ``embeddings`` has no ``embed_documents`` or the cache is not like a dict.
+        InvalidInput: If the threshold is outside [0, 1] or ``batch_size`` below 1; when matching,
+            if the model returns anything but one vector of finite numbers, not all zero, per text,
             all of one length.
 
     >>> class LetterCounts:
@@ -80,7 +77,7 @@ class EmbeddingMatcher(TextMatcher):
     name = "embedding"
     # A model uses all cores already, and a copy of it for each process may not fit.
     divisible: ClassVar[bool] = False
-    advice: ClassVar[str] = (
+    advice: ClassVar[Fix] = (
         "Cosines of different models are on different scales: look at the similarities of pairs "
         "you know to be right before choosing a threshold."
     )
@@ -94,8 +91,8 @@ class EmbeddingMatcher(TextMatcher):
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
         self._source = _checked_source(embeddings)
-        self.threshold = check_threshold(threshold)
-        self.batch_size = _checked_batch_size(batch_size)
+        self.threshold = number("threshold", threshold, 0, 1)
+        self.batch_size = whole("batch_size", batch_size, 1)
         self.cache = _checked_cache(cache)
 
     @property
@@ -163,9 +160,10 @@ class EmbeddingMatcher(TextMatcher):
     def _embedded(self, batch: list[str]) -> list[FloatArray]:
         vectors = list(self.embeddings.embed_documents(batch))
         if len(vectors) != len(batch):
-            raise ValueError(
-                f"EmbeddingMatcher: {self._model} returned {len(vectors)} vectors for "
-                f"{len(batch)} texts; there must be one per text."
+            raise InvalidInput(
+                "embeddings",
+                f": {self._model} must return one vector per text, got {len(vectors)} for "
+                f"{len(batch)} texts",
             )
         return [
             _checked_vector(text, vector, self._model)
@@ -174,10 +172,11 @@ class EmbeddingMatcher(TextMatcher):
 
     def _check_lengths(self, lengths: set[int]) -> None:
         if len(lengths) > 1:
-            raise ValueError(
-                f"EmbeddingMatcher: {self._model} and the cache returned vectors of different "
-                f"lengths ({', '.join(map(str, sorted(lengths)))}). A cache belongs to one model; "
-                "pass another model a cache of its own."
+            raise InvalidInput(
+                "embeddings",
+                f": {self._model} and the cache returned vectors of different lengths "
+                f"({', '.join(map(str, sorted(lengths)))})",
+                "A cache belongs to one model; pass another model a cache of its own",
             )
 
     @property
@@ -211,10 +210,10 @@ def _checked_vector(text: str, vector: Any, source: str) -> FloatArray:
         problem = "a vector of zeros"
     else:
         return array
-    excerpt = text if len(text) <= 40 else text[:39] + "…"
-    raise ValueError(
-        f"EmbeddingMatcher: {source} returned {problem} for the text {excerpt!r}; a cosine needs "
-        "a vector of finite numbers that are not all 0."
+    raise InvalidInput(
+        "embeddings",
+        f": {source} returned {problem} for the text {clipped(text)}, but a cosine needs a vector "
+        "of finite numbers that are not all 0",
     )
 
 
@@ -229,30 +228,24 @@ def _checked_source(embeddings: Any) -> Embeddings | MadeOnce:
 def _checked_embeddings(embeddings: Any) -> Embeddings:
     method = getattr(embeddings, "embed_documents", None)
     if isinstance(embeddings, type) or not callable(method):
-        came = (
-            f"the class {embeddings.__name__}; did you forget to call it?"
-            if isinstance(embeddings, type)
-            else f"a {type(embeddings).__name__}."
-        )
-        raise TypeError(
-            "embeddings must be a LangChain Embeddings object, or another with a method "
-            f"embed_documents(texts), got {came}"
+        is_class = isinstance(embeddings, type)
+        came = f"the class {embeddings.__name__}" if is_class else f"a {type(embeddings).__name__}"
+        raise InvalidType(
+            "embeddings",
+            "must be a LangChain Embeddings object, or another with a method "
+            f"embed_documents(texts), got {came}",
+            "did you forget to call it?" if is_class else "",
         )
     model: Embeddings = embeddings
     return model
 
 
-def _checked_batch_size(batch_size: object) -> int:
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer of at least 1, got {batch_size!r}.")
-    return batch_size
-
-
 def _checked_cache(cache: Any) -> MutableMapping[str, Sequence[float]] | None:
     if cache is not None and not (hasattr(cache, "get") and hasattr(cache, "update")):
-        raise TypeError(
-            f"cache must be a dict or something like it, got a {type(cache).__name__}. For a "
-            "LangChain store, wrap the embeddings in CacheBackedEmbeddings instead."
+        raise InvalidType(
+            "cache",
+            f"must be a dict or something like it, got a {type(cache).__name__}",
+            "For a LangChain store, wrap the embeddings in CacheBackedEmbeddings instead",
         )
     checked: MutableMapping[str, Sequence[float]] | None = cache
     return checked
@@ -305,5 +298,5 @@ def _renew_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Another thread may hold the lock during a fork; in the child nobody would release it.
+    # Another thread may hold the lock during a fork; the child has no such thread.
     os.register_at_fork(after_in_child=_renew_lock)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean
 from krag_eval.documents import (
     DocumentLike,
     Reading,
@@ -48,6 +49,9 @@ _TYPED = {
     **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
 }
 
+# Argument, query, and place within the query.
+_PLACE = re.compile(r"(\w+)\[(\d+)\](.*)")
+
 # Occurrences that are looked at one by one.
 _FEW_OCCURRENCES = 100
 
@@ -73,14 +77,15 @@ class ExactTextMatcher(KeyMatcher):
 
     name = "text"
     reads_text: ClassVar[bool] = True
-    advice: ClassVar[str] = (
-        'If the ground truth is a passage and the retriever returns chunks, try matcher="contains"'
-        ' or matcher="coverage"; if both sides carry ids, try matcher="id".'
+    advice: ClassVar[Fix] = Advice(
+        "If the ground truth is a passage and the retriever returns chunks, try {} or {}; if both "
+        "sides carry ids, try {}",
+        matcher=("contains", "coverage", "id"),
     )
 
     def __init__(self, *, case_sensitive: bool = True, fold_whitespace: bool = False) -> None:
-        self.case_sensitive = case_sensitive
-        self.fold_whitespace = fold_whitespace
+        self.case_sensitive = boolean("case_sensitive", case_sensitive)
+        self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
 
     @property
     def _document_reading(self) -> Reading:
@@ -132,9 +137,9 @@ class ContainsMatcher(TextMatcher):
     name = "contains"
     threshold = 1.0
     takes_threshold: ClassVar[bool] = False
-    advice: ClassVar[str] = (
-        'If chunks may cut a ground-truth passage, try matcher="coverage"; if line breaks or case '
-        "differ, try ContainsMatcher(fold_whitespace=True, case_sensitive=False)."
+    advice: ClassVar[Fix] = Advice(
+        "If chunks may cut a ground-truth passage, try {}; if line breaks or case differ, try {}",
+        matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
     )
 
     def __init__(
@@ -144,9 +149,9 @@ class ContainsMatcher(TextMatcher):
         fold_whitespace: bool = False,
         word_boundaries: bool = True,
     ) -> None:
-        self.case_sensitive = case_sensitive
-        self.fold_whitespace = fold_whitespace
-        self.word_boundaries = word_boundaries
+        self.case_sensitive = boolean("case_sensitive", case_sensitive)
+        self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
+        self.word_boundaries = boolean("word_boundaries", word_boundaries)
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from the defaults."""
@@ -184,7 +189,7 @@ class IdMatcher(KeyMatcher):
     """
 
     name = "id"
-    advice: ClassVar[str] = (
+    advice: ClassVar[Fix] = (
         "Compare one id of each side: a prefix, a number against text or an id given anew at every "
         "indexing are the usual causes."
     )
@@ -198,10 +203,10 @@ class IdMatcher(KeyMatcher):
         """Return the id of a document."""
         identity = id_of(document)
         if not identity:
-            raise ValueError(
-                f"{where} has no id, and the id matcher needs one on every document. "
-                'Set Document.id, or match on text (matcher="text") or on a metadata key '
-                "(MetadataMatcher)."
+            raise InvalidInput(
+                **_named(where),
+                problem="has no id, and the id matcher needs one on every document",
+                fix=Advice("Give it one, or match on text with {}", matcher="text"),
             )
         return identity
 
@@ -222,7 +227,7 @@ class MetadataMatcher(KeyMatcher):
             ``"source"``, unless there is a key spelled ``"source.url"``.
 
     Raises:
-        ValueError: If no key is given.
+        InvalidInput: If no key is given.
 
     >>> matcher = MetadataMatcher("source", "page")
     >>> matcher.similarity(
@@ -235,9 +240,9 @@ class MetadataMatcher(KeyMatcher):
 
     def __init__(self, *keys: str) -> None:
         if not keys or not all(isinstance(key, str) for key in keys):
-            raise ValueError(
-                f"MetadataMatcher needs the names of one or more metadata keys, got {keys!r}; "
-                'for example MetadataMatcher("source", "page").'
+            raise InvalidInput(
+                "keys",
+                f"must be the names of one or more metadata keys, such as 'source', got {keys!r}",
             )
         self.metadata_keys = keys
 
@@ -268,22 +273,25 @@ def _metadata_value(metadata: Mapping[str, Any], key: str, where: str) -> Any:
     """Return what a document has under a key, which may reach into metadata within metadata.
 
     Raises:
-        ValueError: If there is no such key, or nothing under it.
+        InvalidInput: If there is no such key, or nothing under it.
     """
     place: Any = metadata
     parts = [key] if key in metadata else key.split(".")
     for depth, part in enumerate(parts):
         if not isinstance(place, Mapping) or part not in place:
             below = f"; below {'.'.join(parts[:depth])!r} are {_keys(place)}" if depth else ""
-            raise ValueError(
-                f"{where} has no metadata {key!r}, which MetadataMatcher compares; "
-                f"its metadata keys are {_keys(metadata)}{below}."
+            raise InvalidInput(
+                **_named(where),
+                problem=f"has no metadata {key!r}, which MetadataMatcher compares; its metadata "
+                f"keys are {_keys(metadata)}{below}",
             )
         place = place[part]
     if _is_missing(place):
-        raise ValueError(
-            f"{where} has the metadata {key!r}, which MetadataMatcher compares, but its value is "
-            f"{place!r}, which is none; give it one, or leave the document out."
+        raise InvalidInput(
+            **_named(where),
+            problem=f"has the metadata {key!r}, which MetadataMatcher compares, but its value is "
+            f"{place!r}, which is none",
+            fix="give it one, or leave the document out",
         )
     return place
 
@@ -306,11 +314,24 @@ def _hashable(value: Any, key: str, where: str) -> Hashable:
     try:
         hash(value)
     except TypeError:
-        raise TypeError(
-            f"{where}: metadata {key!r} must be hashable to be compared (text, a number, a tuple), "
-            f"got a {type(value).__name__}."
+        raise InvalidType(
+            **_named(where),
+            problem=f": metadata {key!r} must be hashable to be compared (text, a number, a "
+            f"tuple), got a {type(value).__name__}",
         ) from None
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _named(where: str) -> dict[str, Any]:
+    """Return how an error names a document, from its place in the lists.
+
+    >>> _named("actual_docs[3][1]"), _named("document")
+    ({'argument': 'actual_docs', 'query': 3, 'within': '[1]'}, {'argument': 'document'})
+    """
+    place = _PLACE.fullmatch(where)
+    if place is None:
+        return {"argument": where}
+    return {"argument": place[1], "query": int(place[2]), "within": place[3]}
 
 
 def _changed_folding(matcher: ExactTextMatcher | ContainsMatcher) -> dict[str, object]:

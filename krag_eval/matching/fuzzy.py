@@ -9,15 +9,14 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import unknown_name
-from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval._errors import Advice, Fix, number, one_of, whole
+from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.subsequences import Advance, common_subsequence
 from krag_eval.matching.waiting import (
     CELLS_AT_ONCE,
     MAX_CELLS,
     Comparison,
-    checked_max_cells,
     in_blocks,
     refuse_long_pairs,
     warn_of_long_wait,
@@ -43,9 +42,9 @@ _ASCII_CELLS_AT_ONCE = 4 * CELLS_AT_ONCE
 # Of fewer characters it does not matter how many words are repeated.
 _SHORT = 50_000
 
-_ADVICE = (
-    'Cut the texts into chunks, or use matcher="coverage", whose time grows with the length of the '
-    "texts only."
+_ADVICE = Advice(
+    "Cut the texts into chunks, or use {}, whose time grows with the length of the texts only",
+    matcher="coverage",
 )
 
 
@@ -81,9 +80,10 @@ class FuzzyMatcher(TextMatcher):
     is more than a minute; Ctrl-C is answered all along.
 
     Raises:
-        ValueError: If the scorer has no such name, the threshold is outside [0, 1] or
-            ``max_cells`` is not an integer of at least 1; when matching, for a pair of texts with
-            more than ``max_cells``.
+        InvalidInput: If the scorer has no such name, the threshold is outside [0, 1] or
+            ``max_cells`` is below 1; when matching, for a pair of texts with more than
+            ``max_cells``.
+        InvalidType: If one of them is of another type.
 
     >>> FuzzyMatcher().similarity("The fee is 5 euros.", "The tee is 5 euros.")
     0.9473684210526316
@@ -94,18 +94,17 @@ class FuzzyMatcher(TextMatcher):
     """
 
     name = "fuzzy"
-    advice: ClassVar[str] = (
-        'If the ground truth is a passage and the retriever returns chunks, try matcher="coverage".'
+    advice: ClassVar[Fix] = Advice(
+        "If the ground truth is a passage and the retriever returns chunks, try {}",
+        matcher="coverage",
     )
 
     def __init__(
         self, scorer: str = "ratio", threshold: float = 0.8, max_cells: int = MAX_CELLS
     ) -> None:
-        if scorer not in _SCORERS:
-            raise ValueError(unknown_name("scorer", scorer, _SCORERS))
-        self.scorer = scorer
-        self.threshold = check_threshold(threshold)
-        self.max_cells = checked_max_cells(max_cells)
+        self.scorer = one_of("scorer", scorer, _SCORERS)
+        self.threshold = number("threshold", threshold, 0, 1)
+        self.max_cells = whole("max_cells", max_cells, 1)
 
     def settings(self) -> dict[str, object]:
         """Return the way of scoring."""

@@ -1,7 +1,6 @@
-"""How pairs come together: joining equal keys by hash, scoring blocks of texts query by query.
+"""How pairs come together: :class:`Matches`, which every matcher returns, and two ways to build it.
 
-This room knows :class:`Matches`, the one thing every matcher returns, and the two ways to build
-it. It must not know any particular way of comparing two documents.
+Equal keys are joined by hash; texts are scored in blocks, query by query.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import clipped, warn_of
+from krag_eval._errors import InvalidInput, InvalidType, clipped, warn_of
 from krag_eval.documents import QuerySet, as_document, content_key, is_blank, text_of
 
 __all__ = [
@@ -78,10 +77,10 @@ class KeyJoin:
     """Collects the pairs of equal keys, one query after the other; ``None`` equals nothing.
 
     Args:
-        name: The matcher's name, for error messages.
+        name: Returns the matcher's name, for error messages.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: Callable[[], str]) -> None:
         self._name = name
         self._items: list[int] = []
         self._ranks: list[int] = []
@@ -111,10 +110,11 @@ class KeyJoin:
             except TypeError as error:
                 raise self._unhashable(query, error) from error
 
-    def _unhashable(self, query: int, error: TypeError) -> TypeError:
-        return TypeError(
-            f"matcher {self._name}: keys must be hashable (text, a number, a tuple), in query "
-            f"{query} (counted from 0): {error}."
+    def _unhashable(self, query: int, error: TypeError) -> InvalidType:
+        return InvalidType(
+            "matcher",
+            f"{self._name()}: keys must be hashable (text, a number, a tuple), in query {query} "
+            f"(counted from 0): {error}",
         )
 
     def _join(self, keys: list[Hashable], predicted: list[Hashable]) -> None:
@@ -331,10 +331,10 @@ class Units:
             block = score_block(score, actual, predicted, name)
             if (wrong := _out_of_range(block)) is not None:
                 item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
-                raise ValueError(
-                    f"matcher {name}: a similarity must be a number from 0 to 1, got "
-                    f"{block[wrong]} for actual_docs[{query}][{item}] and "
-                    f"predicted_docs[{query}][{wrong[1]}]."
+                raise InvalidInput(
+                    "matcher",
+                    f"{name}: a similarity must be a number from 0 to 1, got {block[wrong]} for "
+                    f"actual_docs[{query}][{item}] and predicted_docs[{query}][{wrong[1]}]",
                 )
             if n_alternatives > n_items:
                 block = np.maximum.reduceat(block, np.cumsum(sizes) - sizes, axis=0)
@@ -390,7 +390,7 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
 
 
 def _count_blank(documents: Sequence[Any], texts: bool, name: str) -> int:
-    # Of texts that are not empty, one pass in C tells: a text of words is no white space at once.
+    # For texts that are not empty one pass in C is enough: isspace stops at the first letter.
     if texts and not any(map(str.isspace, documents)):
         return 0
     where = f"a document of {name}"
@@ -420,7 +420,7 @@ def _texts(documents: Iterable[Any], name: str, normalize: bool) -> list[str]:
 
 
 def _taken(values: Any, units: IntArray) -> Any:
-    """Return some of the values; what is no list knows how to give them."""
+    """Return some of the values; other things than lists have ``take``."""
     if isinstance(values, list):
         return [values[unit] for unit in units.tolist()]
     return values.take(units)
@@ -444,20 +444,24 @@ def _score(score: BlockScorer, actual: IntArray, predicted: IntArray, name: str)
             return _score(score, truths, found, name)[np.ix_(rows, columns)]
     scores = _as_numbers(score(actual, predicted), name)
     if scores.shape != wanted:
-        raise ValueError(
-            f"matcher {name}: similarities of {wanted[0]} ground-truth and {wanted[1]} "
-            f"predicted documents must have the shape {wanted}, got {scores.shape}."
+        raise InvalidInput(
+            "matcher",
+            f"{name}: similarities of {wanted[0]} ground-truth and {wanted[1]} predicted documents "
+            f"must have the shape {wanted}, got {scores.shape}",
         )
     return scores
 
 
 def _check_size(query: int, n_actual: int, n_predicted: int) -> None:
     if n_actual * n_predicted > _MOST_PAIRS:
-        raise ValueError(
-            f"actual_docs[{query}] and predicted_docs[{query}] have {n_actual:,} and "
-            f"{n_predicted:,} documents, which are {n_actual * n_predicted:,} pairs; a similarity "
-            f"matcher scores at most {_MOST_PAIRS:,} pairs of one query. Leave out repeated ground "
-            "truth, and cut the predicted documents at the largest k you ask for."
+        raise InvalidInput(
+            "actual_docs",
+            f"and predicted_docs[{query}] have {n_actual:,} and {n_predicted:,} documents, which "
+            f"are {n_actual * n_predicted:,} pairs; a similarity matcher scores at most "
+            f"{_MOST_PAIRS:,} pairs of one query",
+            "Leave out repeated ground truth, and cut the predicted documents at the largest k you "
+            "ask for",
+            query=query,
         )
 
 
@@ -465,7 +469,7 @@ def real_numbers(values: Any) -> FloatArray:
     """Return an array of real numbers as floats, refusing what numpy would quietly make into some.
 
     Raises:
-        TypeError: If they are complex, texts or dates.
+        InvalidType: If they are complex, texts or dates.
         ValueError: If lists in a list differ in length.
 
     >>> real_numbers([[1, True], [0.5, 0]]).tolist()
@@ -473,11 +477,11 @@ def real_numbers(values: Any) -> FloatArray:
     """
     given = np.asarray(values)
     if given.dtype.kind not in "biufO":
-        raise TypeError(f"numbers must be real, got an array of {given.dtype}")
+        raise InvalidType("numbers", f"must be real, got an array of {given.dtype}")
     if given.dtype.kind == "O":
         for one in given.flat:
             if isinstance(one, str | bytes) or np.iscomplexobj(one):
-                raise TypeError(f"numbers must be real, got {clipped(one)}")
+                raise InvalidType("numbers", f"must be real, got {clipped(one)}")
     return np.asarray(given, dtype=np.float64)
 
 
@@ -485,8 +489,8 @@ def _as_numbers(scores: Any, name: str) -> FloatArray:
     try:
         return real_numbers(scores)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"matcher {name}: similarities must be a rectangular array of numbers: {error}"
+        raise InvalidInput(
+            "matcher", f"{name}: similarities must be a rectangular array of numbers: {error}"
         ) from error
 
 

@@ -1,7 +1,7 @@
 """Tokens of many texts as integers: equal where tokens are equal, one text after the other.
 
-This room knows how each distinct text is tokenised once, if need be by several processes, and each
-distinct token numbered once. It must not know what is done with the numbers.
+Each distinct text is tokenised once, by several processes if asked for, and each distinct token
+numbered once.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _number(tokenized: Iterable[list[str]], numbers: dict[str, int]) -> TokenNum
     flat = array("i")
     sizes: list[int] = []
     for tokens in tokenized:
-        # At once, and into one buffer: a live token costs 50 bytes, its number 4.
+        # Text by text, into one buffer: a live token costs 50 bytes, its number 4.
         flat.fromlist(_looked_up(tokens, numbers))
         sizes.append(len(tokens))
     return TokenNumbers(np.array(flat, np.int32), np.array(sizes, np.int64))

@@ -1,8 +1,7 @@
 """Work divided among processes, so that nothing shows but the time it takes.
 
-This room knows how many processes were asked for, how a piece of work reaches them and how its
-result, its warnings and its errors come back. It must not know what the work is. joblib is loaded
-when more than one process is asked for.
+Results, warnings and errors come back as if one process had done it all. joblib is loaded when more
+than one process is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import KragEvalWarning, refused_by_us, warn
+from krag_eval._errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
 from krag_eval._io import bars
 
 __all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
@@ -43,19 +41,19 @@ def check_n_jobs(n_jobs: object) -> int | None:
     """Return ``n_jobs`` if it says how many processes may work.
 
     Raises:
-        TypeError: If it is neither ``None`` nor an integer.
-        ValueError: If it is 0.
+        InvalidType: If it is neither ``None`` nor an integer.
+        InvalidInput: If it is 0.
 
     >>> check_n_jobs(-1)
     -1
     """
+    wanted = "must be a number of processes, -1 for one per core, or left out for this one alone"
     if n_jobs is None:
         return None
-    wanted = "n_jobs must be a number of processes, -1 for one per core, or None for this one alone"
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise TypeError(f"{wanted}, got {n_jobs!r}.")
+        raise InvalidType("n_jobs", f"{wanted}, got {clipped(n_jobs)}")
     if n_jobs == 0:
-        raise ValueError(f"{wanted}, got 0.")
+        raise InvalidInput("n_jobs", f"{wanted}, got 0")
     return int(n_jobs)
 
 
@@ -79,7 +77,7 @@ class _Turns:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
-            # In the child nobody would release what another thread held during a fork.
+            # In the child no thread would release what another one held during a fork.
             os.register_at_fork(after_in_child=self._renew)
 
     def one(self) -> AbstractContextManager[Any]:
@@ -128,7 +126,7 @@ def in_processes(
 
     There are no more processes than parts. Warnings are given here, each once, in the order of the
     parts; what was raised there is raised here, the error of an earlier part before that of a later
-    one, and a mistake does not become a refusal (see :func:`~krag_eval._errors.refused_by_us`).
+    one.
 
     Args:
         work: A function of a module.
@@ -137,7 +135,7 @@ def in_processes(
         parts: The parts, made when a process is about to become free.
 
     Raises:
-        TypeError: If ``shared`` cannot be sent to another process.
+        InvalidType: If ``shared`` cannot be sent to another process.
     """
     from joblib import Parallel, delayed
 
@@ -172,7 +170,7 @@ def in_processes(
         raise
     finally:
         with warnings.catch_warnings():
-            # After an interrupt nobody wants what else was worked out meanwhile; joblib says so.
+            # After an interrupt the rest of the work is not wanted; joblib says so.
             warnings.simplefilter("ignore")
             answers.close()
 
@@ -185,13 +183,7 @@ def _results(answers: Iterable[_Answer[Result]], name: str) -> Iterator[Result]:
                 notice.give()
                 given.add(notice)
         if answer.failure is not None:
-            error = answer.failure.as_error(name)
-            if answer.failure.refused:
-                raise error
-            # Raised by the standard library, it counts as a mistake here as well.
-            failed: Future[None] = Future()
-            failed.set_exception(error)
-            failed.result()
+            raise answer.failure.as_error(name)
         yield answer.result
 
 
@@ -211,11 +203,20 @@ class _Notice:
     category: type[Warning]
     filename: str
     line: int
+    fix: Fix = field(default="", compare=False)  # the text tells which it is
+
+    @classmethod
+    def of(cls, caught: warnings.WarningMessage) -> _Notice:
+        """Return what can be sent of a warning."""
+        message, where = caught.message, (caught.category, caught.filename, caught.lineno)
+        if isinstance(message, KragEvalWarning):
+            return cls(message.problem, *where, message.fix)
+        return cls(str(message), *where)
 
     def give(self) -> None:
         """Warn here, as there."""
         if self.category is KragEvalWarning:
-            warn(self.text)
+            warn(self.text, self.fix)
         else:
             warnings.warn_explicit(self.text, self.category, self.filename, self.line)
 
@@ -229,14 +230,12 @@ class _Failure:
     traceback: str
     #: The work had not begun: what it needs could not be made from what was sent.
     on_arrival: bool
-    #: Bad input, refused by this package, and no mistake.
-    refused: bool
 
     def as_error(self, name: str) -> Exception:
         """Return the error to raise here."""
         error = _unpickled_error(self.pickled)
         if self.on_arrival:
-            error = TypeError(_cannot_be_sent(name, self.described))
+            error = _cannot_be_sent(name, self.described)
         elif error is None:
             error = RuntimeError(self.described)
         error.add_note(f"Raised in another process (n_jobs), there:\n{self.traceback}")
@@ -278,7 +277,7 @@ def _join(team: str) -> None:
 def _end_after(parent: int) -> None:
     """End this process soon after the one that asked for it was killed.
 
-    Otherwise it would first finish its work, for nobody, and then wait for more.
+    Otherwise it would first finish its work in vain, and then wait for more.
     """
     while os.getppid() == parent:
         time.sleep(_BETWEEN_LOOKS)
@@ -297,18 +296,14 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
             answer.result = work(shared, part)
         except Exception as error:
             answer.failure = _failure(error, on_arrival=not arrived)
-    answer.notices = [
-        _Notice(str(one.message), one.category, one.filename, one.lineno) for one in caught
-    ]
+    answer.notices = [*map(_Notice.of, caught)]
     return answer
 
 
 def _failure(error: Exception, *, on_arrival: bool) -> _Failure:
     described = f"{type(error).__name__}: {error}"
     text = "".join(traceback.format_exception(error))
-    return _Failure(
-        _pickled_error(error), described, text, on_arrival, on_arrival or refused_by_us(error)
-    )
+    return _Failure(_pickled_error(error), described, text, on_arrival)
 
 
 def _pickled_error(error: Exception) -> bytes | None:
@@ -348,14 +343,15 @@ def _sent(shared: object, name: str) -> _Sent:
         return _Sent(next(_numbers), np.frombuffer(_pickled(shared), np.uint8))
     except Exception as error:  # whatever an object's own way of being pickled raises
         reason = f"{type(error).__name__}: {error}"
-        raise TypeError(_cannot_be_sent(name, reason)) from error
+        raise _cannot_be_sent(name, reason) from error
 
 
-def _cannot_be_sent(name: str, reason: str) -> str:
-    return (
-        f"n_jobs: the {name} cannot be sent to another process ({reason}). Leave n_jobs out, or "
-        "let it make what cannot be pickled (a model, a connection, a lock) when it is first used "
-        "instead of in its constructor."
+def _cannot_be_sent(name: str, reason: str) -> InvalidType:
+    return InvalidType(
+        "n_jobs",
+        f": the {name} cannot be sent to another process ({reason})",
+        "Leave it out, or let the matcher make what cannot be pickled (a model, a connection, a "
+        "lock) when it is first used instead of in its constructor",
     )
 
 
@@ -368,7 +364,7 @@ def _effective(n_jobs: int | None) -> int:
     wanted, cores = int(effective_n_jobs(n_jobs)), int(cpu_count())
     if wanted > cores:
         warn(
-            f"n_jobs={n_jobs:,} asks for more processes than there are cores; {cores} work, one "
+            f"There are fewer cores than the {n_jobs:,} processes asked for; {cores} work, one "
             "per core."
         )
     return min(wanted, cores)

@@ -19,7 +19,7 @@ __all__ = ["numbers_in", "plain"]
 
 # https://html.spec.whatwg.org/multipage/indices.html#elements-3 and, of the same standard,
 # https://html.spec.whatwg.org/multipage/obsolete.html#non-conforming-features
-# Elements that format a part of a word as well as a whole one: nothing stands in their place.
+# Elements that format a part of a word as well as a whole one: nothing replaces them.
 _INLINE = frozenset(
     (  # noqa: SIM905 - a list literal would take one line for each
         "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark "
@@ -127,7 +127,7 @@ def plain(text: str) -> str:
 
     - Tags of HTML elements and their attributes go, and so do comments. Formatting (``<b>``,
       ``<a>``, ``<sup>``, …) leaves nothing behind, ``<br>`` a line break, any other tag a space.
-      What is no tag of HTML stays: ``a < b``, ``<unk>``, ``a <b and c> d``. So does what stands
+      Anything else stays: ``a < b``, ``<unk>``, ``a <b and c> d``. So does what is
       between ``<script>`` or ``<style>`` and its end.
     - Of Markdown, targets of links and images and their titles go; their texts stay. Marks in
       pairs (``*``, ``**``, ``***``, backticks, ``~~``) go, so that ``**Seoul**-based`` is as
@@ -167,7 +167,7 @@ def numbers_in(text: str) -> list[str]:
     not count (see :func:`plain`). Zeros that do not change the value are dropped, ``05`` is ``5``
     and ``7.50`` is ``7.5``, but not where there are several points, as in ``30.09.2024``. A comma
     that joins no groups separates numbers: ``2,5`` holds ``2`` and ``5``. Signs, percent signs and
-    units are no part of a number: ``-5 %`` holds ``5``. A date is the numbers that stand in it, and
+    units are no part of a number: ``-5 %`` holds ``5``. A date is the numbers in it, and
     numbers spelled in letters are none.
 
     >>> numbers_in("In Q3 2024 revenue grew 2.50% to $1,234,567 (2024-09-30)")

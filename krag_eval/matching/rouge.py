@@ -1,9 +1,5 @@
 """ROUGE as a similarity: the digits of the rouge-score package at a fraction of its cost.
 
-This room knows how overlapping n-grams and longest common subsequences are counted over many
-texts at once. How a text becomes tokens is settled in ``tokenizers``; ranks, cutoffs and metrics
-are unknown here.
-
 rouge-score tokenizes and stems both texts of every pair anew. Here every distinct text is
 tokenized once and every distinct token stemmed once; from then on texts are arrays of integers.
 """
@@ -12,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from itertools import count
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import unknown_name, warn_of
-from krag_eval.matching.base import TextMatcher, check_threshold
+from krag_eval._errors import Advice, Fix, boolean, number, one_of, warn_of, whole
+from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.subsequences import Advance, common_subsequence
@@ -28,18 +25,12 @@ from krag_eval.matching.waiting import (
     CELLS_AT_ONCE,
     MAX_CELLS,
     Comparison,
-    checked_max_cells,
     in_blocks,
     refuse_long_pairs,
     warn_of_long_wait,
 )
 
-__all__ = [
-    "STEM_STEPS",
-    "RougeMatcher",
-    "StemNumbers",
-    "quick_stemmer",
-]
+__all__ = ["RougeMatcher"]
 
 #: ``(positions of ground-truth texts, positions of predicted texts) -> what each pair shares``
 Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray | FloatArray]
@@ -89,10 +80,10 @@ class RougeMatcher(TextMatcher):
             so it is not in the signature; the other types have no such table.
 
     Raises:
-        ValueError: For an unknown type, statistic or tokenizer name, a threshold outside [0, 1] and
-            a ``max_cells`` that is not an integer of at least 1; when matching by ROUGE-L, for a
-            pair of texts with more than ``max_cells``.
-        TypeError: For a stemmer that is not a bool.
+        InvalidInput: For an unknown type, statistic or tokenizer name, a threshold outside [0, 1]
+            and a ``max_cells`` below 1; when matching by ROUGE-L, for a pair of texts with more
+            than ``max_cells``.
+        InvalidType: For one of another type, such as a stemmer that is not a bool.
 
     Three of four words in common, on either side:
 
@@ -107,9 +98,10 @@ class RougeMatcher(TextMatcher):
     """
 
     normalize: ClassVar[bool] = False
-    advice: ClassVar[str] = (
+    advice: ClassVar[Fix] = Advice(
         "ROUGE's F-measure finds nothing where the ground truth is a passage and the retriever "
-        'returns longer or differently cut chunks; try matcher="coverage" or statistic="recall".'
+        "returns longer or differently cut chunks; try {} or {}",
+        matcher=("coverage", "rougeL(statistic=recall)"),
     )
 
     def __init__(
@@ -121,18 +113,12 @@ class RougeMatcher(TextMatcher):
         stemmer: bool = False,
         max_cells: int = MAX_CELLS,
     ) -> None:
-        if rouge_type not in tuple(_GRAM_SIZES):
-            raise ValueError(unknown_name("rouge_type", rouge_type, tuple(_GRAM_SIZES)))
-        if statistic not in tuple(_STATISTICS):
-            raise ValueError(unknown_name("statistic", statistic, tuple(_STATISTICS)))
-        if not isinstance(stemmer, bool):
-            raise TypeError(f"stemmer must be True or False, got {stemmer!r}.")
-        self.name = self.rouge_type = rouge_type
-        self.threshold = check_threshold(threshold)
-        self.statistic = statistic
+        self.name = self.rouge_type = one_of("rouge_type", rouge_type, tuple(_GRAM_SIZES))
+        self.threshold = number("threshold", threshold, 0, 1)
+        self.statistic = one_of("statistic", statistic, tuple(_STATISTICS))
         self.tokenizer = resolve_tokenizer(tokenizer)
-        self.stemmer = stemmer
-        self.max_cells = checked_max_cells(max_cells)
+        self.stemmer = boolean("stemmer", stemmer)
+        self.max_cells = whole("max_cells", max_cells, 1)
 
     def settings(self) -> dict[str, object]:
         """Return all settings: two ROUGE scores compare only if they agree in every one."""
@@ -144,7 +130,7 @@ class RougeMatcher(TextMatcher):
 
     def read(self, texts: Sequence[str]) -> TokenNumbers:
         """Tokenize each distinct text once, and stem each distinct token once."""
-        tokens = numbered(self.tokenizer, texts, StemNumbers() if self.stemmer else None)
+        tokens = numbered(self.tokenizer, texts, _StemNumbers() if self.stemmer else None)
         self._warn_of_short_texts(tokens)
         return tokens
 
@@ -176,7 +162,7 @@ class RougeMatcher(TextMatcher):
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
         warn_of(
             f"{{}} distinct texts have fewer than {size} tokens; {self.rouge_type} gives "
-            'them similarity 0 with everything, even with themselves. Use "rouge1" or "rougeL" '
+            "them similarity 0 with everything, even with themselves. Use rouge1 or rougeL "
             "where texts are that short.",
             int(short),
         )
@@ -213,9 +199,10 @@ _SUBSEQUENCES = Comparison(
         actual.sum() * predicted.sum() * _SECONDS_PER_TOKEN_PAIR
     ),
     at_most=_SECONDS_PER_TOKEN_PAIR,
-    advice=(
-        'Cut the texts into chunks, or use "rouge1", "rouge2" or matcher="coverage", whose time '
-        "grows with the length of the texts only."
+    advice=Advice(
+        "Cut the texts into chunks, or use {}, {} or {}, whose time grows with the length of the "
+        "texts only",
+        matcher=("rouge1", "rouge2", "coverage"),
     ),
 )
 
@@ -276,7 +263,7 @@ def _common_grams(grams: TokenNumbers) -> Overlaps:
     """Count the grams that two texts share, each as often as it occurs in both.
 
     The grams of up to four ground-truth texts are marked in four 16-bit lanes of one integer per
-    gram; summing the marks over a predicted text counts all four overlaps at once. A lane holds
+    gram; summing the marks over a predicted text counts all four overlaps together. A lane holds
     counts below 65,536, so where a text is longer each ground-truth text has all 64 bits.
     """
     numbers = _occurrences(grams)
@@ -356,53 +343,36 @@ def _sequences(tokens: TokenNumbers) -> Callable[[int], Sequence[int] | str]:
     return [spelled[text] for text in slices].__getitem__
 
 
-# What a word must end with for a step of nltk's Porter stemmer to change it.
-STEM_STEPS = {
-    "_step1a": ("s",),
-    "_step1b": ("ed", "ing"),
-    "_step1c": ("y",),
-    "_step2": ("nal", "ci", "er", "li", "ion", "tor", "ism", "ess", "iti", "ogi"),
-    "_step3": ("ate", "ive", "ize", "iti", "cal", "ful", "ess"),
-    "_step4": (
-        *("al", "nce", "er", "ic", "ble", "nt", "ion", "ou"),
-        *("ism", "ate", "iti", "ous", "ive", "ize"),
-    ),
-    "_step5a": ("e",),
-    "_step5b": ("ll",),
-}
+# How a word ends that Porter's rules change; every other word is its own stem.
+_SUFFIXES = (
+    *("s", "e", "y", "ed", "er", "al", "ic", "nt", "ll", "ou", "ci", "li"),
+    *("ing", "ion", "ful", "ism", "tor", "iti", "ogi"),
+)
 
 
-class StemNumbers(dict[str, int]):
-    """Numbers tokens by their stem, stemming each distinct token once."""
+@lru_cache(maxsize=1 << 17)  # several runs on one corpus share its words; at most some 25 MB
+def _stem(word: str) -> str:
+    """Return the stem of a word as rouge-score does, which leaves short words as they are."""
+    if len(word) <= 3:
+        return word
+    lower = word.lower()
+    return str(_porter().stem(word)) if lower.endswith(_SUFFIXES) else lower
+
+
+@cache
+def _porter() -> Any:
+    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
+
+    return PorterStemmer()
+
+
+class _StemNumbers(dict[str, int]):
+    """Numbers tokens by their stem, looking each distinct token up once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._stem = quick_stemmer()
         self._numbers: dict[str, int] = defaultdict(count().__next__)
 
     def __missing__(self, token: str) -> int:
-        # rouge-score's rule: short words are left as they are.
-        stem = self._stem(token) if len(token) > 3 else token
-        number = self[token] = self._numbers[stem]
+        number = self[token] = self._numbers[_stem(token)]
         return number
-
-
-def quick_stemmer() -> Callable[[str], str]:
-    """Return nltk's Porter stemmer, which skips the steps that leave a word as it is.
-
-    A step tries its suffixes one by one, having built the list of them anew for each word; asking
-    for all of them at once beforehand makes stemming twice as fast. An nltk that names its steps
-    differently would be as slow as it is, and no less right.
-    """
-    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
-
-    stemmer = PorterStemmer()
-    for name, suffixes in STEM_STEPS.items():
-        if hasattr(stemmer, name):
-            setattr(stemmer, name, _only_if_it_ends(suffixes, getattr(stemmer, name)))
-    stem: Callable[[str], str] = stemmer.stem
-    return stem
-
-
-def _only_if_it_ends(suffixes: tuple[str, ...], step: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda word: step(word) if word.endswith(suffixes) else word

@@ -1,7 +1,7 @@
-"""The longest common subsequence of two long sequences, as a stream of short steps.
+"""The longest common subsequence of two long sequences, in short steps.
 
-This room knows the recurrence. rapidfuzz computes the same number in a single call into C, and
-until that returns nobody's Ctrl-C is answered; here Python has its turn after every token.
+rapidfuzz computes the same number in a single call into C, which Ctrl-C cannot interrupt; here
+Python has its turn after every token.
 """
 
 from __future__ import annotations

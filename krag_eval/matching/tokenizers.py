@@ -1,7 +1,4 @@
-"""Text to tokens, in English, Korean and everything else.
-
-This room knows how a text becomes a list of words, characters or morphemes. It knows nothing of
-ROUGE, documents, ranks or thresholds.
+"""Text to tokens (words, characters or morphemes), in English, Korean and everything else.
 
 =================  =============================================================================
 name               tokens
@@ -33,7 +30,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import unknown_name
+from krag_eval._errors import (
+    InvalidInput,
+    InvalidType,
+    MissingPackage,
+    boolean,
+    clipped,
+    unknown,
+)
 from krag_eval.matching.plaintext import plain
 
 __all__ = [
@@ -270,8 +274,8 @@ class KiwiTokenizer:
         particles: True keeps all words, particles, endings and suffixes too. Not with ``keep``.
 
     Raises:
-        ImportError: When kiwipiepy is not installed; the message says how to.
-        ValueError: For an unknown tag, or both options at once.
+        MissingPackage: When kiwipiepy is not installed; the message says how to.
+        InvalidInput: For an unknown tag, or both options together.
 
     >>> KiwiTokenizer()("나는 밥을 먹었다.")
     ['나', '밥', '먹']
@@ -285,14 +289,13 @@ class KiwiTokenizer:
     particles: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.particles, bool):
-            raise TypeError(f"particles must be True or False, got {self.particles!r}")
+        boolean("particles", self.particles)
         if self.keep is not None:
             if self.particles:
-                raise ValueError("particles=True keeps all words; leave out keep, or particles")
+                raise InvalidInput("particles", "keeps all words", "leave out keep, or particles")
             object.__setattr__(self, "keep", _checked_tags(self.keep))
         if not _kiwipiepy_is_installed():
-            raise ImportError(_KIWIPIEPY_MISSING)
+            raise _kiwipiepy_missing()
 
     @property
     def name(self) -> str:
@@ -354,9 +357,9 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
         tokenizer: A name of :data:`TOKENIZER_NAMES` or a callable ``str -> list[str]``.
 
     Raises:
-        ValueError: For an unknown name; the message lists the names and the nearest one.
-        TypeError: For anything that is neither a name nor callable.
-        ImportError: For ``"kiwi"`` when kiwipiepy is not installed.
+        InvalidInput: For an unknown name; the message lists the names and the nearest one.
+        InvalidType: For anything that is neither a name nor callable.
+        MissingPackage: For ``"kiwi"`` when kiwipiepy is not installed.
 
     >>> resolve_tokenizer("unicode")("Seoul, 서울")
     ['seoul', '서울']
@@ -368,12 +371,13 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
             return KiwiTokenizer()
         if tokenizer in _FUNCTIONS:
             return _FUNCTIONS[tokenizer]
-        raise ValueError(unknown_name("tokenizer", tokenizer, TOKENIZER_NAMES))
+        raise unknown("tokenizer", tokenizer, TOKENIZER_NAMES)
     if not callable(tokenizer):
-        hint = "; pass its method: .tokenize" if hasattr(tokenizer, "tokenize") else ""
-        raise TypeError(
-            f"tokenizer must be a name ({', '.join(TOKENIZER_NAMES)}) or a callable "
-            f"str -> list[str], got {type(tokenizer).__name__}: {_excerpt(tokenizer)}{hint}"
+        raise InvalidType(
+            "tokenizer",
+            f"must be a name ({', '.join(TOKENIZER_NAMES)}) or a callable str -> list[str], "
+            f"got {type(tokenizer).__name__}: {clipped(tokenizer)}",
+            "pass its method .tokenize" if hasattr(tokenizer, "tokenize") else "",
         )
     return tokenizer
 
@@ -414,19 +418,19 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
         texts: The texts. Each is tokenised as often as it occurs.
 
     Raises:
-        ValueError: When a text with letters or digits has no token, or a batch has not one answer
-            per text.
-        TypeError: When an answer is not a list of str, or ``texts`` is a single str.
+        InvalidInput: When a text with letters or digits has no token, or a batch has not one
+            answer per text.
+        InvalidType: When an answer is not a list of str, or ``texts`` is a single str.
 
     >>> list(tokenize_all("unicode", ["Hello, world", " ", "!!!"]))
     [['hello', 'world'], [], []]
     >>> list(tokenize_all("rouge_score", ["나는 밥을 먹었다."]))
     Traceback (most recent call last):
         ...
-    ValueError: tokenizer 'rouge_score' yields no token for '나는 밥을 먹었다.', ...
+    krag_eval._errors.InvalidInput: tokenizer 'rouge_score' yields no token for '나는 밥을 ...
     """
     if isinstance(texts, str):
-        raise TypeError(f"texts must be a sequence of str, got one str: {_excerpt(texts)}")
+        raise InvalidType("texts", f"must be a sequence of str, got one str: {clipped(texts)}")
     tokenize = resolve_tokenizer(tokenizer)
     name = tokenizer_name(tokenize)
     batch = getattr(tokenize, "tokenize_all", None)
@@ -454,9 +458,10 @@ def _one_per_text(name: str, answers: Iterable[Any], expected: int) -> Iterator[
         if came <= expected:
             yield answer
     if came != expected:
-        raise ValueError(
-            f"tokenizer {name!r}: tokenize_all must give one list of tokens per text, "
-            f"got {came} for {expected} texts"
+        raise InvalidInput(
+            "tokenizer",
+            f"{name!r}: tokenize_all must give one list of tokens per text, got {came} for "
+            f"{expected} texts",
         )
 
 
@@ -464,19 +469,20 @@ def _as_tokens(name: str, answers: Iterable[Any], texts: Sequence[str]) -> Itera
     """Yield the answers of a tokenizer that is not ours as lists of str."""
     for answer, text in zip(answers, texts, strict=False):
         if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence):
-            raise TypeError(
-                f"tokenizer {name!r} must return a list of str, got {type(answer).__name__} "
-                f"for {_excerpt(text)}: {_excerpt(answer)}"
-            )
+            raise _no_tokens(name, type(answer).__name__, text, answer)
         for token in answer:
             if not isinstance(token, str):
-                raise TypeError(
-                    f"tokenizer {name!r} must return a list of str, got a list with "
-                    f"{type(token).__name__} for {_excerpt(text)}: {_excerpt(token)}"
-                )
+                raise _no_tokens(name, f"a list with {type(token).__name__}", text, token)
         # Nothing but "", as re.split leaves it of a text it cannot read, is no token: it would
         # equal that of every other such text.
         yield list(answer) if any(answer) and not _is_blank(text) else []
+
+
+def _no_tokens(name: str, came: str, text: str, value: object) -> InvalidType:
+    return InvalidType(
+        "tokenizer",
+        f"{name!r} must return a list of str, got {came} for {clipped(text)}: {clipped(value)}",
+    )
 
 
 def _without_loss(
@@ -485,23 +491,17 @@ def _without_loss(
     """Yield the answers, refusing an empty one for a text that has words."""
     for tokens, text in zip(answers, texts, strict=False):
         if not tokens and has_words(text):
-            raise ValueError(
-                f"tokenizer {name!r} yields no token for {_excerpt(text)}, which holds letters or "
-                'digits, so the text could never match; use tokenizer="unicode", or "kiwi" for '
-                'Korean morphemes, or "character"'
+            raise InvalidInput(
+                "tokenizer",
+                f"{name!r} yields no token for {clipped(text)}, which holds letters or digits, so "
+                "the text could never match",
+                "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'character'",
             )
         yield tokens
 
 
 def _is_blank(text: str) -> bool:
     return not text or text.isspace()
-
-
-def _excerpt(value: object) -> str:
-    """Show a value in a message, clipped to 40 characters."""
-    shown = value if isinstance(value, str) else repr(value)
-    clipped = shown if len(shown) <= 40 else shown[:39] + "…"
-    return repr(clipped) if isinstance(value, str) else clipped
 
 
 def _without_zero_width(text: str) -> str:
@@ -579,7 +579,7 @@ class _SharedKiwi:
         self._kiwi: Any = None
         self._loaded_by = 0
         if hasattr(os, "register_at_fork"):
-            # Another thread may hold the lock during a fork; in the child nobody would release it.
+            # Another thread may hold the lock during a fork; the child has no such thread.
             os.register_at_fork(after_in_child=self._renew_lock)
 
     def analyse(self, text: str) -> Iterable[Any]:
@@ -610,13 +610,16 @@ class _SharedKiwi:
         self._lock = threading.Lock()
 
 
-#: The model takes some 500 MB; whoever needs morphemes shares this one.
+#: The model takes some 500 MB, so all that need morphemes share this one.
 shared_kiwi = _SharedKiwi()
 
-_KIWIPIEPY_MISSING = (
-    'tokenizer="kiwi" needs kiwipiepy, which is not installed; '
-    'run: pip install "krag-eval[korean]" (or use tokenizer="unicode")'
-)
+
+def _kiwipiepy_missing() -> MissingPackage:
+    return MissingPackage(
+        "tokenizer",
+        "'kiwi' needs kiwipiepy, which is not installed",
+        """run: pip install "krag-eval[korean]" (or use the tokenizer 'unicode')""",
+    )
 
 
 def _kiwipiepy_is_installed() -> bool:
@@ -633,19 +636,23 @@ def _import_kiwipiepy() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "kiwipiepy":
             raise
-        raise ImportError(_KIWIPIEPY_MISSING) from error
+        raise _kiwipiepy_missing() from error
 
 
 def _checked_tags(keep: Iterable[str]) -> tuple[str, ...]:
     """Return the tags to keep, sorted, so that equal choices have equal names."""
     if isinstance(keep, str):
-        raise TypeError(f"keep must be a collection of tags, got one str; write keep=({keep!r},)")
+        raise InvalidType("keep", f"must be a collection of tags, got the str {clipped(keep)}")
     tags = tuple(keep)
     if not tags:
-        raise ValueError("keep must hold at least one tag, got none; leave it out for the default")
+        raise InvalidInput(
+            "keep", "must hold at least one tag, got none", "leave it out for the default"
+        )
     for tag in tags:
         if not isinstance(tag, str):
-            raise TypeError(f"keep must hold tags as str, got {type(tag).__name__}: {tag!r}")
+            raise InvalidType(
+                "keep", f"must hold tags as str, got {type(tag).__name__}: {clipped(tag)}"
+            )
         if not tag or not any(known.startswith(tag) for known in _KIWI_TAGS):
-            raise ValueError(unknown_name("each tag in keep, or its beginning,", tag, _KIWI_TAGS))
+            raise unknown("keep", tag, _KIWI_TAGS, "each tag, or its beginning,")
     return tuple(sorted(set(tags)))

@@ -1,8 +1,7 @@
-"""Comparisons whose time grows with the product of two lengths: refused, announced, in blocks.
+"""Comparisons whose time grows with the product of two lengths, for the matchers that make them.
 
-This room knows which queries have long texts, which pairs are too long, how the wait is announced
-before it begins, and how the work is divided so that Ctrl-C is answered meanwhile. How two texts
-are compared, and how fast, is the matcher's business.
+Pairs that are too long are refused, a long wait is announced before it begins, and the work is done
+in blocks so that Ctrl-C is answered meanwhile.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import warn
+from krag_eval._errors import Advice, InvalidInput, warn
 from krag_eval._io import bar_of
 from krag_eval.matching.joins import FloatArray, IntArray, Units
 from krag_eval.matching.subsequences import Advance
@@ -26,7 +24,6 @@ __all__ = [
     "CELLS_AT_ONCE",
     "MAX_CELLS",
     "Comparison",
-    "checked_max_cells",
     "in_blocks",
     "refuse_long_pairs",
     "warn_of_long_wait",
@@ -65,7 +62,7 @@ class Comparison:
     of: str
     seconds: Callable[[FloatArray, FloatArray], float]
     at_most: float
-    advice: str
+    advice: Advice
     cells: Callable[[float, float], float] = operator.mul
 
 
@@ -102,20 +99,9 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
             f"{comparison.name} compares every {comparison.of[:-1]} with every other, and "
             f"{len(waits):,} of {len(actual):,} queries have long texts, up to {truth:,.0f} "
             f"{comparison.of} of ground truth and {prediction:,.0f} predicted ones in query "
-            f"{query} (counted from 0). That takes about {_spelled(total)} of one core. "
-            f"{comparison.advice}"
+            f"{query} (counted from 0). That takes about {_spelled(total)} of one core.",
+            comparison.advice,
         )
-
-
-def checked_max_cells(max_cells: object) -> int:
-    """Return ``max_cells`` if it is a bound.
-
-    Raises:
-        ValueError: If it is not an integer of at least 1.
-    """
-    if isinstance(max_cells, bool) or not isinstance(max_cells, Integral) or max_cells < 1:
-        raise ValueError(f"max_cells must be an integer of at least 1, got {max_cells!r}.")
-    return int(max_cells)
 
 
 def refuse_long_pairs(
@@ -130,7 +116,7 @@ def refuse_long_pairs(
         max_cells: The most cells a pair may take.
 
     Raises:
-        ValueError: If there is such a pair, with its query and rank.
+        InvalidInput: If there is such a pair, with its query and rank.
     """
     sizes = np.where(units.blank, 0, lengths)  # a blank text is compared with none
     longest = float(sizes.max(initial=0))
@@ -143,7 +129,7 @@ def refuse_long_pairs(
             for side, bound in zip(sides, bounds, strict=True)
         )
         if comparison.cells(truths.max(initial=0), found.max(initial=0)) > max_cells:
-            raise ValueError(_too_long(units, query, truths, found, comparison, max_cells))
+            raise _too_long(units, query, truths, found, comparison, max_cells)
 
 
 def _too_long(
@@ -153,18 +139,25 @@ def _too_long(
     found: IntArray,
     comparison: Comparison,
     max_cells: int,
-) -> str:
+) -> InvalidInput:
     first_item = int(units.n_items[:query].sum())
     ends = np.cumsum(units.item_sizes[first_item : first_item + units.n_items[query]])
     item = int(np.searchsorted(ends, truths.argmax(), side="right"))
     lengths = float(truths.max()), float(found.max())
     wait = comparison.seconds(*(np.array([length]) for length in lengths))
-    return (
-        f"actual_docs[{query}][{item}] and the predicted document at rank {found.argmax() + 1} of "
-        f"its query have {lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}; "
-        f"{comparison.name} fills {comparison.cells(*lengths):.2g} cells for them, in about "
-        f"{_spelled(wait)} of one core, and max_cells={max_cells:.4g} is the most. "
-        f"{comparison.advice} To wait all the same, give the matcher a larger max_cells."
+    advice = comparison.advice
+    return InvalidInput(
+        "actual_docs",
+        f"and the predicted document at rank {found.argmax() + 1} of its query have "
+        f"{lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}; {comparison.name} fills "
+        f"{comparison.cells(*lengths):.2g} cells for them, in about {_spelled(wait)} of one core, "
+        f"and max_cells={max_cells:.4g} is the most",
+        Advice(
+            f"{advice.text}. To wait all the same, give the matcher a larger max_cells",
+            *advice.settings,
+        ),
+        query=query,
+        within=f"[{item}]",
     )
 
 

@@ -1,10 +1,8 @@
-"""Pictures of results: every plot takes a result and returns matplotlib ``Axes``.
-
-This room knows drawing, and is the only one to import matplotlib, when something is drawn. It
-must not know documents or matchers, compute a metric, or call ``show()``.
+"""Plots of results: every function takes a result and returns matplotlib ``Axes``.
 
 A plot draws on the ``ax`` it is given, or makes a pyplot figure, which a notebook displays by
-itself. :func:`save_plot` draws into a file without pyplot, so nothing stays open.
+itself; nothing is computed or shown here. :func:`save_plot` draws into a file without pyplot, so
+nothing stays open. matplotlib is imported when something is drawn.
 """
 
 from krag_eval.plotting.bars import metric_bars

@@ -53,7 +53,7 @@ def metric_bars(
 
     The axis runs from 0 to 1, further only if a value does. Every bar carries its value, zeros
     too; a value that rounds to 0 or 1 without being it says so, and an undefined one reads "n/a".
-    The rank of the first relevant document is told in the caption.
+    The caption gives the rank of the first relevant document.
 
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
@@ -66,7 +66,7 @@ def metric_bars(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If that cutoff was not evaluated, or ``intervals`` lack it.
+        InvalidInput: If that cutoff was not evaluated, or ``intervals`` lack it.
     """
     language = checked_language(language)
     k = result.evaluated_cutoff(k)

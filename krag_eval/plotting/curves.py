@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from krag_eval._errors import InvalidInput
+from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BLUE,
     GREEN,
@@ -23,7 +25,6 @@ from krag_eval.plotting.styling import (
     new_axes,
     percent,
     queries_of,
-    shown_name,
     value_label,
     word,
 )
@@ -77,8 +78,8 @@ def cutoff_curves(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If a metric is not in the result, there are too many, ``mean_rank`` is to share
-            an axis with scores, or ``intervals`` lack a metric.
+        InvalidInput: If a metric is not in the result, there are too many, ``mean_rank`` is to
+            share an axis with scores, or ``intervals`` lack a metric.
     """
     language = checked_language(language)
     cutoffs = sorted(result.k, key=lambda k: math.inf if k is None else k)
@@ -132,7 +133,7 @@ def threshold_curves(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If a metric is not there, there are too many, or ``mean_rank`` is to share an
+        InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
     language = checked_language(language)
@@ -147,7 +148,7 @@ def threshold_curves(
     for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({value_label(at_mark)})"
-        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{shown_name(key)}{told}")
+        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{fitted(key, 32)}{told}")
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=colour, marker=marker, markersize=6)
     if marked is not None:
@@ -201,15 +202,16 @@ def _checked(
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     keys = [resolved_average("metrics", key, known) for key in asked]
     if not 1 <= len(keys) <= _AT_MOST:
-        raise ValueError(
-            f"metrics must name 1 to {_AT_MOST} averages, more cannot be told apart; got "
-            f"{len(keys)}."
+        raise InvalidInput(
+            "metrics",
+            f"must name 1 to {_AT_MOST} averages (more cannot be told apart), got {len(keys)}",
         )
     ranks = [key for key in keys if key in unbounded]
     if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
-        raise ValueError(
-            f"metrics: {ranks[0]!r} has no upper end and shares no axis with other metrics; draw "
-            "it on its own."
+        raise InvalidInput(
+            "metrics",
+            f": {ranks[0]!r} has no upper end and shares no axis with other metrics",
+            "draw it on its own",
         )
     return keys
 
@@ -238,7 +240,7 @@ def _scale(
     if average is not None and average.range is not None:
         low, _ = average.range
         ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
-        label = shown_name(average.label(language))
+        label = fitted(average.label(language), 32)
         lower = average.lower_is_better
         ax.set_ylabel(word("lower is better", language).format(label) if lower else label)
         finish(ax, "y")
@@ -332,7 +334,7 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.axvline(best, color="#000000", linewidth=1, label=f"Best threshold {best:.2f}")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
     ax.set_title(
-        f"Decision of {shown_name(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
+        f"Decision of {fitted(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
         loc="left",
         pad=46,
     )

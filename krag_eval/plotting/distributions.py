@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from krag_eval._errors import Advice, InvalidInput, clipped, unknown
 from krag_eval.plotting.styling import (
     BLUE,
     ORANGE,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["first_rank_bars", "metric_distribution"]
 
 _BINS = 10
-# Where exactly 0 and exactly 1 stand, apart from what is between.
+# How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
 _COUNTS = ("ground_truth", "retrieved", "relevant", "covered")
 # Each rank up to here has a bar; those beyond share bars.
@@ -59,7 +60,7 @@ def metric_distribution(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If the metric has no values per query, or its cutoff was not evaluated.
+        InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
     language = checked_language(language)
     column, k = _column_of(result, metric)
@@ -102,7 +103,7 @@ def first_rank_bars(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        ValueError: If the result holds no evidence.
+        InvalidInput: If the result holds no evidence.
     """
     language = checked_language(language)
     found = result.first_ranks()
@@ -132,17 +133,20 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
     name, k = parse_metric(metric)
     if k not in result.k:
         evaluated = ", ".join(map(spelled, result.k))
-        raise ValueError(
-            f"metric: {metric!r} needs one of the evaluated cutoffs ({evaluated}); name it in "
-            "evaluate(k=[…])."
+        raise InvalidInput(
+            "metric",
+            f": {clipped(metric)} needs one of the evaluated cutoffs ({evaluated})",
+            Advice("evaluate with {}", k=...),
         )
     table = result.per_query(k)
     columns = [str(column) for column in table.columns if column not in _COUNTS]
     means = {result.keys[column]: column for column in columns}
     try:
-        name = resolved_average("metric: a value per query", name, (*columns, *means))
-    except ValueError as refusal:
-        raise ValueError(f"{refusal} Ranks are drawn by first_rank_bars.") from None
+        name = resolved_average("metric", name, (*columns, *means))
+    except ValueError:
+        refusal = unknown("metric", name, (*columns, *means), "a value per query")
+        others = "Ranks are drawn by first_rank_bars"
+        raise InvalidInput("metric", refusal.problem, f"{refusal.fix} {others}".strip()) from None
     return means.get(name, name), k
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BLUE,
     GREY,
@@ -18,7 +19,6 @@ from krag_eval.plotting.styling import (
     new_axes,
     number_of_queries,
     percent,
-    shown_name,
     word,
 )
 
@@ -125,7 +125,7 @@ def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]
 
 
 def _pair_name(row: Difference) -> str:
-    return f"{shown_name(row.b, 24)} − {shown_name(row.a, 24)}"
+    return f"{fitted(row.b, 24)} − {fitted(row.a, 24)}"
 
 
 def _draw_rows(
@@ -153,7 +153,7 @@ def _draw_rows(
 def _names_of(rows: Sequence[Difference], language: Language) -> str:
     """Name the averages of some rows within a sentence."""
     labels = [row.average.label(language) for row in rows if row.average is not None]
-    known = dict.fromkeys(shown_name(one if one.isupper() else one.lower()) for one in labels)
+    known = dict.fromkeys(fitted(one if one.isupper() else one.lower(), 32) for one in labels)
     return ", ".join(known)
 
 
@@ -214,9 +214,9 @@ def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: 
     better = word("is better", language)
     first = comparison.differences[0]
     names = {
-        VERMILLION: shown_name(first.a, 16) if len(comparison.names) == 2 else
+        VERMILLION: fitted(first.a, 16) if len(comparison.names) == 2 else
         word("second", language),
-        BLUE: shown_name(first.b, 16) if len(comparison.names) == 2 else word("first", language),
+        BLUE: fitted(first.b, 16) if len(comparison.names) == 2 else word("first", language),
     }  # fmt: skip
     left, right = (BLUE, VERMILLION) if lower else (VERMILLION, BLUE)
     for colour, place, told, side in (

@@ -1,4 +1,4 @@
-"""Pictures in files, and as SVG to be put into a page."""
+"""Plots as files, and as SVG elements of a page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from krag_eval._errors import InvalidInput
 from krag_eval._io import naming
 from krag_eval.plotting.styling import NO_KOREAN_FONT, SIZE
 
@@ -34,14 +35,13 @@ def save_plot(path: str | os.PathLike[str], draw: Callable[[Axes], object]) -> N
         draw: Called with the Axes to draw on, such as ``lambda ax: metric_bars(result, 5, ax)``.
 
     Raises:
-        ValueError: For another ending, listing those that are possible.
+        InvalidInput: For another ending, listing those that are possible.
         OSError: If the file cannot be written; the error names it.
     """
     ending = os.path.splitext(os.fspath(path))[1].lower()
     if ending not in PLOT_FORMATS:
-        raise ValueError(
-            f"a plot is saved as {', '.join(PLOT_FORMATS)}, by the ending of its file name, "
-            f"got {os.fspath(path)!r}."
+        raise InvalidInput(
+            "path", f"must end in one of {', '.join(PLOT_FORMATS)}, got {os.fspath(path)!r}"
         )
     from matplotlib.figure import Figure
 

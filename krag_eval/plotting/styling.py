@@ -1,4 +1,4 @@
-"""What all plots have in common: colours, axes, legends, rounded numbers."""
+"""What all plots share: colours, axes, legends, rounded numbers, words in both languages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from krag_eval._errors import unknown_name, warn
-from krag_eval._text import one_line
+from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
+from krag_eval._text import fitted
 from krag_eval.scoring.cutoffs import spelled
 from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
 
@@ -43,7 +43,6 @@ __all__ = [
     "number_of_queries",
     "percent",
     "queries_of",
-    "shown_name",
     "value_label",
     "word",
 ]
@@ -84,11 +83,6 @@ def value_label(value: float) -> str:
     if rounded == "0.00" and value > 0:
         return "<0.01"
     return ">0.99" if rounded == "1.00" and value < 1 else rounded
-
-
-def shown_name(name: str, width: int = 32) -> str:
-    """Return a name somebody chose, on one line, harmless and not too long."""
-    return one_line(name, width)
 
 
 def percent(level: float, language: Language = "en") -> str:
@@ -154,7 +148,7 @@ Language: TypeAlias = Literal["en", "ko"]
 #: Every :data:`Language`.
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
 
-# Columns of a name that somebody chose.
+# Columns of a name that the user chose.
 _WIDTH = 40
 
 _WORDS: dict[Language, dict[str, str]] = {
@@ -243,16 +237,13 @@ def checked_language(language: str) -> Language:
     """Return the language, or refuse it.
 
     Raises:
-        ValueError: If it is not one of those there are.
+        InvalidInput: If it is not one of those there are.
     """
-    for known in LANGUAGES:
-        if language == known:
-            return known
-    raise ValueError(unknown_name("language", language, LANGUAGES))
+    return cast(Language, one_of("language", language, LANGUAGES))
 
 
 def word(key: str, language: Language) -> str:
-    """Return a phrase; what is to be filled in stands in braces."""
+    """Return a phrase, with braces where something is to be filled in."""
     return _WORDS[language][key]
 
 
@@ -268,7 +259,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     ('Macro recall', '재현율', 'mine')
     """
     metrics = METRICS if result is None else metrics_of(result.keys, result.declared)
-    return one_line(label_of(key, language, metrics) or key, _WIDTH)
+    return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 
 def cutoff_words(k: int | None, language: Language) -> str:
@@ -327,9 +318,10 @@ def make_readable(ax: Axes) -> None:
 def _warn(letters: set[str]) -> None:
     shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
     warn(
-        f"{NO_KOREAN_FONT} {shown}, which will appear as empty boxes. Install a Korean font "
-        '("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun '
-        "Gothic comes with Windows, Apple SD Gothic Neo with macOS) and draw again."
+        f"{NO_KOREAN_FONT} {shown}, which will appear as empty boxes.",
+        'Install a Korean font ("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, '
+        "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
+        "draw again",
     )
 
 
@@ -371,19 +363,21 @@ def bounds_of(intervals: pd.DataFrame | None, average: str) -> tuple[float, floa
     """Return the interval of one average, such as ``"ndcg@10"``; ``None`` if it is undefined.
 
     Raises:
-        ValueError: If the table has no such row, or is no table of intervals.
+        InvalidInput: If the table has no such row, or is no table of intervals.
+        InvalidType: If it is no table.
     """
     if intervals is None:
         return None
     if not {"low", "high"} <= set(getattr(intervals, "columns", ())):
-        raise ValueError(
-            "intervals must be what result.confidence_intervals() returned, with the columns "
-            f"'low' and 'high', got {type(intervals).__name__}."
+        kind = InvalidInput if hasattr(intervals, "columns") else InvalidType
+        raise kind(
+            "intervals",
+            "must be what confidence_intervals returned, with the columns 'low' and 'high', "
+            f"got {type(intervals).__name__}",
         )
     if average not in intervals.index:
-        raise ValueError(
-            f"intervals have no row {average!r}; compute them from the same result: "
-            "result.confidence_intervals()."
+        raise InvalidInput(
+            "intervals", f"have no row {average!r}", "compute them from the same result"
         )
     low, high = (float(intervals[bound][average]) for bound in ("low", "high"))
     return None if math.isnan(low) or math.isnan(high) else (low, high)

@@ -1,10 +1,8 @@
 """Reports: a result or a comparison as one page that can be mailed, archived and printed.
 
-This room knows how to lay out what others have computed. It must not know documents, matchers or
-formulas. jinja2 is loaded when a report is written.
-
-The page is a single HTML file: no network, no script, pictures inside. Texts from documents are
-shown as text, whatever they hold. The same result gives the same bytes.
+The page is a single HTML file: no network, no script, plots inside. Texts from documents are shown
+as text, whatever they hold. The same result gives the same bytes. jinja2 is loaded when a report is
+written.
 """
 
 from __future__ import annotations
@@ -35,23 +33,23 @@ def write_report(
     title: str | None = None,
     date: str | None = None,
 ) -> None:
-    """Write a result as a page: metrics, pictures, the hardest queries, and how to read it all.
+    """Write a result as a page: metrics, plots, the hardest queries, and how to read it all.
 
     The file appears complete or not at all.
 
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
         path: The file; one of that name is replaced.
-        k: The cutoff that pictures and queries are shown at; the deepest if not given.
+        k: The cutoff that plots and queries are shown at; the deepest if not given.
         language: ``"en"`` or ``"ko"``.
-        intervals: Whether to tell confidence intervals, or those to tell: what
+        intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
         n_queries: How many of the hardest queries to show; 0 for none.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
     Raises:
-        ValueError: If an argument is not possible; the message says what is.
+        InvalidInput: If an argument is not possible; the message says what is.
         OSError: If the file cannot be written.
     """
     from krag_eval.report.rendering import rendered
@@ -83,7 +81,7 @@ def write_comparison_report(
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
     Raises:
-        ValueError: If an argument is not possible; the message says what is.
+        InvalidInput: If an argument is not possible; the message says what is.
         OSError: If the file cannot be written.
     """
     from krag_eval.report.comparison_page import comparison_page

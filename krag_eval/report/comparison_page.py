@@ -1,4 +1,4 @@
-"""What stands on the page of a comparison."""
+"""The contents of a comparison's page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from krag_eval import plotting
-from krag_eval._text import one_line
+from krag_eval._errors import InvalidType, whole
+from krag_eval._text import fitted
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import checked_number, joined, number, p_value, percent, words
+from krag_eval.report.rendering import joined, number, p_value, percent, words
 from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_page"]
@@ -22,12 +23,13 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
     """Gather what the template shows.
 
     Raises:
-        ValueError: If an argument is not possible.
+        InvalidInput: If an argument is not possible.
     """
     w = words(language)
     if not isinstance(comparison, Comparison):
-        raise TypeError(f"comparison must be a Comparison, got {type(comparison).__name__}.")
-    checked_number("n_queries", n_queries)
+        came = type(comparison).__name__
+        raise InvalidType("comparison", f"must be a Comparison, got {came}")
+    whole("n_queries", n_queries, 0)
     rows, level = comparison.differences, comparison.level
     n = len(comparison.queries)
     settings = dict(part.partition("=")[::2] for part in comparison.signature.split(" | "))
@@ -36,7 +38,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
         "subtitle": joined(
             (
                 w["one query"] if n == 1 else w["queries"].format(n),
-                ", ".join(one_line(name, 40) for name in comparison.names),
+                ", ".join(fitted(name, 40) for name in comparison.names),
             )
         ),
         "verdicts": [(_tone(row, level), _verdict(row, level, w)) for row in rows],
@@ -61,7 +63,7 @@ def _tone(row: Difference, level: float) -> str:
 
 def _verdict(row: Difference, level: float, w: Mapping[str, str]) -> str:
     """Say in plain words what is known of one difference."""
-    a, b = one_line(row.a, 40), one_line(row.b, 40)
+    a, b = fitted(row.a, 40), fitted(row.b, 40)
     if math.isnan(row.difference):
         return w["undefined"].format(a=a, b=b, metric=row.metric)
     known = {"metric": row.metric, "level": percent(level, w), "p": _p_words(row.p_holm)}
@@ -87,8 +89,8 @@ def _p_words(p: float) -> str:
 
 def _cells(row: Difference) -> list[str]:
     return [
-        one_line(row.a, 40),
-        one_line(row.b, 40),
+        fitted(row.a, 40),
+        fitted(row.b, 40),
         row.metric,
         number(row.value_a),
         number(row.value_b),
@@ -110,12 +112,12 @@ def _changed(
     for a, b in combinations(comparison.names, 2) if n_queries else ():
         table = comparison.changed(metric, a, b, n_queries)
         rows = [
-            (one_line(str(query), _QUERY_WIDTH), number(before), number(after), _change(change, w))
+            (fitted(str(query), _QUERY_WIDTH), number(before), number(after), _change(change, w))
             for query, before, after, change in zip(
                 table.index, *(table[name] for name in table.columns), strict=True
             )
         ]
-        heading = w["changed pair"].format(metric=metric, a=one_line(a, 40), b=one_line(b, 40))
+        heading = w["changed pair"].format(metric=metric, a=fitted(a, 40), b=fitted(b, 40))
         yield heading, rows
 
 

@@ -1,4 +1,4 @@
-"""From what is to be said to a page: templates, escaping, numbers."""
+"""What both pages share: templates, escaping, numbers, words in both languages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from krag_eval import __version__
-from krag_eval._errors import unknown_name
+from krag_eval._errors import one_of
 from krag_eval._text import visible
 from krag_eval.plotting import LANGUAGES, Language
 
 __all__ = [
-    "checked_number",
     "number",
     "p_value",
     "percent",
@@ -89,17 +88,6 @@ def percent(level: float, w: Mapping[str, str]) -> str:
     return w["percent"].format(f"{100 * level:.10g}")
 
 
-def checked_number(name: str, value: object) -> int:
-    """Return how many of something are asked for.
-
-    Raises:
-        ValueError: If it is no whole number of at least 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}.")
-    return value
-
-
 def joined(parts: Iterable[str]) -> str:
     """Return the parts that say something, with a dot between."""
     return " · ".join(part for part in parts if part)
@@ -116,22 +104,22 @@ _ENGLISH = {
     "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
     "{value}{interval}); {perfect} of {queries} queries got everything.",
     "few": "These numbers rest on {} queries. With fewer than {} the intervals are too narrow: "
-    "read them as the least there is to doubt, and ask more queries.",
+    "the true uncertainty is larger. Evaluate more queries.",
     "metrics": "Metrics",
     "metric": "Metric",
     "its interval": ", {} interval {}",
     "interval note": "Below each value: its {} confidence interval.",
-    "statuses": "What became of the queries",
+    "statuses": "Outcomes of the queries",
     "status": "Outcome",
     "perfect": "perfect",
     "partial": "partial",
     "missed": "missed",
     "nothing retrieved": "nothing retrieved",
     "no ground truth": "no ground truth",
-    "plots": "Pictures",
+    "plots": "Plots",
     "hardest": "The hardest queries",
-    "hardest note": "Those that lost most at {cutoff}, worst first. What agrees between a passage "
-    "and its counterpart is highlighted; that is for the eye alone and decides nothing.",
+    "hardest note": "Those that lost most at {cutoff}, worst first. Text that a passage "
+    "shares with its counterpart is highlighted to help reading; no number depends on it.",
     "none missed": "At {cutoff}, every query got all of its ground truth.",
     "not shown": "{shown} of the {total} queries that lost something are shown.",
     "signature": "What the numbers depend on",
@@ -265,11 +253,9 @@ _WORDS: dict[str, Mapping[str, str]] = {"en": _ENGLISH, "ko": _KOREAN}
 
 
 def words(language: Language) -> Mapping[str, str]:
-    """Return the phrases of a language; what is to be filled in stands in braces.
+    """Return the phrases of a language, with braces where something is to be filled in.
 
     Raises:
-        ValueError: If there is no such language.
+        InvalidInput: If there is no such language.
     """
-    if language not in LANGUAGES:
-        raise ValueError(unknown_name("language", language, LANGUAGES))
-    return _WORDS[language]
+    return _WORDS[one_of("language", language, LANGUAGES)]

@@ -1,4 +1,4 @@
-"""What stands on the page of a result."""
+"""The contents of a result's page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import muted
-from krag_eval._text import Excerpt, one_line
+from krag_eval._errors import InvalidType, muted, whole
+from krag_eval._text import Excerpt, fitted
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import checked_number, joined, number, percent, words
+from krag_eval.report.rendering import joined, number, percent, words
 from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -47,12 +47,12 @@ def result_page(
     """Gather what the template shows.
 
     Raises:
-        ValueError: If an argument is not possible.
+        InvalidInput: If an argument is not possible.
     """
     w = words(language)
     if not isinstance(result, EvaluationResult):
-        raise TypeError(f"result must be an EvaluationResult, got {type(result).__name__}.")
-    checked_number("n_queries", n_queries)
+        raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
+    whole("n_queries", n_queries, 0)
     cutoffs = sorted(result.k, key=lambda one: math.inf if one is None else one)
     cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
@@ -233,7 +233,7 @@ class ToldRow(NamedTuple):
 
 
 class ToldQuery(NamedTuple):
-    """All that is told of one query."""
+    """What the page shows of one query."""
 
     name: str
     status: str
@@ -250,7 +250,7 @@ def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [one for one in explanation.documents if one.rank in documents]
     return ToldQuery(
-        name=one_line(str(explanation.query), _QUERY_WIDTH),
+        name=fitted(str(explanation.query), _QUERY_WIDTH),
         status=explanation.status,
         metrics=_metrics(explanation.metrics, explanation.k),
         ground_truth=[

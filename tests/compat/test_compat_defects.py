@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Conventions, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval._errors import Refusal
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     EmbeddingRougeOfflineRetrievalEvaluators,
@@ -81,17 +82,14 @@ def test_the_string_all_means_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"averaging_method": "mirco"}, "averaging_method must be one of .* did you mean 'micro'"),
-        ({"matching_criteria": "any"}, "matching_criteria must be one of 'all', 'partial'"),
-        ({"averaging_method": None}, "averaging_method must be one of .* got None"),
-    ],
+    "options",
+    [{"averaging_method": "mirco"}, {"matching_criteria": "any"}, {"averaging_method": None}],
 )
-def test_unknown_choices_are_refused(options: Any, message: str) -> None:
-    """In krag they give {} or PARTIAL."""
-    with pytest.raises(ValueError, match=message):
+def test_unknown_choices_are_refused(options: dict[str, Any]) -> None:
+    """In krag they are another way of saying BOTH, or PARTIAL."""
+    with pytest.raises(Refusal) as info:
         OfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, **options)
+    assert {info.value.argument} == set(options)
 
 
 def test_the_string_kiwi_means_kiwi() -> None:
@@ -150,11 +148,13 @@ def test_an_empty_text_matches_nothing(build: Any) -> None:
 @pytest.mark.parametrize("threshold", [80, -0.1, "0.5", True])
 def test_thresholds_outside_0_to_1_are_refused(threshold: Any) -> None:
     """krag: a threshold of 80 finds nothing, silently."""
-    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+    with pytest.raises(Refusal) as info:
         _rouge(_ACTUAL, _PREDICTED, threshold=threshold)
+    assert info.value.argument == "threshold"
     for name in ("rouge_threshold", "similarity_threshold"):
-        with pytest.raises(ValueError, match=f"{name} must be a number from 0 to 1"):
+        with pytest.raises(Refusal) as info:
             EmbeddingRougeOfflineRetrievalEvaluators(_ACTUAL, _PREDICTED, **{name: threshold})
+        assert info.value.argument == name
 
 
 def test_at_threshold_0_having_nothing_in_common_is_no_match() -> None:

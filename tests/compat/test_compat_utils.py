@@ -276,7 +276,7 @@ def test_a_question_without_ground_truth_counts_as_0() -> None:
             {"df_qa_test": pd.DataFrame({"question": ["q"]})},
             "'context', 'source', 'doc_id' missing",
         ),
-        ({"df_qa_test": _frame().iloc[:0]}, "df_qa_test has no rows"),
+        ({"df_qa_test": _frame().iloc[:0]}, "df_qa_test must have at least one row"),
         ({"ensemble": True, "ensemble_weights": [0.5, 0.5]}, "got 2 for 1 retrievers"),
     ],
 )

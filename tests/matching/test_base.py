@@ -27,10 +27,10 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     TextMatcher,
 )
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import QuerySet, text_of
-from krag_eval.matching.base import check_threshold
+from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import KeyJoin
-from krag_eval.matching.names import resolve_matcher
 
 
 def evaluated(matcher, actual, predicted, **options):
@@ -449,8 +449,10 @@ def test_a_function_can_be_given_a_threshold_and_a_name():
 @pytest.mark.parametrize("function", [None, "same_length", 5])
 def test_something_that_cannot_be_called_is_no_function(function):
     """The message shows what came."""
-    with pytest.raises(TypeError, match=r"from_function: function must be callable .*, got"):
+    with pytest.raises(InvalidType) as info:
         Matcher.from_function(function)
+    assert info.value.argument == "function"
+    assert repr(function) in info.value.problem
 
 
 def test_the_threshold_of_a_function_is_checked():
@@ -557,7 +559,7 @@ KEYS = st.sampled_from(["a", "b", "c", None])
 )
 def test_joining_keys_agrees_with_comparing_all_pairs(queries):
     """Over several queries, with repeats, alternatives and missing keys."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     expected_pairs, expected_same, n_items = [], [], 0
     for items, predicted in queries:
         if all(len(alternatives) == 1 for alternatives in items):
@@ -602,7 +604,7 @@ class Colliding:
 )
 def test_keys_of_one_hash_are_told_apart(keys, predicted):
     """Pairs are those of equal keys, every occurrence counted, whatever the hashes say."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     join.add([list(map(Colliding, keys))], [list(map(Colliding, predicted))])
     matches = join.matches()
     assert list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True)) == [
@@ -617,7 +619,7 @@ def test_keys_of_one_hash_are_told_apart(keys, predicted):
 @pytest.mark.parametrize("n_predicted", [0, 1, 3000])
 def test_lists_of_very_different_lengths_join(n_keys, n_predicted):
     """Backwards, so that the last key is found first; derived by hand: items meet in reverse."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     predicted = list(range(n_predicted - 1, -1, -1))
     join.add([["before"], list(range(n_keys))], [["before"], predicted])
     matches = join.matches()
@@ -629,7 +631,7 @@ def test_lists_of_very_different_lengths_join(n_keys, n_predicted):
 
 def test_keys_of_several_types_join_as_they_compare():
     """1, 1.0 and True are equal to Python, "1" is not; a lone surrogate is a text like others."""
-    join = KeyJoin("keys")
+    join = KeyJoin(lambda: "keys")
     join.add([[1, "1", "\ud800", ("a", 1)]], [["1", True, "\ud800\ud800", "\ud800", 1.0, ("a", 1)]])
     matches = join.matches()
     found = list(zip(matches.item.tolist(), matches.rank.tolist(), strict=True))
@@ -999,16 +1001,24 @@ def test_a_matcher_of_one_s_own_has_a_threshold_of_a_half():
 @pytest.mark.parametrize("threshold", [0, 1, 0.5, np.float64(0.5), np.float32(0.5), Fraction(1, 2)])
 def test_a_threshold_is_any_number_from_0_to_1(threshold):
     """As a Python float."""
-    assert check_threshold(threshold) == threshold
-    assert type(check_threshold(threshold)) is float
+    kept = CoverageMatcher(threshold).threshold
+    assert kept == threshold
+    assert type(kept) is float
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, math.inf, None, "0.5", True, 1j, [0.5]])
-def test_anything_else_is_no_threshold(threshold):
-    """The message names the argument and shows what came."""
-    with pytest.raises(ValueError, match=r"^x must be a number from 0 to 1, got ") as info:
-        check_threshold(threshold, "x")
-    assert str(info.value).endswith(f"got {threshold!r}.")
+@pytest.mark.parametrize(
+    ("threshold", "kind"),
+    [
+        *((value, InvalidInput) for value in (-0.1, 1.1, math.nan, math.inf)),
+        *((value, InvalidType) for value in (None, "0.5", True, 1j, [0.5])),
+    ],
+)
+def test_anything_else_is_no_threshold(threshold, kind):
+    """The error names the argument and shows what came."""
+    with pytest.raises(kind) as info:
+        CoverageMatcher(threshold)
+    assert info.value.argument == "threshold"
+    assert repr(threshold) in str(info.value)
 
 
 # --- the user's objects ----------------------------------------------------------------------

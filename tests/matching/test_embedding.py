@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from numpy.typing import NDArray
 
-from krag_eval._errors import KragEvalWarning
+from krag_eval._errors import InvalidInput, KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching.embedding import EmbeddingMatcher
 
@@ -202,7 +202,7 @@ def test_the_wrong_number_of_vectors_is_refused() -> None:
         def embed_documents(self, texts: list[str]) -> list[Any]:
             return super().embed_documents(texts)[1:]
 
-    with pytest.raises(ValueError, match=r"Short\.embed_documents returned 1 vectors for 2 texts"):
+    with pytest.raises(InvalidInput, match=r"Short\.embed_documents .* got 1 for 2 texts"):
         EmbeddingMatcher(Short(VECTORS), 0.7).similarity("a", "b")
 
 
@@ -229,14 +229,16 @@ def test_a_cache_that_is_no_dict_is_refused() -> None:
 
 @pytest.mark.parametrize("batch_size", [0, -1, True, 2.0, None])
 def test_a_batch_of_nothing_is_refused(batch_size: Any) -> None:
-    with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got"):
+    with pytest.raises(Refusal) as info:
         EmbeddingMatcher(Table(VECTORS), 0.7, batch_size=batch_size)
+    assert info.value.argument == "batch_size"
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, True, "0.8", None])
 def test_a_threshold_outside_0_to_1_is_refused(threshold: Any) -> None:
-    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+    with pytest.raises(Refusal) as info:
         EmbeddingMatcher(Table(VECTORS), threshold)
+    assert info.value.argument == "threshold"
 
 
 @pytest.mark.parametrize(

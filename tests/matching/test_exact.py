@@ -22,6 +22,7 @@ from krag_eval import (
     MetadataMatcher,
     OfflineRetrievalEvaluator,
 )
+from krag_eval._errors import InvalidInput
 from krag_eval.matching import exact
 
 
@@ -316,8 +317,10 @@ def test_the_text_does_not_matter_to_ids():
 def test_a_document_without_an_id_is_an_error(actual, predicted, where):
     """It could only be counted as wrong; the message gives the position and the remedy."""
     evaluator = OfflineRetrievalEvaluator(actual, predicted, "id")
-    with pytest.raises(ValueError, match=rf"^{where} has no id, .* Set Document.id, or match on"):
+    with pytest.raises(InvalidInput, match=f"^{where} has no id") as info:
         evaluator.calculate_recall()
+    assert f"{info.value.argument}\\[{info.value.query}\\]" == where.partition("]")[0] + "]"
+    assert "match on text" in str(info.value.fix)
 
 
 @pytest.mark.parametrize("empty", ["", {"page_content": "a", "id": ""}, Document("a", id="")])
@@ -476,8 +479,10 @@ def test_metadata_that_cannot_be_compared_is_an_error():
 @pytest.mark.parametrize("keys", [(), (5,), ("page", None)])
 def test_metadata_matching_wants_names_of_keys(keys):
     """The message shows what came, and an example."""
-    with pytest.raises(ValueError, match="MetadataMatcher needs the names of one or more metadata"):
+    with pytest.raises(InvalidInput) as info:
         MetadataMatcher(*keys)
+    assert info.value.argument == "keys"
+    assert repr(keys) in info.value.problem
 
 
 def test_metadata_keys_stand_in_the_signature():

@@ -23,6 +23,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
+from krag_eval._errors import Advice, InvalidInput, InvalidType, warn
 from krag_eval.documents import QuerySet
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.parallel import check_n_jobs, n_processes, processes
@@ -201,6 +202,15 @@ class OddError(Exception):
         super().__init__(f"{first} and {second}")
 
 
+class Warns(SameSource):
+    """Gives the same advice for every pair."""
+
+    def similarity(self, actual, predicted):
+        """Warn."""
+        warn("It is late.", Advice("try {}", matcher="text"))
+        return 1.0
+
+
 class Fails(Matcher):
     """Raises something for some text."""
 
@@ -261,8 +271,30 @@ def test_a_tokenizer_s_loss_is_reported_as_without_processes():
     """The text is named."""
     matcher = RougeMatcher("rouge1", tokenizer="rouge_score")
     queries = QuerySet.from_lists([["a"], ["나는 밥을 먹었다."]], [["x"]] * 2)
-    with processes(2), pytest.raises(ValueError, match="yields no token for '나는 밥을"):
+    with processes(2), pytest.raises(InvalidInput, match="'나는 밥을") as info:
         matcher.match(queries)
+    with pytest.raises(InvalidInput) as alone:
+        matcher.match(queries)
+    assert vars(info.value) | {"__notes__": []} == vars(alone.value) | {"__notes__": []}
+
+
+@pytest.mark.parametrize("make", [ValueError, TypeError, ZeroDivisionError, OddError])
+def test_a_bug_is_the_same_exception_with_and_without_processes(make):
+    """It does not become bad input on its way."""
+    matcher = Fails(lambda text: make(*("one", "two")[: 1 + (make is OddError)]), "a")
+    for n_jobs in (None, 2):
+        with processes(n_jobs), pytest.raises(make) as info:
+            matcher.match(QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2))
+        assert type(info.value) is make
+
+
+def test_a_warning_keeps_its_advice():
+    """What to do is worded by who shows the warning, as without processes."""
+    queries = QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2)
+    with processes(2), pytest.warns(KragEvalWarning) as caught:
+        Warns().match(queries)
+    (warning,) = (one.message for one in caught)
+    assert (warning.problem, warning.fix.settings) == ("It is late.", {"matcher": "text"})
 
 
 class WithLock(SameSource):
@@ -275,9 +307,10 @@ class WithLock(SameSource):
 def test_a_matcher_that_cannot_be_sent_is_refused_with_the_remedy():
     """Before any work is done."""
     message = r"the matcher WithLock cannot be sent to another process \(TypeError: .*lock"
-    with processes(2), pytest.raises(TypeError, match=message) as caught:
+    with processes(2), pytest.raises(InvalidType, match=message) as caught:
         WithLock().match(QuerySet.from_lists([["a"]] * 2, [["x"]] * 2))
-    assert "Leave n_jobs out, or let it make what cannot be pickled" in str(caught.value)
+    assert caught.value.argument == "n_jobs"
+    assert "make what cannot be pickled" in str(caught.value.fix)
 
 
 class Unwelcome(SameSource):
@@ -292,7 +325,7 @@ def test_a_matcher_that_does_not_arrive_is_refused_with_the_remedy():
     message = "Unwelcome cannot be sent to another process .OSError: the model's file"
     matcher = Unwelcome()
     matcher.seen = 1  # without a state there is nothing to set
-    with processes(2), pytest.raises(TypeError, match=message):
+    with processes(2), pytest.raises(InvalidType, match=message):
         matcher.match(QuerySet.from_lists([["a"]] * 2, [["x"]] * 2))
 
 
@@ -327,15 +360,16 @@ def test_each_process_makes_the_matcher_once():
 @pytest.mark.parametrize("n_jobs", [True, 1.5, "2", "all"])
 def test_n_jobs_must_be_an_integer(n_jobs):
     """Numbers of processes are whole; a string is not parsed."""
-    message = "n_jobs must be a number of processes, -1 for one per core, or None"
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(InvalidType) as info:
         OfflineRetrievalEvaluator([["a"]], [["a"]], n_jobs=n_jobs)
+    assert info.value.argument == "n_jobs"
 
 
 def test_no_process_at_all_is_refused():
     """As joblib does, but when the evaluator is made."""
-    with pytest.raises(ValueError, match="one per core, or None for this one alone, got 0"):
+    with pytest.raises(InvalidInput) as info:
         OfflineRetrievalEvaluator([["a"]], [["a"]], n_jobs=0)
+    assert info.value.argument == "n_jobs"
 
 
 def test_any_other_integer_is_taken():

@@ -24,7 +24,7 @@ from krag_eval import (
     RougeMatcher,
 )
 from krag_eval.documents import QuerySet
-from krag_eval.matching.names import MATCHER_NAMES, resolve_matcher
+from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 WITHOUT_TEXT = {"id"}

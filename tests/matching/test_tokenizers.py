@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
+from krag_eval._errors import InvalidInput, InvalidType, Refusal
 from krag_eval.matching import tokenizers
 from krag_eval.matching.tokenizers import (
     TOKENIZER_NAMES,
@@ -401,23 +402,25 @@ def test_kiwi_keep_selects_tags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "error", "named"),
     [
-        ({"keep": "NN"}, TypeError, r"keep must be a collection of tags.*keep=\('NN',\)"),
-        ({"keep": []}, ValueError, "keep must hold at least one tag"),
-        ({"keep": ["nng"]}, ValueError, "each tag in keep.*'NNG'.*got 'nng'; did you mean 'NNG'"),
-        ({"keep": [""]}, ValueError, "each tag in keep.*got ''"),
-        ({"keep": [1]}, TypeError, "keep must hold tags as str, got int: 1"),
-        ({"keep": ["NN"], "particles": True}, ValueError, "leave out keep, or particles"),
-        ({"particles": "J"}, TypeError, "particles must be True or False, got 'J'"),
+        ({"keep": "NN"}, InvalidType, "'NN'"),
+        ({"keep": []}, InvalidInput, "got none"),
+        ({"keep": ["nng"]}, InvalidInput, "got 'nng'; did you mean 'NNG'"),
+        ({"keep": [""]}, InvalidInput, "'NNG'"),
+        ({"keep": [1]}, InvalidType, "got int: 1"),
+        ({"particles": True, "keep": ["NN"]}, InvalidInput, "leave out keep, or particles"),
+        ({"particles": "J"}, InvalidType, "got 'J'"),
     ],
 )
 def test_kiwi_refuses_wrong_options(
-    options: dict[str, Any], error: type[Exception], message: str
+    options: dict[str, Any], error: type[Refusal], named: str
 ) -> None:
     """A tag that does not exist would silently keep nothing."""
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as info:
         KiwiTokenizer(**options)
+    assert info.value.argument == next(iter(options))
+    assert named in str(info.value)
 
 
 def test_kiwi_batch_equals_one_by_one() -> None:
@@ -552,8 +555,10 @@ def test_neither_name_nor_callable_is_refused(wrong: Any) -> None:
 
 def test_an_object_with_a_tokenize_method_is_refused_with_a_hint() -> None:
     """Tokenizers of other libraries are often such objects."""
-    with pytest.raises(TypeError, match=r"DefaultTokenizer: .*; pass its method: \.tokenize"):
+    with pytest.raises(InvalidType) as info:
         resolve_tokenizer(ROUGE_SCORE)
+    assert "DefaultTokenizer" in info.value.problem
+    assert ".tokenize" in str(info.value.fix)
 
 
 def test_a_callable_is_returned_as_it_is() -> None:
@@ -627,15 +632,16 @@ def test_a_tokenizer_that_loses_a_text_is_refused() -> None:
     """rouge-score has no token for Korean; the message names it, the text and the remedy."""
     with pytest.raises(
         ValueError,
-        match=r"""'rouge_score' yields no token for '나는 밥을 먹었다\.'.*"unicode".*"kiwi""",
+        match=r"""'rouge_score' yields no token for '나는 밥을 먹었다\.'.*'unicode'.*'kiwi""",
     ):
         list(tokenize_all("rouge_score", ["rag", "나는 밥을 먹었다."]))
 
 
 def test_the_excerpt_of_a_lost_text_is_clipped() -> None:
     """A chunk of a thousand words does not fill the screen."""
-    with pytest.raises(ValueError, match=f"for '{'가' * 39}…', which"):
+    with pytest.raises(InvalidInput) as info:
         list(tokenize_all("rouge_score", ["가" * 1000]))
+    assert len(str(info.value)) < 300
 
 
 def test_a_partial_loss_is_not_an_error() -> None:

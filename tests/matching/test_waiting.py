@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, RougeMatcher
+from krag_eval._errors import Advice
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge
 from krag_eval.matching.joins import Units
@@ -19,7 +20,7 @@ def comparison(per_pair):
         of="letters",
         seconds=lambda actual, predicted: float(actual.sum() * predicted.sum() * per_pair),
         at_most=per_pair,
-        advice="Use fewer.",
+        advice=Advice("Use fewer"),
     )
 
 
@@ -64,7 +65,9 @@ def test_alternatives_are_compared_too():
 def test_it_is_said_before_the_work_begins(monkeypatch):
     """So that the work can be stopped: here the warning is an error, and nothing was compared."""
     monkeypatch.setattr(
-        rouge, "_SUBSEQUENCES", Comparison("rougeL", "tokens", lambda a, p: 1e5, 1e5, "Wait.")
+        rouge,
+        "_SUBSEQUENCES",
+        Comparison("rougeL", "tokens", lambda a, p: 1e5, 1e5, Advice("Wait")),
     )
 
     def compare(tokens):

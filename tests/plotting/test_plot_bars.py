@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.plotting import metric_bars
 
 from .plot_samples import (
@@ -163,9 +164,9 @@ class TestMetricBars:
     def test_intervals_of_something_else(self) -> None:
         """The refusal says where the table comes from."""
         other = interval_table(evaluated(k=1), 0.1, 0.1)
-        with pytest.raises(ValueError, match=r"intervals have no row 'hit_rate@2'; compute them"):
+        with pytest.raises(InvalidInput, match=r"intervals have no row 'hit_rate@2'; compute them"):
             metric_bars(evaluated(), intervals=other)
-        with pytest.raises(ValueError, match=r"intervals must be what .* got dict"):
+        with pytest.raises(InvalidType, match=r"intervals must be what .* got dict"):
             metric_bars(evaluated(), intervals={})  # type: ignore[arg-type]
         assert not pyplot.get_fignums()
 

@@ -7,6 +7,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from krag_eval import OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput
 from krag_eval.plotting import first_rank_bars, metric_distribution
 
 from .plot_samples import evaluated, no_complaint_about_fonts
@@ -79,15 +80,19 @@ class TestMetricDistribution:
 
     def test_a_cutoff_that_was_not_evaluated(self) -> None:
         """Also "all", where one cutoff alone would do without a name."""
-        with pytest.raises(ValueError, match=r"'ndcg@all' needs one of the .*cutoffs \(2\)"):
+        with pytest.raises(InvalidInput, match=r"'ndcg@all' .*\(2\)") as info:
             metric_distribution(evaluated(), "ndcg@all")
+        assert info.value.argument == "metric"
+        assert info.value.fix.settings == {"k": ...}
         assert not pyplot.get_fignums()
 
     @pytest.mark.parametrize("metric", ["micro_recall@2", "rank@2", "mean_rank@2", "relevant@2"])
     def test_no_value_per_query(self, metric: str) -> None:
         """Sums over queries, ranks and counts are no scores of a query."""
-        with pytest.raises(ValueError, match=r"value per query must be one of .*first_rank_bars"):
+        with pytest.raises(InvalidInput) as info:
             metric_distribution(evaluated(), metric)
+        assert info.value.argument == "metric"
+        assert "first_rank_bars" in str(info.value.fix)
 
     def test_in_korean(self) -> None:
         """Title and axes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
+from krag_eval._errors import InvalidInput
 from krag_eval.plotting import PLOT_FORMATS, inline_svg, metric_bars, save_plot
 
 from .plot_samples import evaluated
@@ -30,7 +31,7 @@ class TestSavePlot:
 
     def test_another_ending_is_refused(self, tmp_path: Path) -> None:
         """The refusal lists what is possible."""
-        with pytest.raises(ValueError, match=r"\.png, \.svg, \.pdf, .*got .*chart\.gif"):
+        with pytest.raises(InvalidInput, match=r"\.png, \.svg, \.pdf, got .*chart\.gif"):
             save_plot(tmp_path / "chart.gif", lambda ax: None)
 
     def test_letters_without_a_font_are_no_matter(self, tmp_path: Path) -> None:
