@@ -1,8 +1,8 @@
 """What must hold for any input: shared by the bounded runs in the suite and by ``fuzz/``.
 
-Every target takes input of one kind and returns quietly if it was understood, or refused by an
-error of ours. Anything else is a finding: another exception, an unreadable message, a spelling that
-does not read back, a file written that was not asked for.
+Every target takes one kind of input and returns if the package accepted it or refused it with one
+of its own errors. Anything else is a finding: another exception, an unreadable message, a spelling
+that does not read back, an unrequested file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The definitions written once more, with sets and loops, and the random cases to compare on.
+"""A second implementation of the definitions, with sets and loops, and random cases to compare.
 
 Nothing here is fast or clever, and nothing of ``krag_eval.scoring`` is used: a query is a few
 items, each with its similarity at some ranks, and every value is worked out from that query alone.

@@ -1,4 +1,4 @@
-"""What users may rely on, written down in ``api.txt``: a change of it is a decision.
+"""What users may rely on, listed in ``api.txt``: changing it is a decision.
 
 After a change that is meant, run ``python tests/test_api.py --update`` and read the difference:
 what was added belongs into the changelog, what is gone or asks for more breaks somebody's code.

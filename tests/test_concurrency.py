@@ -1,6 +1,6 @@
-"""One evaluator for many: threads, copies, pickles, forks and processes of their own.
+"""One evaluator shared by threads, copies, pickles, forks and processes.
 
-What is right is what one thread alone computes; those numbers have tests of their own.
+The expected value is what a single thread computes; other tests check those numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same digits, and the same bytes, on every run; nothing global set, nothing kept.
+"""The same digits, and the same bytes, on every run; no global state is set or kept.
 
 Each run is a process of its own, because hash seeds and thread counts are settled when one starts.
 """

@@ -1,4 +1,4 @@
-"""The evaluator: options, cutoffs, metrics, and matching once however much is asked."""
+"""The evaluator: options, cutoffs, metrics, and matching only once."""
 
 from __future__ import annotations
 

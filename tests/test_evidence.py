@@ -1,4 +1,4 @@
-"""Evidence: what is kept of a query, what became of it, and which queries lost most."""
+"""Evidence: what is kept of a query, its status, and which queries did worst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bounded run of what ``fuzz/`` runs for long: any input is understood or refused by us."""
+"""A short run of the fuzz targets: any input is accepted, or refused with one of our errors."""
 
 from __future__ import annotations
 

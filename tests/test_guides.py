@@ -1,4 +1,4 @@
-"""The matchers that the guides show are run as they stand there."""
+"""The matchers in the guides run as printed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_codes_matcher_joins_another(guide: Path) -> None:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
 def test_the_guides_name_every_matcher_and_tokenizer(guide: Path) -> None:
-    """None is left for the reader to find out about."""
+    """So that readers can find every one."""
     text = guide.read_text("utf-8")
     assert [name for name in (*MATCHER_NAMES, *TOKENIZER_NAMES) if f'"{name}"' not in text] == []
 

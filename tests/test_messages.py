@@ -1,4 +1,4 @@
-"""Wording and placing of what the package says to its users."""
+"""Wording and placement of the package's messages."""
 
 from __future__ import annotations
 

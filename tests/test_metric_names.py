@@ -1,4 +1,4 @@
-"""The name of a metric where an average is asked for: its mean over queries, everywhere.
+"""The name of a metric in place of an average means its mean over queries, everywhere.
 
 Sample S of docs/worked-examples.md at k = 2, worked there by hand: macro recall 7/12, macro
 precision 3/4, macro F1 0.65625, hit rate 0 (all of the ground truth) or 1 (any of it).

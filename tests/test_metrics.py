@@ -1,4 +1,4 @@
-"""Every registered metric: agreement with the plain definitions, and the laws none may break."""
+"""Every registered metric: agreement with the plain definitions, and general properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in parts: the same digits as in one piece, and what is said about the whole."""
+"""A run in parts: the same digits as in one piece, and warnings about the whole."""
 
 from __future__ import annotations
 

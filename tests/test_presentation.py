@@ -1,4 +1,4 @@
-"""Presentation: texts that hold anything at all are shown, clipped, and stay in their place."""
+"""Presentation: any text is shown safely, and long ones are clipped."""
 
 from __future__ import annotations
 

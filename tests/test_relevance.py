@@ -1,4 +1,4 @@
-"""The hinge: what a threshold makes of similarities, and who gets the credit."""
+"""Relevance: which similarities are matches at a threshold, and which document gets the credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: what the page says, and what no text can make it do."""
+"""Reports: what the page says, and that no text can inject anything into it."""
 
 from __future__ import annotations
 

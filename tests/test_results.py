@@ -1,4 +1,4 @@
-"""Results: their tables and spellings, and the file that reads back whole or not at all."""
+"""Results: their tables and keys, and a file that reads back completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved results: everything but the texts reads back, and texts do where they were asked for."""
+"""Saved results: everything reads back, texts only if they were saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in CSV files: nothing that a spreadsheet runs, and nothing that is lost."""
+"""Texts in CSV files: a spreadsheet runs none of them, and none is lost."""
 
 from __future__ import annotations
 

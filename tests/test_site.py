@@ -1,7 +1,6 @@
-"""The documentation site: nothing public is left out of it, and nothing in it leads nowhere.
+"""The documentation site: everything public is in it, and no link is broken.
 
-The site itself is built in CI, where every warning is an error; here is what can be told quickly
-without building it.
+CI builds the site itself, with every warning an error; these are quick checks without building it.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def links(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_leads_to_a_file(page: Path) -> None:
-    """Where Markdown is shown as it stands, links are paths."""
+    """Where Markdown is shown unrendered, links are paths."""
     inner = [link for link in links(page) if not re.match(r"[a-z]+:|#", link)]
     missing = [link for link in inner if not (page.parent / link.partition("#")[0]).exists()]
     # The reference of the API is written when the site is built.
@@ -170,7 +169,7 @@ def test_index_of_the_reference_tells_of_every_name(extension) -> None:
 
 
 def test_a_new_public_name_appears_by_itself(extension, monkeypatch) -> None:
-    """Nothing but ``__all__`` has to be told."""
+    """Only ``__all__`` has to change."""
     monkeypatch.setattr(krag_eval, "brand_new", krag_eval.compare, raising=False)
     monkeypatch.setitem(krag_eval._HOMES, "brand_new", "somewhere.else")
     monkeypatch.setattr(krag_eval, "__all__", [*krag_eval.__all__, "brand_new"])

@@ -1,4 +1,4 @@
-"""The worked examples of the documentation, each with its derivation by hand."""
+"""The worked examples of the documentation, each derived by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample that the commands are run on; its numbers are worked by hand in docs/metrics.md."""
+"""The sample that the commands evaluate; docs/metrics.md works out its numbers by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``krag-eval compare``: what is printed and written, and how it refuses.
+"""``krag-eval compare``: what it prints and writes, and what it refuses.
 
 Of 40 queries, system a finds the first 20 and system b the first 30, all at rank 1.
 """

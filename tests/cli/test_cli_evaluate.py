@@ -1,6 +1,6 @@
-"""``krag-eval evaluate``: what it prints, and how it refuses.
+"""``krag-eval evaluate``: what it prints, and what it refuses.
 
-Numbers of the sample are worked by hand in docs/metrics.md.
+docs/metrics.md works out the numbers of the sample by hand.
 """
 
 import gzip

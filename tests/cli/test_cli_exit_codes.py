@@ -1,4 +1,4 @@
-"""Exit codes, asked of real programs with real pipes: 1 is a verdict and nothing else."""
+"""Exit codes of real processes with real pipes: 1 means a broken condition and nothing else."""
 
 from __future__ import annotations
 

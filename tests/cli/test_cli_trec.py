@@ -1,4 +1,4 @@
-"""``krag-eval trec``: trec_eval's numbers under its names, and how it refuses.
+"""``krag-eval trec``: trec_eval's numbers under its names, and what it refuses.
 
 Expected values come from pytrec_eval, to the four digits that are printed.
 """

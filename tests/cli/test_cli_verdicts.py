@@ -1,4 +1,4 @@
-"""``--fail-under`` and ``krag-eval gate``: exit codes, and what is said.
+"""``--fail-under`` and ``krag-eval gate``: exit codes and messages.
 
 Of the sample, macro_recall@2 is (2/3 + 1/2) / 2 = 7/12, mrr (1 + 1/2) / 2 and mean_rank@2 1.5.
 """

@@ -1,4 +1,4 @@
-"""Where krag is broken, compat is sane: one test per row of the table in the migration guide.
+"""Where krag is broken, compat is right: one test per row of the table in the migration guide.
 
 What krag does was measured with krag 0.0.32 (and 0.0.31 where they differ), Python 3.11.
 """

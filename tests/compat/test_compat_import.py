@@ -1,4 +1,4 @@
-"""Importing compat is light, and its modules are found where krag has them."""
+"""Importing compat is light, and its modules have the same paths as krag's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reading BEIR's folders: texts and labels join what TREC's files say in ids alone.
+"""Reading BEIR's folders: texts and labels joined to judgements by id.
 
-Expected values are what stands in tests/data/beir, and worked by hand from it.
+Expected values are the contents of tests/data/beir, or worked out from it by hand.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""What was read, on its way to an evaluator."""
+"""From a data set to an evaluator."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Reading JSON lines: what is accepted, and that a refusal names file, line and remedy.
+"""Reading JSON lines: what is accepted, and that errors name file, line and fix.
 
-Expected values are what stands in the file written by the test.
+Expected values are the contents of the file that the test writes.
 """
 
 import gzip

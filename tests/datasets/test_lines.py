@@ -1,4 +1,4 @@
-"""Hostile files: whatever stands in a file, memory stays bounded and our own error comes out.
+"""Hostile files: for any content, memory stays bounded and the error is a DatasetError.
 
 Sizes are given by what the test writes. Limits are set low, so that nothing large is needed.
 """

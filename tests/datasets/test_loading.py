@@ -1,6 +1,6 @@
-"""Loading tables of questions in the shapes people have: what is recognised, and what is refused.
+"""Loading tables of questions in many formats: what is recognised, and what is refused.
 
-Expected values are what stands in the tables written by the tests.
+Expected values are the contents of the tables that the tests write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parquet files: what pyarrow reads, in bounded memory, and what is refused before it is made."""
+"""Parquet files: what pyarrow reads, in bounded memory, and what is refused before decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving a data set: what is read again is equal, or nothing is written."""
+"""Saving a data set: it reads back equal, or nothing is written."""
 
 from __future__ import annotations
 

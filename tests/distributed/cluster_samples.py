@@ -1,4 +1,4 @@
-"""Rows as they lie on clusters, and what a local run makes of them."""
+"""Rows as clusters hold them, and the result of a local run over them."""
 
 from __future__ import annotations
 

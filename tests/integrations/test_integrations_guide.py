@@ -1,4 +1,4 @@
-"""What the guide shows of LangSmith is run as it stands there."""
+"""The LangSmith examples of the guide run as printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage: exactly the share of the ground truth that stands in long enough shared runs."""
+"""Coverage: the exact share of the ground truth that lies in long enough shared runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding: cosines in [0, 1], each distinct text paid for once, nonsense refused."""
+"""Embedding: cosines in [0, 1], each distinct text embedded once, invalid vectors refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuzzy: rapidfuzz's scores as similarities, and a word of warning where they take long."""
+"""Fuzzy: RapidFuzz's scores as similarities, and a warning where they take long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of matchers: what ``matcher="…"`` stands for."""
+"""Names of matchers: what ``matcher="…"`` means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts as their readers see them: what is markup, what is not, and the numbers."""
+"""Texts as their readers see them: what counts as markup, what does not, and numbers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What must hold for every matcher that reads texts, whatever it makes of them.
+"""What must hold for every matcher that reads texts.
 
-The matchers come from the table of names, so that a new one is held to this from its first day.
+The matchers come from the table of names, so that new ones are tested automatically.
 """
 
 from __future__ import annotations

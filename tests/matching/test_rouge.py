@@ -1,4 +1,4 @@
-"""ROUGE: equal to rouge-score bit for bit, whatever the texts, and loaded no sooner than needed."""
+"""ROUGE: equal to rouge-score bit for bit on any text, and loaded only when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers: what each makes of a text, what is refused, and what may not be loaded."""
+"""Tokenizers: their tokens, what is refused, and what must not be loaded."""
 
 from __future__ import annotations
 

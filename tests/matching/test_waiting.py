@@ -1,4 +1,4 @@
-"""Long texts: said before their comparison begins, and only where it takes minutes."""
+"""Long texts: a warning before the comparison begins, only if it takes minutes."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Results to draw, worked by hand, and what is read from a picture."""
+"""Results to draw, worked out by hand, and helpers that read a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn, read from the artists; the pictures themselves are looked at by people."""
+"""Bars, read from the artists; people look at the plots themselves."""
 
 import pytest
 from matplotlib import pyplot

@@ -1,4 +1,4 @@
-"""Hangul in pictures, with and without a font that has it."""
+"""Hangul in plots, with and without a font that has it."""
 
 from __future__ import annotations
 

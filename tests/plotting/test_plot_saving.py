@@ -1,4 +1,4 @@
-"""Pictures in files and in pages."""
+"""Plots in files and in pages."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -3,7 +3,7 @@
     python tests/retrievers/killing.py 50
 
 Every process is killed with SIGKILL, again and again on the same file until one survives. Then
-every query must stand in the file once, and the result must equal that of a run nobody killed.
+every query must be in the file once, and the result must equal that of an uninterrupted run.
 """
 
 from __future__ import annotations

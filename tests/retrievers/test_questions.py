@@ -1,4 +1,4 @@
-"""What a data set to ask may look like."""
+"""The forms of a data set that evaluate_retriever accepts."""
 
 from __future__ import annotations
 

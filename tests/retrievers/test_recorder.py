@@ -1,4 +1,4 @@
-"""The recorder: what it sees inside real chains, and what it makes of it."""
+"""The recorder: what it records inside real chains, and how that is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of asking: its summary, and what is refused when it is read back."""
+"""The record of a retrieval: its summary, and what is refused when it is read back."""
 
 from __future__ import annotations
 

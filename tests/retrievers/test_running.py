@@ -1,4 +1,4 @@
-"""evaluate_retriever: what may be asked, what comes back, and what becomes of failures."""
+"""evaluate_retriever: which retrievers it accepts, what it returns, and how it handles failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is killed, not stopped: nothing in it gets a chance to tidy up."""
+"""A run that is killed, with no chance to clean up."""
 
 from __future__ import annotations
 
