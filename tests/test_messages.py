@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
+from typing import Any
 
 import pytest
 
 from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import muted, told_apart, unknown_name, warn
+from krag_eval._errors import (
+    InvalidInput,
+    InvalidType,
+    boolean,
+    clipped,
+    muted,
+    number,
+    one_of,
+    text,
+    told_apart,
+    unknown_name,
+    warn,
+    whole,
+)
 
 
 def test_a_warning_points_at_the_user_s_line() -> None:
@@ -94,3 +109,27 @@ def test_a_similarity_just_below_the_threshold_does_not_look_like_it() -> None:
         result = evaluator.evaluate(1)
     lines = str(result.explain(0)).split("\n")
     assert "matcher near, threshold 0.30000000000000004" in lines
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong_value", "wrong_type"),
+    [
+        (lambda value: whole("a", value, 1, 9), (1, 9), (0, 10), (True, 1.0, "1", None)),
+        (lambda value: number("a", value, 0, 1), (0, 0.5, 1), (-0.1, 2, math.nan), (True, "1", 1j)),
+        (lambda value: number("a", value, 0), (0, 1e300), (-1, math.inf), (None, [1])),
+        (lambda value: one_of("a", value, ("x", "y")), ("x", "y"), ("X", ""), (None, 1, ["x"])),
+        (lambda value: boolean("a", value), (True, False), (), ("no", 1, None)),
+        (lambda value: text("a", value), ("x", " "), ("",), (None, 1, b"x")),
+    ],
+)
+def test_a_wrong_type_and_a_wrong_value_are_told_apart(
+    check: Any, right: tuple[Any, ...], wrong_value: tuple[Any, ...], wrong_type: tuple[Any, ...]
+) -> None:
+    """Whatever the condition; the error names the argument and what came."""
+    assert tuple(map(check, right)) == right
+    for values, kind in ((wrong_value, InvalidInput), (wrong_type, InvalidType)):
+        for value in values:
+            with pytest.raises(kind) as info:
+                check(value)
+            assert info.value.argument == "a"
+            assert clipped(value) in str(info.value) or "empty text" in str(info.value)
