@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import numpy as np
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.documents import DocumentLike, as_document, check_documents
@@ -32,6 +32,7 @@ __all__ = [
     "Keeper",
     "RetrieverLike",
     "documents_of",
+    "kind_of",
     "runnable_of",
 ]
 
@@ -232,8 +233,6 @@ class Call:
     @property
     def is_async_only(self) -> bool:
         """Whether it is a coroutine function, which can only be awaited."""
-        from langchain_core.runnables import RunnableLambda
-
         return isinstance(self.runnable, RunnableLambda) and not hasattr(self.runnable, "func")
 
 
@@ -243,13 +242,11 @@ def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
     Raises:
         TypeError: If it cannot be asked, with what to pass instead.
     """
-    from langchain_core.runnables import Runnable, RunnableLambda
-
     if isinstance(retriever, Runnable):
         return retriever
     if callable(retriever) and not isinstance(retriever, type):
         return RunnableLambda(retriever)
-    came = retriever.__name__ if isinstance(retriever, type) else _kind(retriever)
+    came = retriever.__name__ if isinstance(retriever, type) else kind_of(retriever)
     raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
 
 
@@ -291,7 +288,7 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
 
 def _under(answer: Any, key: str) -> Any:
     if not isinstance(answer, Mapping):
-        problem = f"is for retrievers that return a dict; this one returned {_kind(answer)}"
+        problem = f"is for retrievers that return a dict; this one returned {kind_of(answer)}"
         raise InvalidType("output_key", problem, "leave it out")
     if key not in answer:
         keys = ", ".join(map(repr, answer)) or "no key at all"
@@ -303,7 +300,7 @@ def _under(answer: Any, key: str) -> Any:
 def _no_list(found: Any, output_key: str | None) -> InvalidType:
     if inspect.iscoroutine(found):
         found.close()  # or Python warns of it, somewhere else and later
-    came = _kind(found)
+    came = kind_of(found)
     if isinstance(found, Mapping) and "page_content" not in found:
         came += f" with {', '.join(map(repr, found)) or 'no key at all'}"
     under = "" if output_key is None else f" under {output_key!r}"
@@ -321,5 +318,10 @@ def _how_to_return(found: Any) -> Fix:
     return "return a list of its items" if hasattr(found, "__iter__") else ""
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Say what came instead of something else.
+
+    >>> kind_of(None), kind_of(3)
+    ('None', 'a int')
+    """
     return "None" if value is None else f"a {type(value).__name__}"

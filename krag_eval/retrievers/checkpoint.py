@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
+from langchain_core.documents import Document
 
 from krag_eval._errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
 from krag_eval._io import Purpose, differences, lock, naming
@@ -323,8 +324,6 @@ def _read_documents(content: Sequence[Any]) -> list[DocumentLike]:
     Raises:
         TypeError, ValueError, KeyError: If it holds something else.
     """
-    from langchain_core.documents import Document
-
     return [
         one
         if isinstance(one, str)

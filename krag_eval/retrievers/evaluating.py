@@ -32,7 +32,8 @@ from krag_eval.documents import QuerySet
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.results.latency import RetrievalRun
-from krag_eval.retrievers.asking import Call, RetrieverLike
+from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, kind_of
+from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, spelled
 from krag_eval.statistics.comparison import Comparison, checked_metrics, compare
 from krag_eval.statistics.intervals import check_sampling
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.retrievers.asking import Answers, Keeper
     from krag_eval.scoring.metrics import Metric
 
 __all__ = [
@@ -370,7 +370,7 @@ class Questions:
             return _of_frame(dataset)
         if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
             return _of_rows(dataset)
-        raise InvalidType("dataset", f"must be {_SHAPES}, got {_kind(dataset)}", _remedy(dataset))
+        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", _remedy(dataset))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -410,7 +410,7 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
 
 def _check_row(row: object, position: int) -> None:
     if not isinstance(row, Mapping):
-        problem = f'must be a row {{"question": …, "actual": [documents]}}, got {_kind(row)}'
+        problem = f'must be a row {{"question": …, "actual": [documents]}}, got {kind_of(row)}'
         raise InvalidType("dataset", problem, query=position)
     absent = [name for name in ("question", "actual") if name not in row]
     if absent:
@@ -428,7 +428,7 @@ def _check_actual(actual: object, position: int) -> None:
     spelled_out = isinstance(actual, str) and actual.lstrip().startswith("[")
     raise InvalidType(
         "dataset",
-        f"must be a list of documents, even for one document, got {_kind(actual)}",
+        f"must be a list of documents, even for one document, got {kind_of(actual)}",
         "load_dataset reads cells that spell lists" if spelled_out else "",
         query=position,
         within="['actual']",
@@ -453,10 +453,6 @@ def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | i
 def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _remedy(value: object) -> str:
@@ -547,8 +543,6 @@ class Run:
 
     def now(self, known: Answers | None = None) -> EvaluationResult:
         """Ask what is not known, and evaluate everything."""
-        from krag_eval.retrievers.asking import Asking
-
         if self.call.is_async_only:
             _check_no_loop()
             return asyncio.run(self.soon(known))
@@ -561,8 +555,6 @@ class Run:
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
         """Do as :meth:`now`, asking asynchronously."""
-        from krag_eval.retrievers.asking import Asking
-
         with self._gathering(known) as answers:
             missing = answers.missing()
             asking = Asking(self.call, self.evaluation.questions.texts, answers)
@@ -572,8 +564,6 @@ class Run:
 
     def _gathering(self, known: Answers | None) -> Answers:
         """Return where answers go, with those that need not be asked for."""
-        from krag_eval.retrievers.asking import Answers
-
         n_queries = len(self.evaluation.questions)
         answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
         keeper = self._keeper(answers)
@@ -586,11 +576,9 @@ class Run:
         bar = bar_of(self.progress, total=n_queries, done=done, title=self.title)
         return answers.gather(keeper, bar)
 
-    def _keeper(self, answers: Answers) -> Keeper | None:
+    def _keeper(self, answers: Answers) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
-
         texts = self.evaluation.questions.texts
         checkpoint = Checkpoint(self.checkpoint, purpose_of(self.call, texts, self.checkpoint_key))
         for position, (documents, seconds) in checkpoint.answers.items():
@@ -766,7 +754,7 @@ def _check_retrievers(retrievers: object) -> None:
         raise InvalidType(
             "retrievers",
             'must map names to retrievers, such as {"bm25": first, "dense": second}, got '
-            f"{_kind(retrievers)}",
+            f"{kind_of(retrievers)}",
         )
     for name in retrievers:
         if not isinstance(name, str):
