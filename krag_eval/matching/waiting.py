@@ -36,7 +36,7 @@ Together: TypeAlias = Callable[[IntArray, IntArray], FloatArray | IntArray]
 Alone: TypeAlias = Callable[[int, int, Advance], float]
 
 #: Cells in a pair's table from which it is refused, unless the user says otherwise: two texts of
-#: three million tokens. They take 10 to 15 minutes of one core of 2024.
+#: three million tokens. They take a quarter of an hour or so of one core of 2024.
 MAX_CELLS = 10**13
 #: Cells that go into a single call of rapidfuzz, which no Ctrl-C interrupts: 0.1 to 0.8 seconds.
 CELLS_AT_ONCE = 5 * 10**9

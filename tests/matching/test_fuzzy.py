@@ -18,6 +18,7 @@ from rapidfuzz import fuzz
 
 from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.matching import fuzzy
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import Units
 
@@ -71,6 +72,37 @@ def test_it_equals_rapidfuzz_pair_by_pair(
         assert [matcher.similarity(truth, found) for found in predicted] == row
 
 
+# Longer than a machine word, of few characters, with a piece of one in the other.
+long_texts = st.text("abc 가", min_size=1, max_size=150).filter(str.strip)
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@pytest.mark.parametrize("at_once", [0, 10_000])
+@given(actual=long_texts, predicted=long_texts, piece=st.slices(150))
+def test_long_pairs_step_by_step_equal_rapidfuzz(
+    scorer: str, at_once: int, actual: str, predicted: str, piece: slice
+) -> None:
+    """To the last bit, with every pair taken for a long one."""
+    predicted += actual[piece]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fuzzy, "_ASCII_CELLS_AT_ONCE", 0)
+        patch.setattr(fuzzy, "CELLS_AT_ONCE", at_once if scorer == "partial_ratio" else 0)
+        score = FuzzyMatcher(scorer).similarity(actual, predicted)
+    assert score == getattr(fuzz, scorer)(actual, predicted) / 100
+
+
+def test_a_long_text_along_a_longer_one_equals_rapidfuzz() -> None:
+    """Of 700 characters and more the stretches are searched here, as they come."""
+    rng = np.random.default_rng(2)
+    shorter, longer, equal = (
+        "".join(rng.choice([*"eeetttaaoinshr  "], size=size)) for size in (700, 2_000, 700)
+    )
+    longer = longer[:900] + shorter[100:500] + longer[900:]
+    matcher = FuzzyMatcher("partial_ratio")
+    for text in (longer, equal):
+        assert matcher.similarity(shorter, text) == fuzz.partial_ratio(shorter, text) / 100
+
+
 @pytest.mark.parametrize("scorer", SCORERS)
 @given(text=st.text(min_size=1, max_size=200).filter(str.strip))
 def test_identical_texts_are_1(scorer: str, text: str) -> None:
@@ -106,22 +138,22 @@ def test_any_alternative_will_do() -> None:
 @pytest.mark.parametrize(
     ("scorer", "length", "minutes"),
     [
-        # 1.2 million squared, at 20 billion pairs of characters a second: 72 seconds.
-        ("ratio", 1_200_000, 1),
-        # 20,000 cubed * 4e-11 + 20,000 squared * 20,000 * 1e-12: 328 seconds.
-        ("partial_ratio", 20_000, 5),
+        # 1.2 million squared, at 10 billion pairs of characters a second: 144 seconds.
+        ("ratio", 1_200_000, 2),
+        # 40,000 squared, at 500 + 40,000 / 250 stretches, 10 billion cells a second: 106 seconds.
+        ("partial_ratio", 40_000, 2),
     ],
 )
 def test_a_long_wait_is_announced(scorer: str, length: int, minutes: int) -> None:
     units = Units.of_pair(["a" * length, "b" * length])
-    with pytest.warns(KragEvalWarning, match=rf"{scorer} compares .* about {minutes} minutes"):
+    with pytest.warns(KragEvalWarning, match=rf"{scorer} compares .* about {minutes} minute"):
         FuzzyMatcher(scorer).announce(units)
 
 
 def test_words_that_occur_once_make_token_sets_long() -> None:
     """300,000 numbers are 1.9 million characters of distinct words; one word is 6."""
     numbers = [" ".join(map(str, range(start, start + 300_000))) for start in (0, 300_000)]
-    with pytest.warns(KragEvalWarning, match=r"token_set_ratio .* about 3 minutes"):
+    with pytest.warns(KragEvalWarning, match=r"token_set_ratio .* about 6 minutes"):
         FuzzyMatcher("token_set_ratio").announce(Units.of_pair(numbers))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -2,12 +2,16 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
+from contextlib import suppress
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from langchain_core.documents import Document
@@ -23,13 +27,19 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval._errors import Advice, InvalidInput, InvalidType, warn
+from krag_eval._errors import Advice, InvalidInput, InvalidType, refused_by_us, warn
 from krag_eval.documents import QuerySet
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.parallel import check_n_jobs, n_processes, processes
+from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
 
 TEXT = "the refund of an order takes five days after it was returned to our shop in town"
 WORDS = TEXT.split()
+
+
+@pytest.fixture(autouse=True)
+def cores(monkeypatch):
+    """Have four cores, wherever the tests run, so that two and three processes are to be had."""
+    monkeypatch.setattr(joblib, "cpu_count", lambda *_, **__: 4)
 
 
 def texts(rng, n):
@@ -251,11 +261,132 @@ def test_after_an_error_no_further_work_is_begun(tmp_path):
     assert len(list(tmp_path.iterdir())) == begun
 
 
-def test_an_error_that_cannot_be_sent_is_described():
-    """By its type and message."""
+def test_an_error_that_cannot_be_made_anew_keeps_its_type():
+    """Its class wants other arguments than it hands on."""
     matcher = Fails(lambda text: OddError("one", "two"), "a")
-    with processes(2), pytest.raises(RuntimeError, match="OddError: one and two"):
+    with processes(2), pytest.raises(OddError, match="one and two"):
         matcher.match(QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2))
+
+
+class PlaceError(Exception):
+    """Says more than its message."""
+
+    def __init__(self, message, place):
+        super().__init__(message)
+        self.place = place
+
+
+@pytest.mark.parametrize(("place", "kept"), [("there", {"place": "there"}), (None, {})])
+def test_an_error_keeps_what_it_holds_if_that_can_be_sent(place, kept):
+    """A lock cannot."""
+
+    def make(text):
+        return PlaceError("lost", threading.Lock() if place is None else place)
+
+    with processes(2), pytest.raises(PlaceError, match="lost") as caught:
+        Fails(make, "a").match(QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2))
+    held = {name: value for name, value in vars(caught.value).items() if name != "__notes__"}
+    assert held == kept
+
+
+class Misspelt:
+    """A tokenizer with a mistake in it."""
+
+    name = "misspelt"
+
+    def __call__(self, text):
+        return text.spilt()
+
+
+def broken(text):
+    """Be a tokenizer that fails in an operation."""
+    return [text, int("one")]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(
+    ("tokenizer", "error"), [(Misspelt(), AttributeError), (broken, ValueError)]
+)
+def test_a_mistake_is_the_same_mistake_in_another_process(tokenizer, error, n_jobs):
+    """And no refusal of ours, which the shell would show in one line."""
+    matcher = RougeMatcher("rouge1", tokenizer=tokenizer)
+    queries = QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2)
+    with processes(n_jobs), pytest.raises(error) as caught:
+        matcher.match(queries)
+    assert type(caught.value) is error
+    assert not refused_by_us(caught.value)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_refusal_is_the_same_refusal_in_another_process(n_jobs):
+    """Of a text that the tokenizer loses."""
+    matcher = RougeMatcher("rouge1", tokenizer="rouge_score")
+    queries = QuerySet.from_lists([["a"], ["나는 밥을 먹었다."]], [["x"]] * 2)
+    with processes(n_jobs), pytest.raises(ValueError, match="yields no token") as caught:
+        matcher.match(queries)
+    assert refused_by_us(caught.value)
+
+
+# --- interruption ------------------------------------------------------------------------------
+
+SLEEPING = """
+import time
+from krag_eval import Matcher, OfflineRetrievalEvaluator
+
+def sleep(actual, predicted):
+    print("at work", flush=True)
+    time.sleep(300)
+    return 1.0
+
+texts = [[str(number)] for number in range(8)]
+try:
+    OfflineRetrievalEvaluator(
+        texts, texts, matcher=Matcher.from_function(sleep), n_jobs=2
+    ).calculate_recall()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    input()
+"""
+
+
+def workers_of(session):
+    """Return joblib's processes in a session that live."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_text()
+            if os.getsid(int(pid)) == session and "LokyProcess" in command:
+                found.append(int(pid))
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_is_left_at_work(how):
+    """After an interruption, though the one that asked lives on; and after it was killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdout.readline() == "at work\n"
+        assert workers_of(process.pid)
+        process.send_signal(how)
+        if how == signal.SIGINT:
+            while process.stdout.readline() != "interrupted\n":
+                pass
+        for _ in range(600):  # a minute; the work itself takes 20
+            if not workers_of(process.pid):
+                break
+            time.sleep(0.1)
+        left = workers_of(process.pid)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+    assert left == []
 
 
 def test_a_similarity_out_of_range_is_reported_by_its_place_among_all_queries():
@@ -376,7 +507,62 @@ def test_any_other_integer_is_taken():
     """Numpy's too; -1 is one process per core, as in joblib."""
     assert [check_n_jobs(n) for n in (None, 3, np.int64(2), -2)] == [None, 3, 2, -2]
     with processes(-1):
-        assert n_processes() == len(os.sched_getaffinity(0))
+        assert n_processes() == min(4, joblib.effective_n_jobs(-1))
+
+
+@pytest.mark.parametrize("n_jobs", [5, 10**6])
+def test_there_are_no_more_processes_than_cores(n_jobs):
+    """Which is said, once for an evaluator."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["a b"]] * 3, [["a b"]] * 3, matcher="rouge1", n_jobs=n_jobs
+    )
+    with pytest.warns(KragEvalWarning, match=f"n_jobs={n_jobs:,} .* 4 work") as caught:
+        assert evaluator.calculate_recall(k=1)["macro_recall"] == 1.0
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluator.calculate_precision(k=1)
+    with pytest.warns(KragEvalWarning), processes(n_jobs):
+        assert n_processes() == 4
+
+
+def test_as_many_processes_as_cores_are_nothing_to_speak_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with processes(4):
+            assert n_processes() == 4
+
+
+def processes_begun(n_parts, monkeypatch):
+    """Return how many processes joblib is asked for, for so many parts of work."""
+    asked = []
+
+    class Parallel(joblib.Parallel):
+        def __init__(self, n_jobs, **options):
+            asked.append(n_jobs)
+            super().__init__(n_jobs, **options)
+
+    monkeypatch.setattr(joblib, "Parallel", Parallel)
+    with processes(4):
+        pids = list(in_processes(process_of, None, "nothing", range(n_parts)))
+    assert len(pids) == n_parts
+    return asked, pids
+
+
+def process_of(shared, part):
+    """Return the process that did a part."""
+    return os.getpid()
+
+
+def test_there_are_no_more_processes_than_parts(monkeypatch):
+    """Of three parts, three are asked for; of ten, four."""
+    assert processes_begun(3, monkeypatch)[0] == [3]
+    assert processes_begun(10, monkeypatch)[0] == [4]
+
+
+@pytest.mark.parametrize("n_parts", [0, 1])
+def test_a_single_part_needs_no_other_process(n_parts, monkeypatch):
+    assert processes_begun(n_parts, monkeypatch) == ([], [os.getpid()] * n_parts)
 
 
 def test_the_number_of_processes_is_nobody_else_s():

@@ -1,16 +1,33 @@
 """Long texts: a warning before the comparison begins, only if it takes minutes."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
-from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, RougeMatcher
+from krag_eval import (
+    FuzzyMatcher,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    RougeMatcher,
+    evaluate_file,
+)
 from krag_eval._errors import Advice
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.matching import rouge
+from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
-from krag_eval.matching.waiting import Comparison, warn_of_long_wait
+from krag_eval.matching.waiting import (
+    Comparison,
+    checked_max_cells,
+    in_blocks,
+    refuse_long_pairs,
+    warn_of_long_wait,
+)
 
 
 def comparison(per_pair):
@@ -39,7 +56,7 @@ def test_the_wait_is_that_of_all_queries_with_long_texts():
     assert announced(actual, predicted, 3.0) == [
         "letters compares every letter with every other, and 2 of 3 queries have long texts, up to "
         "4 letters of ground truth and 5 predicted ones in query 1 (counted from 0). That takes "
-        "about 1 minutes of one core. Use fewer."
+        "about 1 minute of one core. Use fewer."
     ]
     assert announced(actual, predicted, 2.0) == []
 
@@ -85,3 +102,184 @@ def test_it_is_said_before_the_work_begins(monkeypatch):
         OfflineRetrievalEvaluator([["a"]], [["b"]], matcher="rougeL").calculate_recall()
     with pytest.raises(KragEvalWarning, match="about 28 hours"):
         RougeMatcher("rougeL").similarity("a", "b")
+
+
+# --- pairs that are too long -------------------------------------------------------------------
+
+
+def refused(actual, predicted, max_cells):
+    """Refuse pairs of letters."""
+    units = Units.of_texts(QuerySet.from_lists(actual, predicted))
+    lengths = np.array([*map(len, units.values)])
+    refuse_long_pairs(units, lengths, comparison(1.0), max_cells)
+
+
+def test_the_longest_pair_is_named_by_query_item_and_rank():
+    """By hand: in query 1 the item 2, its second alternative of 4, and rank 3 of 5 letters."""
+    actual = [["abc"], ["a", "bc", AnyOf(["x", "abcd"])]]
+    predicted = [["abcdef"], ["a", "b", "abcde"]]
+    with pytest.raises(ValueError, match=r"^actual_docs\[1\]\[2\] and .* rank 3") as caught:
+        refused(actual, predicted, 19)
+    assert "have 4 and 5 letters" in str(caught.value)
+    assert "max_cells=19" in str(caught.value)
+    assert "Use fewer." in str(caught.value)
+    refused(actual, predicted, 20)
+
+
+def test_long_texts_of_different_queries_are_no_pair():
+    """Each is long, and neither is compared with the other."""
+    refused([["abcdef"], ["a"]], [["a"], ["abcdef"]], 10)
+
+
+def test_blank_texts_are_compared_with_none():
+    """However long they are."""
+    refused([[" " * 100], ["a"]], [["abc"], [" " * 100]], 10)
+
+
+@pytest.mark.parametrize("max_cells", [0, -1, 1.5, True, None, "9"])
+@pytest.mark.parametrize(
+    "matcher", [FuzzyMatcher, lambda **options: RougeMatcher("rougeL", **options)]
+)
+def test_the_bound_is_a_whole_number(matcher, max_cells):
+    with pytest.raises(ValueError, match="max_cells must be an integer of at least 1"):
+        matcher(max_cells=max_cells)
+
+
+def test_numpy_s_integers_are_taken_as_bounds():
+    assert checked_max_cells(np.int64(5)) == 5
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        RougeMatcher("rougeL", max_cells=11),
+        FuzzyMatcher(max_cells=34),
+        FuzzyMatcher("token_set_ratio", max_cells=34),
+        "rougeL(max_cells=11)",
+        "fuzzy(max_cells=34)",
+    ],
+)
+def test_matchers_refuse_before_they_compare(matcher):
+    """3 and 4 words, 5 and 7 characters: 12 and 35 cells."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["x"], ["a b c"]], [["x"], ["a", "a b c d"]], matcher=matcher
+    )
+    with pytest.raises(ValueError, match=r"^actual_docs\[1\]\[0\] and .* rank 2"):
+        evaluator.calculate_recall()
+
+
+def test_partial_ratio_counts_the_stretches():
+    """1,000 characters along as many: 4e-11 * 1,000 ** 3 + 1e-12 * 1,000 ** 3 s, 4.1e8 cells."""
+    texts = ["a" * 1_000, "b" * 1_000]
+    FuzzyMatcher("partial_ratio", max_cells=411_000_000).announce(Units.of_pair(texts))
+    with pytest.raises(ValueError, match=r"4\.1e\+08 cells"):
+        FuzzyMatcher("partial_ratio", max_cells=409_000_000).announce(Units.of_pair(texts))
+
+
+@pytest.mark.parametrize(
+    ("matcher", "bounded"),
+    [
+        (RougeMatcher("rougeL"), RougeMatcher("rougeL", max_cells=12)),
+        (FuzzyMatcher(), FuzzyMatcher(max_cells=35)),
+    ],
+)
+def test_the_bound_changes_no_number_and_no_signature(matcher, bounded):
+    """Exactly as many cells are allowed."""
+    assert bounded.similarity("a b c", "a b c d") == matcher.similarity("a b c", "a b c d")
+    assert bounded.signature == matcher.signature
+
+
+def test_rouge_1_and_2_have_no_such_table():
+    assert RougeMatcher("rouge1", max_cells=1).similarity("a b c", "a b c") == 1.0
+
+
+def test_two_texts_of_ten_megabytes_are_refused_as_it_comes():
+    """By edit distance, which would take an hour and more: 1e14 cells."""
+    with pytest.raises(ValueError, match="10,000,000 and 10,000,000 characters"):
+        FuzzyMatcher().announce(Units.of_pair(["a" * 10**7, "b" * 10**7]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        FuzzyMatcher().announce(Units.of_pair(["a" * 2_000_000, "b" * 2_000_000]))
+
+
+def test_in_a_file_the_place_is_named(tmp_path):
+    """The line of the query."""
+    path = tmp_path / "run.jsonl"
+    rows = [{"actual": ["x"], "predicted": ["x"]}, {"actual": ["abc"], "predicted": ["a", "abcd"]}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(ValueError, match=r"run\.jsonl:2: actual.*rank 2"):
+        evaluate_file(path, 1, matcher=FuzzyMatcher(max_cells=11))
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+class Calls:
+    """Scores a pair by its two numbers, and writes down what was scored how."""
+
+    def __init__(self):
+        self.together_with, self.alone_with = [], []
+
+    def together(self, actual, predicted):
+        self.together_with.append((actual.tolist(), predicted.tolist()))
+        return np.add.outer(10 * actual, predicted)
+
+    def alone(self, actual, predicted, advance):
+        self.alone_with.append((actual, predicted))
+        advance(60)
+        advance(40)
+        return 10 * actual + predicted
+
+
+def test_long_pairs_come_alone_and_short_ones_in_groups(monkeypatch):
+    """At most 10 cells at once, or little more; the bar's total is that of the long pairs."""
+    bars = []
+
+    class Bar:
+        def __init__(self, progress, *, total, **_):
+            self.total, self.done, self.open = total, 0, True
+            bars.append(self)
+
+        def update(self, n):
+            self.done += n
+
+        def close(self):
+            self.open = False
+
+    monkeypatch.setattr(waiting, "bar_of", Bar)
+    calls, cells = Calls(), np.array([[4, 100, 5, 6, 1], [1, 1, 1, 1, 1]])
+    actual, predicted = np.array([3, 4]), np.array([0, 1, 2, 3, 4])
+    scores = in_blocks(
+        actual, predicted, cells.__getitem__, calls.together, calls.alone, at_once=10
+    )
+    assert scores.tolist() == [[30, 31, 32, 33, 34], [40, 41, 42, 43, 44]]
+    assert calls.alone_with == [(3, 1)]
+    assert calls.together_with == [([3], [0, 2]), ([3], [3, 4]), ([4], [0, 1, 2, 3, 4])]
+    assert [(bar.total, bar.done, bar.open) for bar in bars] == [(100, 100, False)]
+
+
+def test_without_long_pairs_there_is_no_bar(monkeypatch):
+    monkeypatch.setattr(waiting, "bar_of", None)
+    calls, cells = Calls(), np.ones((1, 3))
+    one = np.arange(1)
+    in_blocks(one, np.arange(3), cells.__getitem__, calls.together, calls.alone, at_once=10)
+    assert calls.together_with == [([0], [0, 1, 2])]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has another way of interrupting a process")
+@pytest.mark.parametrize("options", [[], ["--chunk-size", "1"]])
+def test_the_shell_is_interrupted_while_it_compares_two_long_texts(tmp_path, options):
+    """In memory and in chunks: some 2 minutes of work, announced before it begins, end with 130."""
+    rng = np.random.default_rng(7)
+    texts = ["".join(map(chr, rng.integers(0xAC00, 0xB200, 1_200_000))) for _ in range(2)]
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps({"actual": texts[:1], "predicted": texts[1:]}), "utf-8")
+    command = [sys.executable, "-m", "krag_eval", "evaluate", str(path), "--matcher", "fuzzy"]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "fuzzy ratio compares every character" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130

@@ -98,6 +98,19 @@ def test_each_retriever_has_a_checkpoint_of_its_own(tmp_path):
     assert second.latency.loc["partial"].equals(first.latency.loc["partial"])
 
 
+def test_each_checkpoint_has_a_key_of_its_own(tmp_path):
+    """Or none: the one without goes by its settings."""
+    files = {"partial": tmp_path / "partial.jsonl", "whole": tmp_path / "whole.jsonl"}
+    first = compared(checkpoint=files, checkpoint_key={"partial": "May"})
+    headers = {name: path.read_text("utf-8").partition("\n")[0] for name, path in files.items()}
+    assert '"checkpoint_key":"May"' in headers["partial"]
+    assert "checkpoint_key" not in headers["whole"]
+    again = compared(checkpoint=files, checkpoint_key={"partial": "May"})
+    assert again.latency.equals(first.latency)
+    with pytest.raises(ValueError, match="checkpoint_key='May', not 'June'"):
+        compared(checkpoint=files, checkpoint_key={"partial": "June"})
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
