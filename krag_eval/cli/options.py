@@ -133,8 +133,8 @@ evaluation_options = bundled(
         "n_jobs",
         metavar="N",
         type=int,
-        help="Processes that tokenise and score, at most one per core, -1 for that many; the numbers "
-        "are the same.",
+        help="Processes that tokenise and score, at most one per core, -1 for that many; the "
+        "numbers are the same.",
     ),
 )
 

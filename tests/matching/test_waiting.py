@@ -17,13 +17,12 @@ from krag_eval import (
     RougeMatcher,
     evaluate_file,
 )
-from krag_eval._errors import Advice
+from krag_eval._errors import Advice, InvalidInput, InvalidType
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
 from krag_eval.matching.waiting import (
     Comparison,
-    checked_max_cells,
     in_blocks,
     refuse_long_pairs,
     warn_of_long_wait,
@@ -141,12 +140,13 @@ def test_blank_texts_are_compared_with_none():
     "matcher", [FuzzyMatcher, lambda **options: RougeMatcher("rougeL", **options)]
 )
 def test_the_bound_is_a_whole_number(matcher, max_cells):
-    with pytest.raises(ValueError, match="max_cells must be an integer of at least 1"):
+    with pytest.raises((InvalidInput, InvalidType)) as caught:
         matcher(max_cells=max_cells)
+    assert caught.value.argument == "max_cells"
 
 
 def test_numpy_s_integers_are_taken_as_bounds():
-    assert checked_max_cells(np.int64(5)) == 5
+    assert RougeMatcher("rougeL", max_cells=np.int64(5)).max_cells == 5
 
 
 @pytest.mark.parametrize(
