@@ -14,7 +14,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import DatasetError, Place, unknown_name
+from krag_eval._errors import InvalidInput, unknown_name
+from krag_eval._reading import literal_in
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     MatchingCriteria,
@@ -22,7 +23,6 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
-from krag_eval.datasets.columns import literal_in
 from krag_eval.matching.base import check_threshold
 from krag_eval.scoring.cutoffs import check_cutoff
 
@@ -214,8 +214,8 @@ def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
     value, reason = cell, ""
     if isinstance(cell, str):
         try:
-            value = literal_in(cell, Place("its text"))
-        except DatasetError as error:
+            value = literal_in(cell)
+        except InvalidInput as error:
             reason = f" ({error})"
     if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
         raise ValueError(
