@@ -40,6 +40,7 @@ __all__ = [
     "QuerySet",
     "Reading",
     "as_document",
+    "check_characters",
     "check_documents",
     "check_text",
     "document_in",
@@ -234,7 +235,7 @@ _NEEDED = "leave out what is not a document"
 _MOST_LEVELS = 100
 # LangChain's own rendering of a Document, which hides where its text ends.
 _PRINTED = re.compile(
-    r"\s*(?:Document\(.*page_content=['\"].*\)|page_content=['\"].*['\"] metadata=\{.*\})\s*",
+    r"\s*+(?:Document\(.*page_content=['\"].*\)|page_content=['\"].*['\"] metadata=\{.*\})\s*",
     re.DOTALL,
 )
 _LISTS = (list, tuple)
@@ -258,6 +259,8 @@ def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
     if not set(map(type, values)) <= {str}:
         read = item_in if ground_truth else document_in
         values = [read(plain(one), at.inside(f"[{i}]")) for i, one in enumerate(values)]
+    elif _FIRST.isdisjoint([text[:1] for text in values]):
+        return values
     _check_texts(values, at)
     return values
 
@@ -465,39 +468,43 @@ def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
     return fields
 
 
+# How a printed document may begin.
+_FIRST = frozenset("pD \n\r\t")
+
+
 def _check_texts(documents: Sequence[Item], at: Location) -> None:
-    """Refuse texts from a file or a table that are no texts, in one pass if they all are."""
-    alternatives = [one.alternatives if isinstance(one, AnyOf) else (one,) for one in documents]
-    whole = "\n".join(map(text_of, chain.from_iterable(alternatives)))
-    if "page_content=" not in whole and (whole.isascii() or _is_encodable(whole)):
-        return
-    for position, some in enumerate(alternatives):
-        for one in some:
-            check_text(text_of(one), at.inside(f"[{position}]"))
+    """Refuse documents that LangChain printed."""
+    for position, one in enumerate(documents):
+        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
+            text = text_of(document)
+            if text[:1] in _FIRST and _PRINTED.fullmatch(text):
+                raise _printed(at.inside(f"[{position}]"))
 
 
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+def check_characters(documents: Sequence[Item], at: Location) -> None:
+    """Refuse half of a character, which texts that were decoded from a file cannot hold.
+
+    Raises:
+        InvalidInput: If a text holds one.
+    """
+    for position, one in enumerate(documents):
+        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
+            check_text(text_of(document), at.inside(f"[{position}]"))
 
 
 def check_text(text: str, at: Location) -> None:
-    """Refuse half of a character, and a document as LangChain prints it.
+    """Refuse half of a character.
 
     Raises:
-        InvalidInput: In these cases.
+        InvalidInput: If a text holds one.
     """
-    if not _is_encodable(text):
-        half = next(one for one in text if not _is_encodable(one))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
         raise at.error(
-            f"holds half of a surrogate pair ({half!r}), which is not a character",
+            f"holds half of a surrogate pair ({text[error.start]!r}), which is not a character",
             "an emoji was probably cut in two",
-        )
-    if text.startswith(("page_content=", "Document(")) and _PRINTED.fullmatch(text):
-        raise _printed(at)
+        ) from error
 
 
 def _printed(at: Location) -> InvalidInput:

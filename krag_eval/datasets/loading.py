@@ -246,7 +246,7 @@ def _rows(source: Iterable[Any], wanted: Collection[str]) -> Columns:
                 query=number,
             )
         rows.append(row)
-    return Columns.of_rows(rows, "rows", wanted)
+    return Columns.of_rows(rows, "rows", wanted)._replace(in_memory=True)
 
 
 def _columns(source: Mapping[str, Any], wanted: Collection[str]) -> Columns:
@@ -268,4 +268,4 @@ def _columns(source: Mapping[str, Any], wanted: Collection[str]) -> Columns:
             "put a single row into a list",
         )
     kept = {name: value for name, value in columns.items() if name in wanted}
-    return Columns("columns", kept, [*columns])
+    return Columns("columns", kept, [*columns], in_memory=True)

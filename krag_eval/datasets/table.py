@@ -15,7 +15,15 @@ from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, Place, Ref
 from krag_eval._io import unshielded
 from krag_eval._reading import kind_of, names_of, parsed
 from krag_eval.conventions import Conventions
-from krag_eval.documents import Location, check_text, documents_in, is_missing, list_in, plain
+from krag_eval.documents import (
+    Location,
+    check_characters,
+    check_text,
+    documents_in,
+    is_missing,
+    list_in,
+    plain,
+)
 
 __all__ = [
     "OWN",
@@ -68,6 +76,7 @@ class Columns(NamedTuple):
         lines: Per row, its line in the file, where it has one.
         first: Number of the first row.
         counted: How rows are counted, for messages; empty where a line says it all.
+        in_memory: Whether its texts come from Python, where they may hold half of a character.
     """
 
     name: str
@@ -76,6 +85,7 @@ class Columns(NamedTuple):
     lines: Sequence[int] = ()
     first: int = 0
     counted: str = "from 0"
+    in_memory: bool = False
 
     @classmethod
     def of_frame(cls, frame: Any, name: str, wanted: Collection[str] | None = None) -> Columns:
@@ -87,7 +97,7 @@ class Columns(NamedTuple):
         """
         check_collected(frame, name)
         names = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
-        table = cls(name, {}, [*map(str, names)])
+        table = cls(name, {}, [*map(str, names)], in_memory=True)
         table.check_names()
         kept = [one for one in names if wanted is None or one in wanted]
         return table._replace(columns={str(one): _listed(frame[one]) for one in kept})
@@ -221,8 +231,13 @@ class Side(NamedTuple):
     ids: str | None = None
     metadata: tuple[str, ...] = ()
 
+    @property
+    def fields(self) -> list[str]:
+        """The fields there must be."""
+        return [one for one in self[:2] if one] + [*self.metadata]
+
     def __str__(self) -> str:
-        return " with ".join(one for one in (self.texts, self.ids, *self.metadata) if one)
+        return " with ".join(self.fields)
 
 
 class Roles(NamedTuple):
@@ -387,8 +402,6 @@ def query_in(row: Mapping[str, Any], roles: Roles, place: Place) -> Query:
 def _question_in(value: Any, name: str) -> str | int | None:
     """Return a question; ``None`` where there is none."""
     if isinstance(value, str):
-        if not value.isascii():
-            check_text(value, Location(name))
         return value or None
     value = plain(value)
     if is_missing(value):
@@ -408,9 +421,10 @@ def _documents(
     row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
 ) -> list[Any]:
     """Return the documents of one side."""
-    for name in (side.texts, side.ids, *side.metadata):
-        if name is not None and name not in row:
-            raise no_field(row, name, options, ground_truth=ground_truth)
+    if side.texts not in row or side.ids or side.metadata:
+        for name in side.fields:
+            if name not in row:
+                raise no_field(row, name, options, ground_truth=ground_truth)
     if side.texts is None:
         return _ids(row, side.ids or "")
     found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
@@ -478,7 +492,14 @@ def queries_of(table: Columns, roles: Roles) -> list[Query]:
         DatasetError: If there is none, or one cannot be used.
     """
     table.check_has([roles.actual.texts or roles.actual.ids or ""])
-    return [query_in(row, roles, place) for place, row in table.rows()]
+    queries = [query_in(row, roles, place) for place, row in table.rows()]
+    for one in queries if table.in_memory else ():
+        with located(one.place):
+            if isinstance(one.question, str):
+                check_text(one.question, Location(str(roles.question)))
+            check_characters(one.actual, Location(str(roles.actual)))
+            check_characters(one.predicted, Location(str(roles.predicted)))
+    return queries
 
 
 # From all queries to the parts of a data set

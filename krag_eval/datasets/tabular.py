@@ -150,7 +150,7 @@ def delimited_columns(
             lines.append(line)
             for at in kept:
                 columns[header[at]].append(cells[at])
-    return table._replace(columns=columns, lines=lines)
+    return table._replace(columns=columns, lines=lines, in_memory=encoding != "utf-8")
 
 
 def check_encoding(encoding: object) -> None:

@@ -205,7 +205,9 @@ def _label(value: Any) -> str | int | None:
     return None if value is None or value != value else cast("str | int", value)
 
 
-def document_lists(cells: Iterable[Any], name: str, *, ground_truth: bool) -> list[list[Any]]:
+def document_lists(
+    cells: Iterable[Any], name: str, *, ground_truth: bool = True
+) -> list[list[Any]]:
     """Return one list of documents per row.
 
     Args:

@@ -189,14 +189,14 @@ def test_what_cannot_be_asked_is_refused(retriever, message):
         ([], {"output_key": "docs"}, TypeError, "returned a list; leave output_key out"),
         ({"context": []}, {"output_key": "docs"}, ValueError, "returned a dict with 'context'"),
         ({"docs": None}, {"output_key": "docs"}, TypeError, "under 'docs', must return a list"),
-        ([(Document("x"), 0.5)], {}, TypeError, r"\(document, score\) pairs, keep the document"),
-        (["x", 3], {}, TypeError, r"retrieved documents\[1\] must be .* got a int"),
-        ([{"text": "x"}], {}, ValueError, "needs the key 'page_content'"),
+        ([(Document("x"), 0.5)], {}, TypeError, "pairs of document and score, keep the document"),
+        (["x", 3], {}, TypeError, r"retrieved documents\[1\] must be .* got the number 3"),
+        ([{"text": "x"}], {}, ValueError, 'needs the key "page_content"'),
         (
             [Document.model_construct(page_content=None)],
             {},
             TypeError,
-            "page_content must be a str",
+            "page_content must be text",
         ),
     ],
 )
