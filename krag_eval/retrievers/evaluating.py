@@ -13,11 +13,10 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
 from krag_eval._errors import EVALUATOR_OPTIONS, check_options, clipped, muted, unknown_name, warn
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
+from krag_eval.documents import Location, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.asking import Call, RetrieverLike
@@ -464,7 +463,11 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     for position, row in enumerate(rows):
         _check_row(row, position)
     texts = [row["question"] for row in rows]
-    return Questions(texts, _labels(texts, rows), [row["actual"] for row in rows])
+    actual = [
+        documents_in(row["actual"], Location("dataset", at, "['actual']"), ground_truth=True)
+        for at, row in enumerate(rows)
+    ]
+    return Questions(texts, _labels(texts, rows), actual)
 
 
 def _check_row(row: object, position: int) -> None:
@@ -479,23 +482,10 @@ def _check_row(row: object, position: int) -> None:
             f"dataset[{position}] has no {absent[0]!r}, only {', '.join(map(repr, row))}; a row "
             f'is {{"question": …, "actual": [documents]}}; {_LOAD}.'
         )
-    if not isinstance(row["question"], str):
+    if not isinstance(row["question"], str) or not row["question"]:
         raise TypeError(
             f"dataset[{position}]['question'] must be a str, got {clipped(row['question'])}."
         )
-    _check_actual(row["actual"], position)
-
-
-def _check_actual(actual: object, position: int) -> None:
-    if isinstance(actual, list | tuple) or (isinstance(actual, np.ndarray) and actual.ndim):
-        return
-    hint = ""
-    if isinstance(actual, str) and actual.lstrip().startswith("["):
-        hint = "; cells that spell lists are read by load_dataset(…)"
-    raise TypeError(
-        f"dataset[{position}]['actual'] must be a list of documents, even for one document, got "
-        f"{_kind(actual)}{hint}."
-    )
 
 
 def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | int]:
