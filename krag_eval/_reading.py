@@ -75,7 +75,7 @@ _PER_LINE = 8
 _AHEAD = 2**18
 _ROUGHLY = 64
 _LONG_LINE = 2**24
-# A string without an end goes on to the end, so that every character is looked at once.
+# A string without an end extends to the end, so that every character is looked at one time.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 
 _GZIP = b"\x1f\x8b"
@@ -169,7 +169,7 @@ def within_memory(name: str) -> Iterator[None]:
 
 
 def values_in_json(text: str) -> int:
-    """Return how many values a line of JSON holds at most; what stands in strings is left out.
+    """Return how many values a line of JSON holds at most; what is in strings is left out.
 
     >>> values_in_json('{"actual": ["a, b", 1]}')
     5
@@ -211,7 +211,7 @@ def numbered_lines(
 
     Raises:
         DatasetError: If the file cannot be read, as far as the lines were asked for.
-        TypeError: If ``source`` is neither a path nor an open file.
+        InvalidType: If ``source`` is neither a path nor an open file.
     """
     blank = 0
     with closing(every_line(source, name, limits, whole=whole)) as lines:
@@ -405,7 +405,7 @@ def _opened(source: Source, name: str, max_bytes: int | None, stack: ExitStack) 
 
 
 def _plain(path: str | os.PathLike[str], name: str) -> io.BufferedReader:
-    """Open a file, and refuse what has no end, such as /dev/zero; a terminal is somebody typing."""
+    """Open a file, and refuse what has no end, such as /dev/zero; a terminal is a person typing."""
     file = open(path, "rb")  # noqa: SIM115 - the caller closes it
     mode = os.fstat(file.fileno()).st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):

@@ -61,7 +61,7 @@ __all__ = [
 
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
-#: Returns what somebody looks at in a document, in a form that JSON can hold.
+#: Returns what a matcher looks at in a document, in a form that JSON can hold.
 Reading: TypeAlias = "Callable[[DocumentLike], Any]"
 
 _PAGE_CONTENT = attrgetter("page_content")
@@ -102,8 +102,8 @@ class AnyOf:
             Haystack.
 
     Raises:
-        ValueError: If there is no alternative.
-        TypeError: If an alternative is not a document, or is itself an ``AnyOf``.
+        InvalidInput: If there is no alternative.
+        InvalidType: If an alternative is not a document, or is itself an ``AnyOf``.
 
     >>> AnyOf(["The fee is 5 euros.", "It costs five euros."])
     AnyOf(['The fee is 5 euros.', 'It costs five euros.'])
@@ -154,7 +154,7 @@ def text_of(document: DocumentLike, where: str = "document") -> str:
 
 
 def id_of(document: DocumentLike) -> str | None:
-    """Return the id of one document, or ``None``; a plain string stands for its own id.
+    """Return the id of one document, or ``None``; a plain string is its own id.
 
     >>> id_of({"page_content": "Opening hours", "id": 7})
     '7'
@@ -524,7 +524,7 @@ def content_key(document: DocumentLike) -> tuple[str, str | None, str]:
     """Return what makes a document itself: text, id and metadata, as a hashable value.
 
     ``Document`` is unhashable, so identity is keyed on its parts. Metadata may hold unhashable
-    values; its sorted representation stands in for it.
+    values; its sorted representation is used instead.
     """
     metadata = metadata_of(document)
     parts = sorted((repr(key), repr(value)) for key, value in metadata.items())
@@ -593,7 +593,7 @@ def _digest(items: list[str]) -> str:
 
 
 class Digests(Sequence[str]):
-    """The digests of :meth:`QuerySet.digests`, made when somebody looks at one.
+    """The digests of :meth:`QuerySet.digests`, made when the first is asked for.
 
     Args:
         make: Makes them.
@@ -614,7 +614,7 @@ class Digests(Sequence[str]):
     def __getitem__(self, position: Any) -> Any:
         make = self._make
         if make is not None:
-            # Of threads that come at once each makes the same; then the documents can go.
+            # Threads that ask at the same time make the same; then the documents can go.
             self._made, self._make = make(), None
         return self._made[position]
 
@@ -791,8 +791,8 @@ class QuerySet:
         That is a hash (BLAKE2b, 8 bytes in hexadecimal) of the texts, in Unicode NFC, and ids of
         its documents, which are alternatives of each other, and their grades; the order of items
         and repetitions make no difference. It is the same on every machine and does not depend on
-        how documents are compared. Where somebody looks at a document in another way, a hash of
-        what is seen that way follows after a ``-``.
+        how documents are compared. Where a matcher looks at other parts of a document, a hash of
+        those follows after a ``-``.
 
         Args:
             grades: The grade of each item; ``None`` if all are 1. Items of grade 0 do not count.
@@ -844,9 +844,9 @@ def warn_of_no_grades(key: str) -> None:
 
 
 def _document_class() -> type | None:
-    """Return LangChain's ``Document`` if somebody has loaded it.
+    """Return LangChain's ``Document`` if it is loaded.
 
-    If nobody has, no object can be an instance of it, and loading it here would make every run
+    If it is not, no object can be an instance of it, and loading it here would make every run
     with plain strings pay for the import.
     """
     module = sys.modules.get("langchain_core.documents.base")
@@ -876,7 +876,7 @@ def _lists_of(value: Any, name: str) -> Lists:
 def _all_non_empty_texts(values: Sequence[Any]) -> bool:
     """Tell whether all values are texts with something in them, of whatever class of ``str``.
 
-    Asking which of them the empty text starts with is one pass in C: it refuses what is no text,
+    Asking which of them the empty text starts with is one pass in C: it refuses what is not text,
     and the answer is none unless one is empty.
     """
     try:

@@ -103,7 +103,7 @@ class Dataset:
         Raises:
             DatasetError: If something cannot be written without loss; the message names it.
             FileNotFoundError: If there is no such directory.
-            ImportError: If pyarrow is missing, for Parquet.
+            MissingPackage: If pyarrow is missing, for Parquet.
 
         >>> import tempfile
         >>> from krag_eval import AnyOf, load_dataset
@@ -153,8 +153,8 @@ def check_overlap(
     Args:
         expected: The queries to evaluate.
         given: Those something was retrieved for.
-        expected_name: Where the former stand.
-        given_name: Where the latter stand.
+        expected_name: Where the former are.
+        given_name: Where the latter are.
         absent: What happens to those of the former that the latter lack, for the warning; no
             warning if ``None``.
 

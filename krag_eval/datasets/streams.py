@@ -108,8 +108,8 @@ class QueryFiles:
 
         Raises:
             DatasetError: If there is no such file, its kind is read whole, a directory holds
-                nothing to read, a directory within it or files of several kinds, or it is no
-                regular file.
+                nothing to read, a directory within it or files of several kinds, or it is
+                not a regular file.
         """
         name = os.fsdecode(path)
         if "\0" in name:
@@ -177,7 +177,7 @@ class QueryFiles:
     def chunks(self, fields: Fields, chunk_size: int, start: Cursor) -> Iterator[Chunk]:
         """Yield the queries in chunks, from a place on; the last chunk may be smaller.
 
-        A chunk is cut short where its queries pass 64 MiB, and goes on over the end of a file.
+        A chunk is cut short where its queries pass 64 MiB, and continues over the end of a file.
 
         Raises:
             DatasetError: If anything in a file cannot be used; as far as it was asked for.

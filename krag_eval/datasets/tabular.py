@@ -178,7 +178,7 @@ def check_encoding(encoding: object) -> None:
 def _rows(
     source: Source, name: str, delimiter: str, encoding: str, limits: Limits
 ) -> Generator[tuple[int, list[str]], None, None]:
-    """Yield the line at which a row begins, and its cells; blank lines are no rows."""
+    """Yield the line at which a row begins, and its cells; blank lines are skipped."""
     read = every_line(source, name, limits, encoding, values_in=values_in_cells)
     with closing(read) as lines:
         reader = csv.reader(
@@ -221,7 +221,7 @@ def _check_header(table: Columns, delimiter: str) -> None:
 
 @contextmanager
 def _cells_of_any_size() -> Iterator[None]:
-    """Let a cell be as long as a line may be; there is no other way to say so than for all."""
+    """Let a cell be as long as a line may be; Python has one limit for all readers."""
     with _LIMIT:
         before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
         try:
@@ -274,7 +274,7 @@ def is_parquet(source: Any) -> bool:
         found = source.read(len(_MAGIC))
         source.seek(begin)
     except (AttributeError, OSError, ValueError):
-        return False  # whoever reads it says what is wrong
+        return False  # the reader says what is wrong
     return bool(found == _MAGIC)
 
 

@@ -1,4 +1,4 @@
-"""TREC's files: judgements (qrels) and runs, as trec_eval reads them, and what stands in for them.
+"""TREC's files: judgements (qrels) and runs, as trec_eval reads them, and other forms of them.
 
 Judgements are also read from BEIR's table of three columns, and both from mappings, JSON objects
 and Parquet tables as ranx writes them.
@@ -354,7 +354,7 @@ def read_trec(
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
-        ValueError: If an option is not among those allowed.
+        InvalidInput: If an option is not among those allowed.
 
     >>> qrels = {"301": {"d1": 1, "d2": 0, "d3": 2}}
     >>> evaluator = read_trec(qrels, {"301": {"d2": 9.5, "d1": 8.0, "d3": 7.5}}).evaluator()
@@ -436,7 +436,7 @@ def _table(
     what: str,
     place_of: Callable[[int], Place] | None = None,
 ) -> Table[Number]:
-    """Collect rows by topic; a document stands there once."""
+    """Collect rows by topic; each document once."""
     table: Table[Number] = {}
     for at, topic, document, number in rows:
         documents = table.setdefault(topic, {})
