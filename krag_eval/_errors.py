@@ -24,13 +24,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dis import opmap
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 __all__ = [
     "EVALUATOR_OPTIONS",
     "PLAN_OPTIONS",
     "Advice",
-    "Blamed",
     "DatasetError",
     "Fix",
     "InvalidInput",
@@ -138,13 +137,6 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         file = f"{self.name}:{self.line}" if self.line else self.name
         return file if self.row is None else f"{file}: row {self.row} ({self.counted})"
-
-
-class Blamed(Protocol):
-    """Where something stands: a line of a file, a cell of a table."""
-
-    def error(self, problem: str, fix: Fix = "") -> DatasetError:
-        """Return the refusal, which names the place."""
 
 
 class Refusal(Exception):

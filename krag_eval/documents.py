@@ -1,8 +1,8 @@
-"""Documents and queries: what may be passed in, checked once.
+"""What a document is, wherever it comes from, and the two lists an evaluation starts from.
 
-This room knows LangChain ``Document`` objects, plain strings and dicts accepted as documents,
-``AnyOf`` alternatives, and the shape of the two lists an evaluation starts from. It must not know
-how documents are compared or what is computed from them.
+A document is a text, a dict with ``"page_content"``, or a document of LangChain, LlamaIndex or
+Haystack. Python objects, JSON records, cells of tables and rows of clusters all come through
+:func:`document_in`, :func:`item_in` and :func:`documents_in`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import json
 import math
+import re
 import sys
 import unicodedata
 from array import array
@@ -21,12 +22,13 @@ from itertools import accumulate, chain, pairwise
 from json.encoder import encode_basestring_ascii
 from numbers import Integral, Real
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, InvalidType, clipped, text, warn
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn
+from krag_eval._reading import kind_of, literal_in, names_of, parsed
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -35,12 +37,21 @@ __all__ = [
     "AnyOf",
     "Digests",
     "DocumentLike",
+    "Location",
     "QuerySet",
     "Reading",
     "as_document",
+    "check_characters",
     "check_documents",
+    "check_text",
+    "document_in",
+    "documents_in",
     "id_of",
+    "is_missing",
+    "item_in",
+    "list_in",
     "metadata_of",
+    "plain",
     "plain_value",
     "position_of",
     "read_everything",
@@ -51,13 +62,34 @@ __all__ = [
 
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"
-#: Returns what somebody looks at in a document, in a form that JSON can hold.
+#: Returns what a matcher looks at in a document, in a form that JSON can hold.
 Reading: TypeAlias = "Callable[[DocumentLike], Any]"
 
 _PAGE_CONTENT = attrgetter("page_content")
 
-# ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
-_DICT_KEYS = frozenset({"page_content", "metadata", "id", "type"})
+
+class Location(NamedTuple):
+    """Where a value is: an argument or a column, a query of it, and a place within that.
+
+    >>> str(Location("actual_docs", 3, "[1]").error("must be a document"))
+    'actual_docs[3][1] must be a document.'
+    """
+
+    argument: str
+    query: int | None = None
+    within: str = ""
+
+    def inside(self, part: str) -> Location:
+        """Return a place within this one."""
+        return self._replace(within=self.within + part)
+
+    def error(self, problem: str, fix: str = "") -> InvalidInput:
+        """Return the refusal of a value."""
+        return InvalidInput(self.argument, problem, fix, query=self.query, within=self.within)
+
+    def type_error(self, problem: str, fix: str = "") -> InvalidType:
+        """Return the refusal of a value of a wrong type."""
+        return InvalidType(self.argument, problem, fix, query=self.query, within=self.within)
 
 
 class AnyOf:
@@ -67,11 +99,12 @@ class AnyOf:
     its alternatives is retrieved.
 
     Args:
-        alternatives: One or more documents (LangChain ``Document``, ``str`` or dict).
+        alternatives: One or more documents: texts, dicts, or documents of LangChain, LlamaIndex or
+            Haystack.
 
     Raises:
-        ValueError: If there is no alternative.
-        TypeError: If an alternative is not a document, or is itself an ``AnyOf``.
+        InvalidInput: If there is no alternative.
+        InvalidType: If an alternative is not a document, or is itself an ``AnyOf``.
 
     >>> AnyOf(["The fee is 5 euros.", "It costs five euros."])
     AnyOf(['The fee is 5 euros.', 'It costs five euros.'])
@@ -80,17 +113,20 @@ class AnyOf:
     __slots__ = ("alternatives",)
 
     def __init__(self, alternatives: Iterable[DocumentLike]) -> None:
-        single = isinstance(alternatives, (str, bytes, Mapping)) or _is_document(alternatives)
+        single = isinstance(alternatives, (str, bytes, Mapping)) or _foreign(alternatives)
         if single or not isinstance(alternatives, Iterable):
-            raise TypeError(
-                "AnyOf: alternatives must be a list of documents, got a single "
-                f"{type(alternatives).__name__}; write AnyOf([first, second])."
+            raise InvalidType(
+                "alternatives",
+                f"must be a list of documents, got {kind_of(alternatives)}",
+                "write AnyOf([first, second])",
             )
-        self.alternatives: tuple[DocumentLike, ...] = tuple(alternatives)
-        if not self.alternatives:
-            raise ValueError("AnyOf: needs at least one alternative, got none.")
-        for position, alternative in enumerate(self.alternatives):
-            _check_document(alternative, f"AnyOf alternative [{position}]")
+        given = list(alternatives)
+        if not given:
+            raise InvalidInput("alternatives", "must be at least one document, got none")
+        self.alternatives: tuple[DocumentLike, ...] = tuple(
+            document_in(one, Location("alternatives", within=f"[{at}]"))
+            for at, one in enumerate(given)
+        )
 
     def __repr__(self) -> str:
         return f"AnyOf({list(self.alternatives)!r})"
@@ -104,22 +140,22 @@ class AnyOf:
 def text_of(document: DocumentLike, where: str = "document") -> str:
     """Return the text of one document; a plain string is its own text.
 
+    Raises:
+        InvalidType: If it is not text; ``where`` names the document.
+
     >>> text_of({"page_content": "Opening hours"})
     'Opening hours'
     """
     if isinstance(document, str):
         return document
-    text = document["page_content"] if isinstance(document, Mapping) else document.page_content
-    if not isinstance(text, str):
-        raise TypeError(
-            f"{where}: page_content must be a str, got {type(text).__name__}. "
-            "LangChain does not check assignments to a Document; set it to text."
-        )
-    return text
+    found = document["page_content"] if isinstance(document, Mapping) else document.page_content
+    if not isinstance(found, str):  # LangChain does not check assignments
+        raise InvalidType(where, f"must be text, got {kind_of(found)}", within=".page_content")
+    return found
 
 
 def id_of(document: DocumentLike) -> str | None:
-    """Return the id of one document, or ``None``; a plain string stands for its own id.
+    """Return the id of one document, or ``None``; a plain string is its own id.
 
     >>> id_of({"page_content": "Opening hours", "id": 7})
     '7'
@@ -165,23 +201,319 @@ def as_document(document: DocumentLike) -> Document:
     )
 
 
-def check_documents(documents: Sequence[object], where: str) -> None:
-    """Refuse what is no document, or has no text, naming its place.
+def check_documents(documents: Sequence[object], where: str) -> list[DocumentLike]:
+    """Return documents as they are compared, after a check of each.
+
+    Args:
+        documents: What should be documents.
+        where: What to call them in messages.
 
     Raises:
-        TypeError: If one is neither a ``Document``, a string nor a dict, or its text is no string.
-        ValueError: If a dict has no ``"page_content"``, or keys that no document has.
+        InvalidType: If one is not a document, or its text is not text.
+        InvalidInput: If a dict has no ``"page_content"``, or keys that no document has.
 
     >>> check_documents(["Opening hours", {"page_content": "At nine."}], "retrieved")
+    ['Opening hours', {'page_content': 'At nine.'}]
     """
     kinds = set(map(type, documents))
-    if kinds <= {str}:
-        return
-    if kinds == {_document_class()} and set(map(type, map(_PAGE_CONTENT, documents))) == {str}:
-        return  # as good as always; a retriever's every answer comes through here
-    for position, document in enumerate(documents):
-        _check_document(document, f"{where}[{position}]")
-        text_of(document, f"{where}[{position}]")  # type: ignore[arg-type]  # checked just now
+    texts_only = kinds <= {str}
+    if not texts_only and kinds == {_document_class()}:
+        texts_only = set(map(type, map(_PAGE_CONTENT, documents))) == {str}
+    if texts_only:  # as good as always; a retriever's every answer comes through here
+        return list(documents)  # type: ignore[arg-type]
+    return [
+        document_in(one, Location(where, within=f"[{position}]"))
+        for position, one in enumerate(documents)
+    ]
+
+
+# From any value to a document
+
+# ``Document.model_dump()`` adds "type", which carries nothing; dumps are accepted as they are.
+_KEYS = frozenset({"page_content", "metadata", "id", "type"})
+_NEEDED = "leave out what is not a document"
+# Far beyond any real metadata, far below where Python's own recursion gives up.
+_MOST_LEVELS = 100
+# LangChain's own rendering of a Document, which hides where its text ends.
+_PRINTED = re.compile(
+    r"\s*+(?:Document\(.*page_content=['\"].*\)|page_content=['\"].*['\"] metadata=\{.*\})\s*",
+    re.DOTALL,
+)
+_LISTS = (list, tuple)
+
+
+def documents_in(value: Any, at: Location, *, ground_truth: bool) -> list[Any]:
+    """Return the documents in a cell or a field: items of the ground truth, or what was retrieved.
+
+    A cell holds a list, an array, or a text that spells a list in JSON or in Python.
+
+    Raises:
+        InvalidInput, InvalidType: If it is not a list of documents.
+
+    >>> documents_in("['a', 'b']", Location("actual"), ground_truth=True)
+    ['a', 'b']
+    >>> documents_in([{"page_content": None, "any_of": ["a", "b"]}], Location("actual"),
+    ...              ground_truth=True)
+    [AnyOf(['a', 'b'])]
+    """
+    values = list_in(value, at)
+    if not set(map(type, values)) <= {str}:
+        read = item_in if ground_truth else document_in
+        values = [read(plain(one), at.inside(f"[{i}]")) for i, one in enumerate(values)]
+    elif _FIRST.isdisjoint([text[:1] for text in values]):
+        return values
+    _check_texts(values, at)
+    return values
+
+
+def list_in(value: Any, at: Location) -> list[Any]:
+    """Return the list in a cell, whatever it is a list of."""
+    if type(value) is list:
+        return value
+    value = plain(value)
+    if isinstance(value, str) and value.strip():
+        return _written_list(value.strip(), at)
+    if isinstance(value, _LISTS):
+        return list(value)
+    if is_missing(value) or isinstance(value, str):
+        fix = "write [] where there are none"
+        raise at.type_error("is empty; expected a list of documents", fix)
+    raise at.type_error(
+        f"must be a list of documents, got {kind_of(value)}", "write a list even for one document"
+    )
+
+
+def _written_list(text: str, at: Location) -> list[Any]:
+    """Return the list that a text spells."""
+    if _PRINTED.fullmatch(text):
+        raise _printed(at)
+    if text[0] not in "[(":
+        raise at.type_error(
+            f'is plain text ({text[:40]!r}); expected a list, written as ["…", "…"]',
+            "where each query has one document, make a list of each first",
+        )
+    try:
+        try:
+            value = parsed(text)
+        except json.JSONDecodeError:
+            value = literal_in(text)
+    except InvalidInput as error:
+        raise at.error(error.problem, str(error.fix)) from error
+    if not isinstance(value, list):  # one value in parentheses
+        raise at.type_error(f"must be a list of documents, got {kind_of(value)}")
+    return value
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell holds nothing, in any of the ways tables say so.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    return kind_of(value) == "null"
+
+
+def plain(value: Any) -> Any:
+    """Return an array as a list and a row of a cluster as a dict; anything else as it is.
+
+    >>> plain(["a"])
+    ['a']
+    """
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value.asDict(recursive=True) if hasattr(value, "asDict") else value
+
+
+def item_in(value: Any, at: Location) -> Item:
+    """Return a ground-truth item: a document, or interchangeable ones.
+
+    Raises:
+        InvalidInput, InvalidType: If the value is neither.
+
+    >>> item_in({"any_of": ["five euros", "5 €"]}, Location("actual", within="[0]"))
+    AnyOf(['five euros', '5 €'])
+    """
+    if isinstance(value, AnyOf):
+        return value
+    if isinstance(value, _LISTS) and not _first_is_document(value):
+        fix = 'write {"any_of": […]} for interchangeable documents'
+        raise at.type_error("must be a document, got a list", fix)
+    if not isinstance(value, Mapping) or value.get("any_of") is None:
+        return document_in(value, at)
+    alternatives = plain(value["any_of"])
+    others = [key for key, one in value.items() if key != "any_of" and one is not None]
+    if others or not isinstance(alternatives, _LISTS) or not alternatives:
+        raise at.error(
+            ': "any_of" must be the only key and hold a list of one or more documents, got '
+            f"{kind_of(alternatives) if alternatives else 'none'} and the keys {names_of(value)}",
+            'write {"any_of": ["…", "…"]}',
+        )
+    made = AnyOf.__new__(AnyOf)
+    made.alternatives = tuple(
+        document_in(plain(one), at.inside(f".any_of[{i}]")) for i, one in enumerate(alternatives)
+    )
+    return made
+
+
+def document_in(value: Any, at: Location) -> DocumentLike:
+    """Return a document as it is compared: a text, a dict, or LangChain's.
+
+    Raises:
+        InvalidInput: If a dict has no text, or keys that no document has.
+        InvalidType: If the value is nothing of the kind.
+
+    >>> document_in({"page_content": "a", "any_of": None}, Location("actual"))
+    {'page_content': 'a'}
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _mapping(value, at)
+    found: Document | Mapping[str, Any] | None = _foreign(value)
+    if found is None:
+        raise _not_a_document(value, at)
+    if isinstance(found, Mapping):
+        return _mapping(found, at)
+    if not isinstance(found.page_content, str):
+        raise at.inside(".page_content").type_error(
+            f"must be text, got {kind_of(found.page_content)}"
+        )
+    return found
+
+
+def _foreign(value: Any) -> Any:
+    """Return another library's document as a dict or LangChain's own; ``None`` if it is none."""
+    if _is_document(value) or (hasattr(value, "page_content") and hasattr(value, "metadata")):
+        return value
+    node = getattr(value, "node", value)  # LlamaIndex's NodeWithScore
+    if hasattr(node, "get_content") and hasattr(node, "node_id"):
+        parts = node.get_content(), getattr(node, "metadata", None), node.node_id
+    elif hasattr(value, "content") and hasattr(value, "meta") and hasattr(value, "id"):
+        parts = value.content, value.meta, value.id  # Haystack's
+    else:
+        return None
+    return dict(zip(("page_content", "metadata", "id"), parts, strict=True))
+
+
+def _not_a_document(value: Any, at: Location) -> InvalidType:
+    if isinstance(value, AnyOf):
+        return at.type_error("is an AnyOf; alternatives belong in the ground truth, one level deep")
+    fix = _NEEDED
+    if isinstance(value, _LISTS) and _first_is_document(value):
+        fix = "if these are pairs of document and score, keep the document alone"
+    elif isinstance(value, int) and not isinstance(value, bool):
+        fix = 'ids are text, as in ["7"]'
+    return at.type_error(
+        'must be a document (a text, a dict with "page_content", or a LangChain, LlamaIndex or '
+        f"Haystack document), got {kind_of(value)}",
+        fix,
+    )
+
+
+def _first_is_document(values: Sequence[Any]) -> bool:
+    return isinstance(values, tuple) and bool(values) and _foreign(values[0]) is not None
+
+
+def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
+    """Check a document given as a dict; a field that is null counts as absent."""
+    if "lc" in value:
+        value = _unserialised(value, at)
+    if not value.keys() <= _KEYS:
+        value = {key: one for key, one in value.items() if one is not None or key in _KEYS}
+    if "any_of" in value:
+        raise at.error(': "any_of" belongs in the ground truth, one level deep')
+    if "page_content" not in value or not value.keys() <= _KEYS:
+        raise at.error(
+            ': a document needs the key "page_content" and may have "metadata" and "id", got the '
+            f"keys {names_of(value)}",
+            'put anything else into "metadata"',
+        )
+    content, metadata, identity = map(value.get, ("page_content", "metadata", "id"))
+    if not isinstance(content, str):
+        raise at.inside(".page_content").type_error(f"must be text, got {kind_of(content)}")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise at.inside(".metadata").type_error(f"must be a dict, got {kind_of(metadata)}")
+    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
+        raise at.inside(".id").type_error(
+            f"must be text or a whole number, got {kind_of(identity)}"
+        )
+    if metadata and _is_nested(metadata):
+        raise at.inside(".metadata").error("is nested too deeply", "flatten it")
+    return value
+
+
+def _is_nested(metadata: Mapping[Any, Any]) -> bool:
+    """Tell whether metadata goes deeper than any real metadata does."""
+    level: list[Any] = [metadata]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, Mapping) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _unserialised(value: Mapping[Any, Any], at: Location) -> Mapping[str, Any]:
+    """Read a document as LangChain's ``dumps`` writes it; nothing is imported or built by name."""
+    path, fields = value.get("id"), value.get("kwargs")
+    is_document = isinstance(path, _LISTS) and bool(path) and path[-1] == "Document"
+    if value.get("type") != "constructor" or not is_document or not isinstance(fields, Mapping):
+        raise at.error(
+            "must be a document, got a serialised LangChain object of another kind, "
+            f"{clipped(path)}"
+        )
+    return fields
+
+
+# How a printed document may begin.
+_FIRST = frozenset("pD \n\r\t")
+
+
+def _check_texts(documents: Sequence[Item], at: Location) -> None:
+    """Refuse documents that LangChain printed."""
+    for position, one in enumerate(documents):
+        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
+            text = text_of(document)
+            if text[:1] in _FIRST and _PRINTED.fullmatch(text):
+                raise _printed(at.inside(f"[{position}]"))
+
+
+def check_characters(documents: Sequence[Item], at: Location) -> None:
+    """Refuse half of a character, which texts that were decoded from a file cannot hold.
+
+    Raises:
+        InvalidInput: If a text holds one.
+    """
+    for position, one in enumerate(documents):
+        for document in one.alternatives if isinstance(one, AnyOf) else (one,):
+            check_text(text_of(document), at.inside(f"[{position}]"))
+
+
+def check_text(text: str, at: Location) -> None:
+    """Refuse half of a character.
+
+    Raises:
+        InvalidInput: If a text holds one.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise at.error(
+            f"holds half of a surrogate pair ({text[error.start]!r}), which is not a character",
+            "an emoji was probably cut in two",
+        ) from error
+
+
+def _printed(at: Location) -> InvalidInput:
+    return at.error(
+        "is a LangChain Document as it prints itself, from which its text cannot be read for "
+        "certain",
+        "save its page_content, or its model_dump() as JSON",
+    )
 
 
 def is_blank(text: str) -> bool:
@@ -193,7 +525,7 @@ def content_key(document: DocumentLike) -> tuple[str, str | None, str]:
     """Return what makes a document itself: text, id and metadata, as a hashable value.
 
     ``Document`` is unhashable, so identity is keyed on its parts. Metadata may hold unhashable
-    values; its sorted representation stands in for it.
+    values; its sorted representation is used instead.
     """
     metadata = metadata_of(document)
     parts = sorted((repr(key), repr(value)) for key, value in metadata.items())
@@ -262,7 +594,7 @@ def _digest(items: list[str]) -> str:
 
 
 class Digests(Sequence[str]):
-    """The digests of :meth:`QuerySet.digests`, made when somebody looks at one.
+    """The digests of :meth:`QuerySet.digests`, made when the first is asked for.
 
     Args:
         make: Makes them.
@@ -283,7 +615,7 @@ class Digests(Sequence[str]):
     def __getitem__(self, position: Any) -> Any:
         make = self._make
         if make is not None:
-            # Of threads that come at once each makes the same; then the documents can go.
+            # Threads that ask at the same time make the same; then the documents can go.
             self._made, self._make = make(), None
         return self._made[position]
 
@@ -368,24 +700,24 @@ class QuerySet:
         """Check the two lists of lists, and the labels, and keep them.
 
         Raises:
-            TypeError: If something is not a list of lists of documents; the message names the
-                argument and the position.
-            ValueError: If there are no queries, or the lengths differ.
+            InvalidType: If something is not a list of lists of documents; it says where.
+            InvalidInput: If there are no queries, or the lengths differ.
         """
         actual = _lists_of(actual_docs, "actual_docs")
         predicted = _lists_of(predicted_docs, "predicted_docs")
         if len(actual) != len(predicted):
-            raise ValueError(
-                "actual_docs and predicted_docs must have one list per query each, got "
-                f"{len(actual)} in actual_docs and {len(predicted)} in predicted_docs."
+            raise InvalidInput(
+                "predicted_docs",
+                "must have one list per query, as actual_docs has, got "
+                f"{len(actual)} in actual_docs and {len(predicted)} in predicted_docs",
             )
         if not actual:
-            raise ValueError(
-                "actual_docs and predicted_docs are empty (0 and 0 queries); "
-                "an evaluation needs at least one query."
+            raise InvalidInput(
+                "actual_docs",
+                "must hold at least one query, got none (actual_docs and predicted_docs are empty)",
             )
-        _check_types(actual, "actual_docs", allow_alternatives=True)
-        _check_types(predicted, "predicted_docs", allow_alternatives=False)
+        actual = _of_documents(actual, "actual_docs", ground_truth=True)
+        predicted = _of_documents(predicted, "predicted_docs", ground_truth=False)
         return cls(actual, predicted, _labels(queries, len(actual)))
 
     @property
@@ -432,7 +764,7 @@ class QuerySet:
         A document without the key has grade 1; 0 says that it is not ground truth.
 
         Raises:
-            ValueError: For a grade that is negative, not finite or not a number, and for an
+            InvalidInput: For a grade that is negative, not finite or not a number, and for an
                 ``AnyOf`` whose alternatives have different grades.
         """
         given = self.given_grades(key)
@@ -442,10 +774,9 @@ class QuerySet:
 
     def given_grades(self, key: str) -> NDArray[np.float64]:
         """Return the grade of each item, NaN where its documents have none; see :meth:`grades`."""
-        if not isinstance(key, str):
-            raise TypeError(f"grade_key must be the name of a metadata key, got {key!r}.")
+        text("grade_key", key, "the name of a metadata key")
         grades = [
-            _grade_of(item, key, f"actual_docs[{query}][{position}]")
+            _grade_of(item, key, query, position)
             for query, items in enumerate(self.actual)
             for position, item in enumerate(items)
         ]
@@ -461,8 +792,8 @@ class QuerySet:
         That is a hash (BLAKE2b, 8 bytes in hexadecimal) of the texts, in Unicode NFC, and ids of
         its documents, which are alternatives of each other, and their grades; the order of items
         and repetitions make no difference. It is the same on every machine and does not depend on
-        how documents are compared. Where somebody looks at a document in another way, a hash of
-        what is seen that way follows after a ``-``.
+        how documents are compared. Where a matcher looks at other parts of a document, a hash of
+        those follows after a ``-``.
 
         Args:
             grades: The grade of each item; ``None`` if all are 1. Items of grade 0 do not count.
@@ -514,9 +845,9 @@ def warn_of_no_grades(key: str) -> None:
 
 
 def _document_class() -> type | None:
-    """Return LangChain's ``Document`` if somebody has loaded it.
+    """Return LangChain's ``Document`` if it is loaded.
 
-    If nobody has, no object can be an instance of it, and loading it here would make every run
+    If it is not, no object can be an instance of it, and loading it here would make every run
     with plain strings pay for the import.
     """
     module = sys.modules.get("langchain_core.documents.base")
@@ -530,12 +861,14 @@ def _is_document(value: object) -> bool:
 
 def _lists_of(value: Any, name: str) -> Lists:
     """Return ``value`` as a list of new lists."""
-    outer = _as_list(value, name, "a list with one list of documents per query")
+    outer = _as_list(value, Location(name), "a list with one list of documents per query")
     return Lists(
         [
             inner
             if type(inner) in (list, tuple)
-            else _as_list(inner, f"{name}[{query}]", "a list of documents, even for one document")
+            else _as_list(
+                inner, Location(name, query), "a list of documents, even for one document"
+            )
             for query, inner in enumerate(outer)
         ]
     )
@@ -544,7 +877,7 @@ def _lists_of(value: Any, name: str) -> Lists:
 def _all_non_empty_texts(values: Sequence[Any]) -> bool:
     """Tell whether all values are texts with something in them, of whatever class of ``str``.
 
-    Asking which of them the empty text starts with is one pass in C: it refuses what is no text,
+    Asking which of them the empty text starts with is one pass in C: it refuses what is not text,
     and the answer is none unless one is empty.
     """
     try:
@@ -553,19 +886,19 @@ def _all_non_empty_texts(values: Sequence[Any]) -> bool:
         return False
 
 
-def _as_list(value: Any, name: str, wanted: str) -> list[Any]:
+def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
     if isinstance(value, (list, tuple, Lists)):
         return list(value)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
-            raise TypeError(f"{name} must be {wanted}, got a numpy array without dimensions.")
+            raise at.type_error(f"must be {wanted}, got a numpy array without dimensions")
         return list(value) if value.ndim > 1 else value.tolist()
     if _is_pandas_series(value):
         return list(value)
-    came = "None" if value is None else f"a {type(value).__name__}"
-    raise TypeError(
-        f"{name} must be {wanted} (a list, a tuple or a numpy array), got {came}"
-        f"{_clipped(value) if isinstance(value, str) else ''}."
+    came = f"the text {clipped(value)}" if isinstance(value, str) else f"a {type(value).__name__}"
+    raise at.type_error(
+        f"must be {wanted} (a list, a tuple or a numpy array), got "
+        f"{'None' if value is None else came}"
     )
 
 
@@ -574,83 +907,47 @@ def _is_pandas_series(value: object) -> bool:
     return pandas is not None and isinstance(value, pandas.Series)
 
 
-def _clipped(text: str) -> str:
-    return f" ({text[:40]!r}{'…' if len(text) > 40 else ''})"
-
-
-def _check_types(lists: Lists, name: str, *, allow_alternatives: bool) -> None:
-    """Check every document, but walk through them only if some type needs a look."""
+def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
+    """Return lists of documents, walked through only if some type needs a look."""
     document_class = _document_class()
-    trusted: set[type] = {str} | ({AnyOf} if allow_alternatives else set())
+    trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
     types = lists.odd_types
     trusted |= {t for t in types if document_class and issubclass(t, document_class)}
     if types <= trusted:
-        return
-    for query, documents in enumerate(lists):
-        for position, document in enumerate(documents):
-            if not (allow_alternatives and isinstance(document, AnyOf)):
-                _check_document(document, f"{name}[{query}][{position}]")
-
-
-def _check_document(document: object, where: str) -> None:
-    if isinstance(document, str) or _is_document(document):
-        return
-    if isinstance(document, Mapping):
-        _check_mapping(document, where)
-        return
-    if isinstance(document, AnyOf):
-        raise TypeError(
-            f"{where} is an AnyOf; alternatives belong in the ground truth, one level deep."
-        )
-    came = "None" if document is None else f"a {type(document).__name__}"
-    hint = ""
-    if isinstance(document, tuple) and document and _is_document(document[0]):
-        hint = " If these are (document, score) pairs, keep the document alone."
-    raise TypeError(
-        f"{where} must be a LangChain Document, a str or a dict with 'page_content', got {came}."
-        + hint
+        return lists
+    read = item_in if ground_truth else document_in
+    return Lists(
+        [
+            [
+                one if type(one) in trusted else read(one, Location(name, query, f"[{position}]"))
+                for position, one in enumerate(documents)
+            ]
+            for query, documents in enumerate(lists)
+        ]
     )
 
 
-def _check_mapping(document: Mapping[Any, Any], where: str) -> None:
-    unknown = [key for key in document if key not in _DICT_KEYS]
-    if "page_content" not in document or unknown:
-        raise ValueError(
-            f"{where}: a document given as a dict needs the key 'page_content' and may have "
-            f"'metadata' and 'id', got the keys {list(document)!r}. "
-            "Rename the text's key to 'page_content' and put anything else into 'metadata'."
-        )
-    text_of(document, where)
-    metadata = document.get("metadata")
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise TypeError(f"{where}: 'metadata' must be a dict, got a {type(metadata).__name__}.")
-    identity = document.get("id")
-    if identity is not None and (isinstance(identity, bool) or not isinstance(identity, str | int)):
-        raise TypeError(f"{where}: 'id' must be a str or int, got a {type(identity).__name__}.")
-
-
-def _grade_of(item: Item, key: str, where: str) -> float | None:
+def _grade_of(item: Item, key: str, query: int, position: int) -> float | None:
     """Return the grade of an item, ``None`` if it has none."""
+    at = Location("actual_docs", query, f"[{position}]")
     alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
-    given = [_checked_grade(metadata_of(document).get(key), where) for document in alternatives]
+    given = [_checked_grade(metadata_of(document).get(key), at) for document in alternatives]
     if all(grade is None for grade in given):
         return None
     grades = {1.0 if grade is None else grade for grade in given}
     if len(grades) > 1:
-        raise ValueError(
-            f"{where}: the alternatives of one AnyOf must have one grade, got {sorted(grades)}."
-        )
+        raise at.error(f": the alternatives of one AnyOf must have one grade, got {sorted(grades)}")
     return grades.pop()
 
 
-def _checked_grade(value: Any, where: str) -> float | None:
+def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not number or not 0 <= value < np.inf:
-        raise ValueError(
-            f"{where}: a grade must be a finite number of at least 0, got {value!r}; "
-            "0 says that the document is not ground truth."
+        raise at.error(
+            f": a grade must be a finite number of at least 0, got {clipped(value)}",
+            "0 says that the document is not ground truth",
         )
     return float(value)
 
@@ -658,11 +955,11 @@ def _checked_grade(value: Any, where: str) -> float | None:
 def _labels(queries: Any, n_queries: int) -> list[str | int]:
     if queries is None:
         return list(range(n_queries))
-    labels = _as_list(queries, "queries", "a list with one label per query")
+    labels = _as_list(queries, Location("queries"), "a list with one label per query")
     if len(labels) != n_queries:
-        raise ValueError(
-            f"queries must have one label per query, got {len(labels)} labels "
-            f"for {n_queries} queries."
+        raise InvalidInput(
+            "queries",
+            f"must have one label per query, got {len(labels)} labels for {n_queries} queries",
         )
     return [_label(label, position) for position, label in enumerate(labels)]
 
@@ -671,7 +968,9 @@ def _label(label: Any, position: int) -> str | int:
     if isinstance(label, np.integer):
         return int(label)
     if isinstance(label, bool) or not isinstance(label, str | int):
-        raise TypeError(f"queries[{position}] must be a str or an int, got {label!r}.")
+        raise InvalidType(
+            "queries", f"must be text or a whole number, got {clipped(label)}", query=position
+        )
     return label
 
 
@@ -687,18 +986,18 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
     A label comes first. A whole number is a position where no label is a number.
 
     Raises:
-        ValueError: If there is no such query, or several have that label; the message lists their
-            positions.
+        InvalidInput: If there is no such query, or several have that label; the problem lists
+            their positions.
 
     >>> position_of(["what?", "why?"], "why?"), position_of(["what?", "why?"], 1)
     (1, 1)
     """
     if position is not None:
         if query is not None:
-            raise ValueError("give a query by its label or by its position, not both.")
+            raise InvalidInput("query", "and position cannot both be given", "name it by one")
         return _checked_position(position, len(labels))
     if isinstance(query, bool) or not isinstance(query, str | Integral):
-        raise ValueError(f"query must be a label (text or whole number), got {query!r}.")
+        raise InvalidInput("query", f"must be a label (text or whole number), got {clipped(query)}")
     if isinstance(query, Integral):
         query = int(query)  # the numbers in a pandas index are numpy's
     found = [place for place, label in enumerate(labels) if label == query]
@@ -706,35 +1005,36 @@ def position_of(labels: Sequence[str | int], query: object, position: object = N
         return found[0]
     if found:
         named = ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
-        raise ValueError(
-            f"query: {len(found)} queries have the label {_clipped_label(query)}, at the positions "
-            f"{named}; name one by position=…"
+        raise InvalidInput(
+            "query",
+            f": {len(found)} queries have the label {_clipped_label(query)}, at the positions "
+            f"{named}",
+            Advice("name one by {}", position=...),
         )
     if isinstance(query, int) and not any(isinstance(label, int) for label in labels):
         return _checked_position(query, len(labels))
-    raise ValueError(
-        f"query: no query has the label {_clipped_label(query)}{_nearest(labels, query)}"
+    raise InvalidInput(
+        "query", f": no query has the label {_clipped_label(query)}", _nearest(labels, query)
     )
 
 
 def _checked_position(position: object, n_queries: int) -> int:
-    whole = isinstance(position, Integral) and not isinstance(position, bool)
-    if not whole or not 0 <= int(position) < n_queries:  # type: ignore[call-overload]
-        raise ValueError(
-            f"position must be a whole number from 0 to {n_queries - 1}, got {position!r}."
+    is_whole = isinstance(position, Integral) and not isinstance(position, bool)
+    if not is_whole or not 0 <= int(position) < n_queries:  # type: ignore[call-overload]
+        raise InvalidInput(
+            "position",
+            f"must be a whole number from 0 to {n_queries - 1}, got {clipped(position)}",
         )
     return int(position)  # type: ignore[call-overload, no-any-return]
 
 
-def _nearest(labels: Sequence[str | int], query: str | int) -> str:
+def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
     texts = {label[:_WIDTH]: label for label in labels[:_TRIED] if isinstance(label, str)}
     near = difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1)
     if near:
-        return f"; did you mean {_clipped_label(texts[near[0]])}?"
-    return (
-        f"; labels look like {_clipped_label(labels[0])}, and position=… names a query by its "
-        "place."
-    )
+        return f"did you mean {_clipped_label(texts[near[0]])}?"
+    looks = _clipped_label(labels[0]).replace("{", "{{").replace("}", "}}")
+    return Advice(f"labels look like {looks}, and {{}} names a query by its place", position=...)
 
 
 def _clipped_label(label: str | int) -> str:
@@ -787,7 +1087,9 @@ def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
 
 
 def _tag_values(name: str, values: Any, n_queries: int) -> list[Tag]:
-    listed = _as_list(values, f"tags[{name!r}]", "a list with one value per query")
+    listed = _as_list(
+        values, Location("tags", within=f"[{name!r}]"), "a list with one value per query"
+    )
     if len(listed) != n_queries:
         raise InvalidInput(
             "tags", f": {clipped(name)} has {len(listed)} values for {n_queries} queries"

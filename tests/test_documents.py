@@ -8,6 +8,8 @@ import subprocess
 import sys
 import unicodedata
 from datetime import date
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from langchain_core.documents import Document
 from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import (
     Digests,
     Lists,
@@ -142,10 +145,13 @@ def test_text_that_is_no_text_is_refused():
     """LangChain does not check assignments, so a Document can hold None."""
     document = Document("a")
     document.page_content = None
-    with pytest.raises(
-        TypeError, match=r"^here: page_content must be a str, got NoneType.*set it to text"
-    ):
+    with pytest.raises(InvalidType, match=r"^here\.page_content must be text, got null"):
         text_of(document, "here")
+
+
+def located(caught):
+    """Return where a refused value is: argument, query, and the place within."""
+    return caught.value.argument, caught.value.query, caught.value.within
 
 
 # --- AnyOf -----------------------------------------------------------------------------------
@@ -171,36 +177,35 @@ def test_any_of_compares_by_its_alternatives():
 @pytest.mark.parametrize("single", ["a", Document("a"), {"page_content": "a"}, b"a"])
 def test_any_of_a_single_document_is_refused(single):
     """A string is not a list of letters."""
-    with pytest.raises(
-        TypeError, match=rf"AnyOf: alternatives must be a list .*{type(single).__name__}; write"
-    ):
+    with pytest.raises(InvalidType) as caught:
         AnyOf(single)
+    assert caught.value.argument == "alternatives"
+    assert "AnyOf([first, second])" in str(caught.value)
 
 
 @pytest.mark.parametrize("came", [None, 5])
 def test_any_of_something_that_is_no_list_is_refused(came):
-    """The message names AnyOf and what came."""
-    with pytest.raises(TypeError, match=rf"AnyOf: .*{type(came).__name__}"):
+    """It is about the argument."""
+    with pytest.raises(InvalidType) as caught:
         AnyOf(came)
+    assert caught.value.argument == "alternatives"
 
 
 def test_any_of_nothing_is_refused():
     """It could never be found."""
-    with pytest.raises(ValueError, match="AnyOf: needs at least one alternative, got none"):
+    with pytest.raises(InvalidInput, match="at least one document, got none"):
         AnyOf([])
 
 
 def test_any_of_checks_its_alternatives():
     """The message names the position and what came."""
-    with pytest.raises(
-        TypeError, match=r"^AnyOf alternative \[1\] must be a LangChain Document, .*got a int"
-    ):
+    with pytest.raises(InvalidType, match=r"^alternatives\[1\] must be .* got the number 5"):
         AnyOf(["a", 5])
 
 
 def test_any_of_any_of_is_refused():
     """Alternatives are one level deep."""
-    with pytest.raises(TypeError, match=r"AnyOf alternative \[0\] is an AnyOf; .*one level deep"):
+    with pytest.raises(InvalidType, match=r"^alternatives\[0\] is an AnyOf; .*one level deep"):
         AnyOf([AnyOf(["a"])])
 
 
@@ -278,7 +283,7 @@ def test_lengths_that_differ_are_refused_with_both_counts():
 
 def test_no_queries_are_refused():
     """There is nothing to measure."""
-    with pytest.raises(ValueError, match=r"actual_docs and predicted_docs are empty \(0 and 0"):
+    with pytest.raises(ValueError, match="actual_docs and predicted_docs are empty"):
         QuerySet.from_lists([], [])
 
 
@@ -290,8 +295,8 @@ def test_an_empty_array_is_no_queries():
 
 OUTER = [
     (None, "None"),
-    ("abc", r"a str \('abc'\)"),
-    ("x" * 50, r"a str \('x{40}'…\)"),
+    ("abc", "the text 'abc'"),
+    ("x" * 50, "the text 'x{50}'"),
     (5, "a int"),
     ({"a": 1}, "a dict"),
     ({"a"}, "a set"),
@@ -315,7 +320,7 @@ def test_something_else_than_a_list_of_lists_is_refused(name, came, described):
 
 INNER = [
     (None, "None"),
-    ("abc", r"a str \('abc'\)"),
+    ("abc", "the text 'abc'"),
     (Document("a"), "a Document"),
     ({"page_content": "a"}, "a dict"),
     (5, "a int"),
@@ -336,9 +341,9 @@ def test_a_query_that_is_no_list_is_refused(name, came, described):
 
 
 DOCUMENTS = [
-    (None, "None"),
-    (5, "a int"),
-    (float("nan"), "a float"),
+    (None, "null"),
+    (5, "the number 5"),
+    (float("nan"), "null"),
     (b"a", "a bytes"),
     (["a"], "a list"),
 ]
@@ -347,15 +352,12 @@ DOCUMENTS = [
 @pytest.mark.parametrize("name", ["actual_docs", "predicted_docs"])
 @pytest.mark.parametrize(("came", "described"), DOCUMENTS)
 def test_something_that_is_no_document_is_refused(name, came, described):
-    """The message gives the position, what is accepted and what came."""
+    """The error has the position, and says what came."""
     lists = {"actual_docs": [["a"], ["a", "b"]], "predicted_docs": [["a"], ["a", "b"]]}
     lists[name][1][1] = came
-    with pytest.raises(
-        TypeError,
-        match=rf"^{name}\[1\]\[1\] must be a LangChain Document, a str or a dict with "
-        rf"'page_content', got {described}",
-    ):
+    with pytest.raises(InvalidType, match=f"must be a document.*, got {described}") as caught:
         QuerySet.from_lists(**lists)
+    assert located(caught) == (name, 1, "[1]")
 
 
 def test_any_of_among_the_predicted_documents_is_refused():
@@ -372,38 +374,78 @@ def test_any_of_among_the_predicted_documents_is_refused():
 )
 def test_a_dict_with_other_keys_is_refused(document):
     """The message shows the keys that came, and where they belong."""
-    with pytest.raises(
-        ValueError,
-        match=rf"^predicted_docs\[0\]\[0\]: .*needs the key 'page_content' .*"
-        rf"got the keys \[{', '.join(map(repr, document))}\]. Rename the text's key",
-    ):
+    with pytest.raises(InvalidInput, match='needs the key "page_content"') as caught:
         QuerySet.from_lists([["a"]], [[document]])
+    assert located(caught) == ("predicted_docs", 0, "[0]")
+    assert all(f'"{key}"' in str(caught.value) for key in document)
 
 
-def test_a_dict_whose_text_is_no_text_is_refused():
-    """The message gives the position."""
-    with pytest.raises(
-        TypeError, match=r"^actual_docs\[0\]\[0\]: page_content must be a str, got int"
-    ):
-        QuerySet.from_lists([[{"page_content": 5}]], [["a"]])
+@pytest.mark.parametrize(
+    ("document", "part"),
+    [
+        ({"page_content": 5}, "page_content"),
+        ({"page_content": "a", "metadata": []}, "metadata"),
+        # A float that once was a whole number would not equal the text it came from.
+        ({"page_content": "a", "id": True}, "id"),
+        ({"page_content": "a", "id": 1.0}, "id"),
+        ({"page_content": "a", "id": ["7"]}, "id"),
+    ],
+)
+def test_a_dict_with_a_part_of_another_type_is_refused(document, part):
+    """By its place."""
+    with pytest.raises(InvalidType) as caught:
+        QuerySet.from_lists([["b"], ["a", document]], [["a"], []])
+    assert located(caught) == ("actual_docs", 1, f"[1].{part}")
 
 
-def test_a_dict_whose_metadata_is_no_dict_is_refused():
-    """The message gives the position and what came."""
-    with pytest.raises(
-        TypeError, match=r"^actual_docs\[0\]\[0\]: 'metadata' must be a dict, got a list"
-    ):
-        QuerySet.from_lists([[{"page_content": "a", "metadata": []}]], [["a"]])
+class Node:
+    """Like LlamaIndex's TextNode."""
+
+    node_id = "n"
+    metadata: ClassVar = {"page": 3}
+
+    def get_content(self):
+        """Return the text."""
+        return "a"
 
 
-@pytest.mark.parametrize("identity", [True, 1.0, ["7"]])
-def test_a_dict_whose_id_is_neither_text_nor_whole_number_is_refused(identity):
-    """A float that once was a whole number would not equal the text it came from."""
-    with pytest.raises(
-        TypeError,
-        match=rf"actual_docs\[0\]\[0\]: 'id' must be a str or int, got a {type(identity).__name__}",
-    ):
-        QuerySet.from_lists([[{"page_content": "a", "id": identity}]], [["a"]])
+OTHERS = {
+    "TextNode": Node(),
+    "NodeWithScore": SimpleNamespace(node=Node(), score=0.5),
+    "Haystack": SimpleNamespace(content="a", id="n", meta={"page": 3}, score=None),
+    "LangChain": Document("a", id="n", metadata={"page": 3}),
+    "serialised": {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "document", "Document"],
+        "kwargs": {"page_content": "a", "id": "n", "metadata": {"page": 3}},
+    },
+}
+
+
+@pytest.mark.parametrize("document", OTHERS.values(), ids=list(OTHERS))
+def test_documents_of_other_libraries_are_documents(document):
+    """Recognised by what they have, in either list and among alternatives."""
+    queries = QuerySet.from_lists([[document], [AnyOf(["b", document])]], [[document], [document]])
+    found = [queries.actual[0][0], queries.actual[1][0].alternatives[1], queries.predicted[1][0]]
+    for one in found:
+        assert (text_of(one), id_of(one), metadata_of(one)) == ("a", "n", {"page": 3})
+
+
+def test_a_haystack_document_without_text_is_refused():
+    """It may hold a picture."""
+    picture = SimpleNamespace(content=None, id="n", meta={})
+    with pytest.raises(InvalidType) as caught:
+        QuerySet.from_lists([["a"]], [["a", picture]])
+    assert located(caught) == ("predicted_docs", 0, "[1].page_content")
+
+
+def test_alternatives_may_be_written_as_in_json():
+    """In the ground truth."""
+    written = {"any_of": ["a", {"page_content": "b", "any_of": None}]}
+    assert QuerySet.from_lists([[written]], [[]]).actual[0] == [AnyOf(["a", {"page_content": "b"}])]
+    with pytest.raises(InvalidInput, match="ground truth"):
+        QuerySet.from_lists([["a"]], [[written]])
 
 
 # --- labels ----------------------------------------------------------------------------------
@@ -437,14 +479,14 @@ def test_another_number_of_labels_is_refused():
 
 def test_labels_as_one_text_are_refused():
     """A string is not a list of letters."""
-    with pytest.raises(TypeError, match=r"^queries must be a list with one label .*a str \('xy'\)"):
+    with pytest.raises(TypeError, match=r"^queries must be a list with one label .*the text 'xy'"):
         QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], "xy")
 
 
 @pytest.mark.parametrize("label", [None, True, 1.5, ["x"]])
 def test_a_label_that_is_neither_text_nor_whole_number_is_refused(label):
     """The message gives the position and what came."""
-    with pytest.raises(TypeError, match=r"^queries\[1\] must be a str or an int, got "):
+    with pytest.raises(TypeError, match=r"^queries\[1\] must be text or a whole number, got "):
         QuerySet.from_lists([["a"], ["b"]], [["a"], ["b"]], ["x", label])
 
 
@@ -503,7 +545,7 @@ def test_a_grade_that_is_no_number_of_at_least_0_is_refused(grade):
 
 def test_a_grade_key_that_is_no_text_is_refused():
     """The message shows what came."""
-    with pytest.raises(TypeError, match="grade_key must be the name of a metadata key, got 5"):
+    with pytest.raises(InvalidType, match="grade_key must be the name of a metadata key, got 5"):
         QuerySet.from_lists([["a"]], [["a"]]).grades(5)
 
 

@@ -19,7 +19,7 @@ PACKAGE = Path(krag_eval.__file__).parent
 
 #: Floor by floor, from the ground up: the files and folders of the hall.
 FLOORS = (
-    {"_errors", "_text", "_io"},
+    {"_errors", "_text", "_io", "_reading"},
     {"documents", "conventions", "matching"},
     {"scoring"},
     {"results", "statistics"},

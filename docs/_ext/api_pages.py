@@ -24,8 +24,6 @@ __all__ = ["homes", "pages", "public_modules", "setup"]
 
 #: The public submodules; those that are packages of adapters show their modules, too.
 SUBMODULES = ("datasets", "plotting", "report", "compat", "integrations", "distributed")
-#: Modules of theirs that are not for users.
-INNER = ("krag_eval.integrations.payloads",)
 #: Room of a name of ``krag_eval`` -> heading. What is in no room here stands under "More".
 ROOMS = {
     "evaluator": "Evaluating",
@@ -69,8 +67,7 @@ def _with_modules(name: str) -> Iterator[tuple[str, ModuleType]]:
 
 def _modules_in(module: ModuleType) -> list[str]:
     path = getattr(module, "__path__", [])
-    names = [info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_")]
-    return [name for name in names if f"{module.__name__}.{name}" not in INNER]
+    return [info.name for info in pkgutil.iter_modules(path) if not info.name.startswith("_")]
 
 
 def names_of(module: ModuleType) -> list[str]:

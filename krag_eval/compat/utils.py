@@ -13,15 +13,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import (
-    DatasetError,
-    InvalidInput,
-    MissingPackage,
-    Place,
-    clipped,
-    number,
-    one_of,
-)
+from krag_eval._errors import InvalidInput, MissingPackage, clipped, number, one_of
+from krag_eval._reading import literal_in
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     MatchingCriteria,
@@ -29,7 +22,6 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
-from krag_eval.datasets.columns import literal_in
 from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
@@ -224,8 +216,8 @@ def _list_in(frame: pd.DataFrame, column: str, position: int) -> list[Any]:
     value, reason = cell, ""
     if isinstance(cell, str):
         try:
-            value = literal_in(cell, Place("its text"))
-        except DatasetError as error:
+            value = literal_in(cell)
+        except InvalidInput as error:
             reason = f" ({error})"
     if isinstance(value, str | bytes) or not hasattr(value, "__len__") or isinstance(value, dict):
         raise InvalidInput(

@@ -1,7 +1,6 @@
-"""Files and documents: reading what should have been retrieved, and what was.
+"""Readers of files and tables: what should have been retrieved, and what was.
 
-This room knows file formats; its errors name the file and the line. It must not know metrics. A
-file is read whole or refused: there is no partial result.
+A file is read whole or refused, by an error that names the file and the line.
 """
 
 from krag_eval._errors import DatasetError

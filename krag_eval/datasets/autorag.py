@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._errors import Place, warn
-from krag_eval.datasets.columns import Columns, Row, named, plain, written_list
-from krag_eval.datasets.dataset import Dataset, labels_of
-from krag_eval.datasets.lines import LIMITS, MAX_BYTES, Limits, MaxObjects
-from krag_eval.datasets.table import check_overlap, ids_in, with_texts
+from krag_eval._errors import Advice, Place, warn
+from krag_eval._reading import LIMITS, MAX_BYTES, Limits, MaxObjects, kind_of
+from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
+from krag_eval.datasets.table import Columns, located
 from krag_eval.datasets.tabular import Table, table_columns
-from krag_eval.documents import AnyOf, DocumentLike
+from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 
 __all__ = ["autorag_dataset", "read_autorag"]
 
@@ -54,7 +53,7 @@ def read_autorag(
 
     Raises:
         DatasetError: If a table cannot be used; the message names the file and the row.
-        ImportError: If a Parquet file is given and pyarrow is missing.
+        MissingPackage: If a Parquet file is given and pyarrow is missing.
 
     >>> import pandas as pd
     >>> truth = [["a", "b"], ["c"]]
@@ -116,23 +115,23 @@ def autorag_dataset(
 
 def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
     """Return each question's items; empty strings in the place of ids are warned about."""
-    blank: list[Row] = []
+    blank: list[Place] = []
     actual = []
-    for row, value in questions.cells("retrieval_gt"):
-        items = _items(value, row)
+    for place, value in questions.cells("retrieval_gt"):
+        items = _items(value, place)
         if items is None:
-            blank.append(row)
+            blank.append(place)
         actual.append(items or [])
     if blank:
         warn(
             f"{questions.name}: retrieval_gt of {len(blank)} of {len(actual)} questions is an "
-            f"empty string (the first is in row {blank[0].number}), which is read as no ground "
+            f"empty string (the first is in row {blank[0].row}), which is read as no ground "
             "truth, as AutoRAG does."
         )
     return actual
 
 
-def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf] | None:
+def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:
     """Return AutoRAG's nested ground truth as items; ``None`` for an empty string."""
     if isinstance(value, str):
         if not value.strip():
@@ -140,9 +139,9 @@ def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf] | None:
         # A table saved as CSV holds the nested list as text.
         if not value.lstrip().startswith("["):
             return [value]
-        value = written_list(value, row)
+        value = _written_list(value, place)
     if not isinstance(value, list | tuple):
-        raise row.error(f"must be a list of lists of document ids, got {named(value)}.")
+        raise place.error(f"must be a list of lists of document ids, got {kind_of(value)}")
     groups = [plain(group) for group in value]
     if groups and all(isinstance(group, str) for group in groups):
         groups = [groups]
@@ -150,7 +149,12 @@ def _items(value: Any, row: Row) -> list[DocumentLike | AnyOf] | None:
         return []
     if all(_is_blank(group) for group in groups):
         return None
-    return [_item(group, row) for group in groups]
+    return [_item(group, place) for group in groups]
+
+
+def _written_list(text: str, place: Place) -> list[Any]:
+    with located(place):
+        return list_in(text, Location(place.column))
 
 
 def _is_blank(group: Any) -> bool:
@@ -163,12 +167,12 @@ def _is_blank(group: Any) -> bool:
     )
 
 
-def _item(group: Any, row: Row) -> DocumentLike | AnyOf:
+def _item(group: Any, place: Place) -> DocumentLike | AnyOf:
     ids = [plain(one) for one in group] if isinstance(group, list | tuple) else None
     if not ids or not all(isinstance(one, str) and one for one in ids):
-        raise row.error(
-            f"must be a list of lists of document ids, got {str(group)[:60]!r} as one of them; "
-            "write [[…], […]], and [[]] for no ground truth."
+        raise place.error(
+            f"must be a list of lists of document ids, got {str(group)[:60]!r} as one of them",
+            "write [[…], […]], and [[]] for no ground truth",
         )
     return ids[0] if len(ids) == 1 else AnyOf(ids)
 
@@ -182,7 +186,7 @@ def _predicted(
     """Return what was retrieved for each question, and whether it came with texts."""
     if isinstance(retrieved, Mapping):
         lists = {
-            key: _ids(plain(value), Row("retrieved", number, f"the list of {key!r}"))
+            key: _ids(plain(value), Place("retrieved", row=number, column=f"the list of {key!r}"))
             for number, (key, value) in enumerate(retrieved.items())
         }
         return _by_id(lists, ids, "retrieved", questions.name), False
@@ -192,8 +196,11 @@ def _predicted(
         table.check_has(("retrieved_ids",))
     elif "retrieved_ids" not in questions.columns:
         raise Place(questions.name).error(
-            "no column 'retrieved_ids'; say what was retrieved by retrieved=…, or read it by "
-            "load_dataset(…) for a retriever to be asked."
+            "no column 'retrieved_ids'",
+            Advice(
+                "pass what was retrieved as {}, or load it by load_dataset to ask a retriever",
+                retrieved=...,
+            ),
         )
     has_texts = "retrieved_contents" in table.columns
     lists_in_order = list(_retrieved(table, has_texts))
@@ -205,39 +212,42 @@ def _predicted(
     if len(lists_in_order) != len(ids):
         raise Place(table.name).error(
             f"holds {len(lists_in_order)} rows and no column 'qid', and {questions.name} "
-            f"{len(ids)}; rows without 'qid' must be those of {questions.name}, in order."
+            f"{len(ids)}; rows without 'qid' must be those of {questions.name}, in order"
         )
     return lists_in_order, has_texts
 
 
 def _retrieved(table: Columns, has_texts: bool) -> Iterator[list[DocumentLike]]:
     texts = table.cells("retrieved_contents") if has_texts else None
-    for row, value in table.cells("retrieved_ids"):
-        ids = _ids(value, row)
+    for place, value in table.cells("retrieved_ids"):
+        ids = _ids(value, place)
         if texts is None:
             yield ids
             continue
         place, contents = next(texts)
         if isinstance(contents, str):
-            contents = written_list(contents, place)
+            contents = _written_list(contents, place)
         if not isinstance(contents, list | tuple) or len(contents) != len(ids):
-            raise place.error(f"must be a list with one text for each of the {len(ids)} ids.")
+            raise place.error(f"must be a list with one text for each of the {len(ids)} ids")
         if not all(isinstance(text, str) for text in contents):
-            raise place.error("must be a list of texts.")
+            raise place.error("must be a list of texts")
         yield [
             {"page_content": text, "id": identity}
             for identity, text in zip(ids, contents, strict=True)
         ]
 
 
-def _ids(value: Any, row: Row) -> list[Any]:
+def _ids(value: Any, place: Place) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = written_list(value, row)
+        value = _written_list(value, place)
     if not isinstance(value, list | tuple):
-        raise row.error(f"must be a list of document ids, best first, got {named(value)}.")
+        raise place.error(f"must be a list of document ids, best first, got {kind_of(value)}")
     for one in value:
         if not isinstance(one, str) or not one:
-            raise row.error(f"must be a list of document ids, got {named(one)} as one of them.")
+            raise place.error(
+                "must be a list of document ids (texts), got "
+                f"{kind_of(one) if one != '' else 'an empty text'} as one of them"
+            )
     return list(value)
 
 
@@ -258,9 +268,9 @@ def _documents(table: Columns, wanted: set[str]) -> dict[str, dict[str, Any]]:
         if identity in wanted
     }
     if "metadata" in table.columns:
-        for identity, (row, value) in zip(ids, table.cells("metadata"), strict=True):
+        for identity, (place, value) in zip(ids, table.cells("metadata"), strict=True):
             if identity in documents and value is not None:
                 if not isinstance(value, Mapping):
-                    raise row.error(f"must be an object, got {named(value)}.")
+                    raise place.error(f"must be an object, got {kind_of(value)}")
                 documents[identity]["metadata"] = dict(value)
     return documents

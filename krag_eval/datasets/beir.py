@@ -9,11 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval._errors import Place
-from krag_eval.datasets.dataset import Dataset, Source, labels_of, name_of
-from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects, numbered_lines, within_memory
-from krag_eval.datasets.strict_json import kind_of, names_of, object_of
-from krag_eval.datasets.table import ids_in, with_texts
+from krag_eval._errors import InvalidInput, Place
+from krag_eval._reading import (
+    MAX_BYTES,
+    Limits,
+    MaxObjects,
+    Source,
+    kind_of,
+    name_of,
+    names_of,
+    numbered_lines,
+    object_of,
+    within_memory,
+)
+from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
 from krag_eval.datasets.trec import (
     Missing,
     Run,
@@ -74,7 +83,7 @@ def read_beir(
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
-        ValueError: If neither ``folder`` nor ``qrels`` is given, or documents are to be dropped
+        InvalidInput: If neither ``folder`` nor ``qrels`` is given, or documents are to be dropped
             from no run.
 
     >>> dataset = read_beir(qrels={"q1": {"d1": 1}}, run={"q1": {"d1": 0.9, "d2": 0.4}})
@@ -86,12 +95,14 @@ def read_beir(
         corpus = _file(folder, "corpus.jsonl") if corpus is None else corpus
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
-        raise ValueError("folder, or qrels=, must say where the judgements are; got neither.")
+        raise InvalidInput("folder", "or qrels must say where the judgements are, got neither")
     limits = Limits(max_bytes, max_objects).checked()
     retrieved = None if run is None else read_run(run, limits)
     if ignore_identical_ids:
         if retrieved is None:
-            raise ValueError("ignore_identical_ids needs a run to drop documents from, got None.")
+            raise InvalidInput(
+                "ignore_identical_ids", "needs a run to drop documents from, got none"
+            )
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
         read_qrels(qrels, limits),
@@ -148,8 +159,8 @@ def _labelled(dataset: Dataset, source: Source, limits: Limits) -> Dataset:
     unknown = next((identity for identity in ids if identity not in texts), None)
     if unknown is not None:
         raise Place(name).error(
-            f"the judged query {unknown!r} is not in it; add it, or leave out queries to label by "
-            "id."
+            f"the judged query {unknown!r} is not in it",
+            "add it, or leave out queries to label by id",
         )
     questions = [texts[identity] for identity in ids]
     return replace(dataset, queries=labels_of(questions, ids, name), questions=questions)
@@ -167,11 +178,11 @@ def _entries(
             content = object_of(text, place, 'a JSON object with "_id" and "text"')
             identity = _text(content, "_id", place)
             if not identity:
-                raise place.error('"_id" must not be empty.')
+                raise place.error('"_id" must not be empty')
             if not is_wanted(identity):
                 continue
             if identity in seen:
-                raise place.error(f"the id {identity!r} is given a second time; give it once.")
+                raise place.error(f"the id {identity!r} is given a second time", "give it once")
             seen.add(identity)
             yield identity, content, place
 
@@ -181,5 +192,5 @@ def _text(content: Mapping[str, Any], key: str, place: Place) -> str:
     if isinstance(value, str):
         return value
     if key not in content:
-        raise place.error(f'no field "{key}"; the fields are {names_of(content)}.')
-    raise place.error(f'"{key}" must be a string, got {kind_of(value)}.')
+        raise place.error(f'no field "{key}"; the fields are {names_of(content)}')
+    raise place.error(f'"{key}" must be a string, got {kind_of(value)}')

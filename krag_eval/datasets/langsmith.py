@@ -1,4 +1,4 @@
-"""LangSmith's examples, and what runs made of them, as data sets; LangSmith is never imported.
+"""LangSmith's examples and runs as data sets; LangSmith is never imported.
 
 An example has ``inputs`` with the question and ``outputs`` with what is expected; where there are
 ``reference_outputs``, those are expected, and ``outputs`` are what a run returned.
@@ -6,21 +6,99 @@ An example has ``inputs`` with the question and ``outputs`` with what is expecte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval._errors import clipped
-from krag_eval.datasets.columns import Columns, Row, check_text, documents_in_cell, named
-from krag_eval.datasets.dataset import Dataset, Mark, labels_and_questions
+from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped
+from krag_eval._reading import kind_of
+from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.table import Columns, Query, Roles, Side, located, parts_of, query_in
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
-from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in
 
-__all__ = [
-    "example_as_row",
-    "langsmith_dataset",
-]
+__all__ = ["OUTPUT_KEYS", "REFERENCE_KEYS", "example_as_row", "langsmith_dataset", "list_under"]
 
 _QUESTION_KEYS = (*QUESTIONS, "input")
+#: Where the documents of a run usually are; a target that returns a list has it under "output".
+OUTPUT_KEYS = (
+    "documents",
+    "docs",
+    "context",
+    "contexts",
+    "retrieved_contexts",
+    "retrieved_documents",
+    "source_documents",
+    "predicted",
+    "output",
+)
+#: Where the ground truth of an example usually is.
+REFERENCE_KEYS = (
+    "documents",
+    "docs",
+    "context",
+    "contexts",
+    "reference_contexts",
+    "reference_documents",
+    "relevant_documents",
+    "ground_truth",
+    "actual",
+    "output",
+)
+_LISTS = (list, tuple)
+
+
+def list_under(
+    payload: Any, key: str | None, usual: Sequence[str], argument: str, option: str
+) -> tuple[str, Sequence[Any]]:
+    """Return the list of documents within what a tool kept, and what to call it.
+
+    Args:
+        payload: A dict with a list of documents under some key, or the list itself.
+        key: That key; ``None`` takes the one list under a usual key.
+        usual: The usual keys.
+        argument: What the payload is called in messages.
+        option: The argument that names the key.
+
+    Raises:
+        InvalidInput: If the key is missing, or several could be meant.
+        InvalidType: If what is there is not a list.
+
+    >>> list_under({"docs": ["a"], "answer": "b"}, None, OUTPUT_KEYS, "outputs", "documents_key")
+    ("outputs['docs']", ['a'])
+    """
+    found, name = payload, argument
+    if isinstance(payload, Mapping):
+        if key is None:
+            key = _usual_key(payload, usual, argument, option)
+        elif key not in payload:
+            raise InvalidInput(
+                argument,
+                f"must hold the key {key!r}, which {option} names, got the keys "
+                f"{clipped([*payload])}",
+            )
+        found, name = payload[key], f"{argument}[{key!r}]"
+    if not isinstance(found, _LISTS):
+        raise InvalidType(
+            name, f"must be a list of documents, even for one document, got {kind_of(found)}"
+        )
+    return name, found
+
+
+def _usual_key(payload: Mapping[Any, Any], usual: Sequence[str], argument: str, option: str) -> str:
+    keys = [key for key in usual if isinstance(payload.get(key), _LISTS)]
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise InvalidInput(
+            argument,
+            f"holds several lists that could be the documents, {' and '.join(map(repr, keys))}",
+            Advice("name the one that is meant by {}", (option, ...)),
+        )
+    raise InvalidInput(
+        argument,
+        f"must hold a list of documents under one of {', '.join(map(repr, usual))}, got the keys "
+        f"{clipped([*payload])}",
+        Advice("name another key by {}", (option, ...)),
+    )
 
 
 def example_as_row(example: Any) -> Mapping[str, Any] | None:
@@ -60,63 +138,65 @@ def langsmith_dataset(table: Columns, mapped: Mapped) -> Dataset:
     is_run = "reference_outputs" in table.columns and "outputs" in table.columns
     expected = "reference_outputs" if "reference_outputs" in table.columns else "outputs"
     asked = _questions(table, mapped.question)
-    actual = _side(table, expected, mapped.actual, REFERENCE_KEYS, "actual")
-    predicted = (
-        _side(table, "outputs", mapped.predicted, OUTPUT_KEYS, "predicted") if is_run else None
-    )
-    marks = [Mark()] * len(asked)
-    queries, questions = labels_and_questions(
-        asked, marks, table.name, "question", lambda number: f"row {number}"
-    )
+    sides: dict[str, tuple[str | None, tuple[str, ...], str]] = {}
+    sides[expected] = (mapped.actual, REFERENCE_KEYS, "actual")
+    if is_run:
+        sides["outputs"] = (mapped.predicted, OUTPUT_KEYS, "predicted")
+    queries = []
+    for (place, row), (name, question) in zip(table.rows(), asked, strict=True):
+        with located(place):
+            lists = [_under(row, column, *side) for column, side in sides.items()]
+        fields = [name, *(one for one, _ in lists)]
+        content = dict(zip(fields, [question, *(found for _, found in lists)], strict=True))
+        queries.append(_query(content, fields, place))
+    roles = Roles("LangSmith", "question", Side(expected), Side("outputs") if is_run else None)
     notes = [
         f"LangSmith examples: ground truth read from {expected}",
         "retrieved documents read from outputs" if is_run else "no retrieved documents",
     ]
-    return Dataset(
-        queries, actual, predicted, table.name, [*table.lines], questions=questions, notes=notes
-    )
+    return Dataset(**parts_of(queries, table.name, roles), notes=notes)
 
 
-def _questions(table: Columns, key: str | None) -> list[str | int | None]:
+def _query(content: Mapping[str, Any], fields: Sequence[str], place: Place) -> Query:
+    question, *sides = fields
+    actual, predicted = [*map(Side, sides), None][:2]
+    assert actual is not None
+    return query_in(content, Roles("LangSmith", question, actual, predicted), place)
+
+
+def _under(
+    row: Mapping[str, Any], column: str, key: str | None, usual: tuple[str, ...], option: str
+) -> tuple[str, Sequence[Any]]:
+    key = None if key is None else key.removeprefix(f"{column}.")
+    return list_under(row.get(column), key, usual, column, option)
+
+
+def _questions(table: Columns, key: str | None) -> list[tuple[str, str]]:
+    """Return each question, and what to call it."""
     key = None if key is None else key.removeprefix("inputs.")
-    found: list[str | int | None] = []
-    for row, inputs in table.cells("inputs"):
+    found: list[tuple[str, str]] = []
+    for place, inputs in table.cells("inputs"):
         if not isinstance(inputs, Mapping):
-            raise row.error(f"must be an object with the question, got {named(inputs)}.")
+            raise place.error(f"must be an object with the question, got {kind_of(inputs)}")
         if key is None:
-            key = _question_key(inputs, row)
+            key = _question_key(inputs, place)
         if key not in inputs:
-            raise row.error(f"has no {key!r}; its keys are {clipped([*inputs])}.")
+            raise place.error(f"has no {key!r}; its keys are {clipped([*inputs])}")
         text = inputs[key]
         if not isinstance(text, str):
-            raise row.error(
-                f"[{key!r}] must be text, got {named(text)}; name the key of the question by "
-                "question=…."
+            raise place._replace(column=f"inputs[{key!r}]").error(
+                f"must be text, got {kind_of(text)}",
+                Advice("name the key of the question by {}", question=...),
             )
-        check_text(text, f"[{key!r}]", row)
-        found.append(text)
+        found.append((f"inputs[{key!r}]", text))
     return found
 
 
-def _question_key(inputs: Mapping[str, Any], row: Row) -> str:
+def _question_key(inputs: Mapping[str, Any], place: Place) -> str:
     keys = [*inputs] if len(inputs) == 1 else [key for key in _QUESTION_KEYS if key in inputs]
     if len(keys) != 1:
-        raise row.error(
-            f"holds {clipped([*inputs])}, and it is not clear which is the question; name it by "
-            "question=…."
+        raise place.error(
+            f"holds {clipped([*inputs])}, and it is not clear which is the question",
+            Advice("name it by {}", question=...),
         )
     return str(keys[0])
-
-
-def _side(
-    table: Columns, column: str, key: str | None, usual: tuple[str, ...], option: str
-) -> list[list[Any]]:
-    key = None if key is None else key.removeprefix(f"{column}.")
-    found = []
-    for row, value in table.cells(column):
-        try:
-            documents = documents_in(value, key, usual, column, option)
-        except (TypeError, ValueError) as error:
-            raise row._replace(column="").error(str(error)) from error
-        found.append(documents_in_cell(documents, row, ground_truth=option == "actual"))
-    return found

@@ -1,8 +1,4 @@
-"""Writing data sets to files, so that what is read again is equal.
-
-This room knows how documents are written; what is written is what the readers of this package
-read, and they are asked before a file takes its place.
-"""
+"""Writing data sets to files, so that what is read again is equal; it is read before it counts."""
 
 from __future__ import annotations
 
@@ -14,33 +10,49 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from krag_eval._errors import DatasetError, Place, clipped
+from krag_eval._errors import DatasetError, InvalidInput, MissingPackage, Place, clipped
 from krag_eval._io import replacing, shielded
-from krag_eval.datasets.dataset import OWN, Dataset, mark_to_write
-from krag_eval.datasets.loading import Format, load_dataset
+from krag_eval._reading import Limits
+from krag_eval.datasets.table import OWN, mark_to_write, parts_of, queries_of
+from krag_eval.datasets.tabular import delimited_columns, json_columns, parquet_columns
+from krag_eval.datasets.vocabularies import KNOWN, roles_of
 from krag_eval.documents import AnyOf, id_of, metadata_of, text_of
 
-__all__ = ["save_dataset"]
+__all__ = ["Content", "save_content"]
 
 _SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-_KINDS: dict[str, tuple[Format, bool]] = {
+_KINDS: dict[str, tuple[str, bool]] = {
     ".jsonl": ("jsonl", False),
     ".jsonl.gz": ("jsonl", True),
     ".csv": ("csv", False),
     ".csv.gz": ("csv", True),
     ".parquet": ("parquet", False),
 }
+_READERS: Mapping[str, Callable[..., Any]] = {
+    "jsonl": json_columns,
+    "csv": delimited_columns,
+    "parquet": parquet_columns,
+}
 
 
-def save_dataset(dataset: Dataset, path: str | os.PathLike[str]) -> None:
-    """Write a data set; see :meth:`Dataset.save`."""
+class Content(NamedTuple):
+    """What is written of a data set; see ``Dataset`` for each."""
+
+    queries: list[Any]
+    actual: list[list[Any]]
+    predicted: list[list[Any]] | None
+    questions: list[str] | None
+    defaults: Mapping[str, Any]
+
+
+def save_content(content: Content, path: str | os.PathLike[str]) -> None:
+    """Write a data set; see ``Dataset.save``."""
     name = os.fsdecode(path)
     kind, compressed = _kind(name)
-    rows = _Rows(dataset, name)
+    rows = _Rows(content, name)
     with replacing(path) as temporary:
         if kind == "parquet":
             _write_parquet(rows, temporary)
@@ -51,34 +63,33 @@ def save_dataset(dataset: Dataset, path: str | os.PathLike[str]) -> None:
         _check_again(rows, temporary, kind)
 
 
-def _kind(name: str) -> tuple[Format, bool]:
+def _kind(name: str) -> tuple[str, bool]:
     for ending, kind in _KINDS.items():
         if name.lower().endswith(ending):
             return kind
     raise Place(name).error(
-        f"a data set is written to a file that ends in {', '.join(_KINDS)}; name one of these."
+        f"a data set is written to a file that ends in {', '.join(_KINDS)}", "name one of these"
     )
 
 
 class _Rows:
     """A data set as it is written, its documents plain values."""
 
-    def __init__(self, dataset: Dataset, name: str) -> None:
-        self.dataset, self.name = dataset, name
-        self.sides = {"actual": dataset.actual}
-        if dataset.predicted is not None:
-            self.sides["predicted"] = dataset.predicted  # type: ignore[assignment]
+    def __init__(self, content: Content, name: str) -> None:
+        self.content, self.name = content, name
+        self.sides = {"actual": content.actual}
+        if content.predicted is not None:
+            self.sides["predicted"] = content.predicted
+        n_queries = len(content.queries)
         for side, lists in self.sides.items():
-            if len(lists) != dataset.n_queries:
-                raise Place(name).error(
-                    f"the data set has {dataset.n_queries} queries and {len(lists)} lists in "
-                    f"{side}; give each query one."
-                )
+            if len(lists) != n_queries:
+                problem = f"the data set has {n_queries} queries and {len(lists)} lists in {side}"
+                raise Place(name).error(problem, "give each query one")
 
     @property
     def questions(self) -> list[str] | None:
         """What to ask, one text per query."""
-        return self.dataset.questions
+        return self.content.questions
 
     def documents(self, side: str) -> Iterator[list[Any]]:
         """Yield each query's documents of a side."""
@@ -86,23 +97,23 @@ class _Rows:
 
     def marks(self) -> list[dict[str, Any] | None]:
         """Return what krag_eval adds to each query."""
-        labels: Sequence[Any] = self.dataset.queries
+        labels: Sequence[Any] = self.content.queries
         if self.questions is not None:
             labels = [None if label == asked and isinstance(label, str) else label
                       for label, asked in zip(labels, self.questions, strict=True)]  # fmt: skip
         elif labels == list(range(len(labels))):
             labels = [None] * len(labels)
         try:
-            return [mark_to_write(label, self.dataset.defaults) for label in labels]
-        except ValueError as error:
-            raise Place(self.name).error(str(error)) from error
+            return [mark_to_write(label, self.content.defaults) for label in labels]
+        except InvalidInput as error:
+            raise error.at(Place(self.name)) from error
 
-    def blame(self, query: int, problem: str) -> DatasetError:
+    def refusal(self, query: int, problem: str) -> DatasetError:
         """Return the refusal to write a query."""
-        label = clipped(self.dataset.queries[query])
+        label = clipped(self.content.queries[query])
         return Place(self.name).error(
             f"queries[{query}] ({label}) cannot be written without loss: {problem}; nothing was "
-            "written."
+            "written"
         )
 
     def json(self, query: int, value: Any) -> str:
@@ -110,7 +121,7 @@ class _Rows:
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise self.blame(query, f"{error} (only what JSON has can be kept)") from error
+            raise self.refusal(query, f"{error} (only what JSON has can be kept)") from error
 
 
 def _plain(item: Any) -> Any:
@@ -152,7 +163,8 @@ def _explained(name: str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise Place(name).error(
             f"a text holds half of a surrogate pair ({error.object[error.start]!r}), which is not "
-            "a character; correct it; nothing was written."
+            "a character; nothing was written",
+            "correct it",
         ) from error
 
 
@@ -212,9 +224,8 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise ImportError(
-            f"{rows.name}: writing Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
-        ) from error
+        problem = f"{rows.name}: writing Parquet files needs pyarrow"
+        raise MissingPackage("", problem, "pip install 'krag-eval[parquet]'") from error
     texts = {
         side: all(isinstance(one, str) for items in lists for one in items)
         for side, lists in rows.sides.items()
@@ -235,31 +246,32 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
 # What was written, read again
 
 
-def _check_again(rows: _Rows, path: Path, kind: Format) -> None:
+def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     """Refuse what is read as anything else than what was to be written."""
     try:
-        again = load_dataset(path, format=kind, max_bytes=None, max_objects=None)
+        table = _READERS[kind](path, rows.name, Limits(None, None), KNOWN)
+        roles = roles_of(table)
+        again = parts_of(queries_of(table, roles), rows.name, roles)
     except DatasetError as error:
-        problem = str(error).removeprefix(str(path))
         raise DatasetError(
-            "", f"{rows.name}{problem} So it cannot be written without loss; nothing was written."
+            error.argument,
+            error.problem,
+            "so it cannot be written without loss; nothing was written",
+            within=error.within,
+            place=error.place,
         ) from error
-    read = {
-        side: [[_again(one) for one in documents] for documents in rows.documents(side)]
-        for side in rows.sides
-    }
-    wanted = replace(rows.dataset, actual=read["actual"], predicted=read.get("predicted"))
-    if again == wanted and again.defaults == dict(wanted.defaults):
-        return
+    wanted = rows.content._asdict()
+    for side in rows.sides:
+        wanted[side] = [[_again(one) for one in documents] for documents in rows.documents(side)]
     for field in ("queries", "questions", "actual", "predicted"):
-        before, after = getattr(wanted, field), getattr(again, field)
-        if before == after:
-            continue
-        query = next(
-            (at for at, one in enumerate(before or []) if not after or one != after[at]), 0
-        )
-        raise rows.blame(query, f"its part in {field} would be read as something else")
-    raise Place(rows.name).error("the data set's defaults cannot be written without loss.")
+        before, after = wanted[field], again[field]
+        if before != after:
+            query = next(
+                (at for at, one in enumerate(before or []) if not after or one != after[at]), 0
+            )
+            raise rows.refusal(query, f"its part in {field} would be read as something else")
+    if again["defaults"] != dict(rows.content.defaults):
+        raise Place(rows.name).error("the data set's defaults cannot be written without loss")
 
 
 def _again(value: Any) -> Any:

@@ -1,8 +1,7 @@
 """Files of any size, query by query: JSON lines and Parquet, one file or a directory of them.
 
-Every query goes through the checks of :func:`~krag_eval.datasets.read_jsonl`, and an error names
-the file and the line or row. This room knows how to find the files, read on from a place, and say
-whether they are still the same. It must not know what becomes of the queries.
+Rows mean what they mean to :func:`~krag_eval.datasets.read_jsonl`. Reading can begin at a place
+within the files, which are known by their fingerprints.
 """
 
 from __future__ import annotations
@@ -19,11 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval._errors import Place
-from krag_eval.datasets.columns import Row, documents_in_cell
-from krag_eval.datasets.dataset import OWN
-from krag_eval.datasets.jsonl import Fields, Record, missing_field, record_in
-from krag_eval.datasets.lines import LIMITS, Limits, numbered_lines, values_in_cells, within_memory
-from krag_eval.datasets.table import mark_in_cell, question_in_cell
+from krag_eval._reading import LIMITS, Limits, numbered_lines, values_in_cells, within_memory
+from krag_eval.datasets.jsonl import Fields, record_in
+from krag_eval.datasets.table import OWN, Query, located, no_field, query_in
 from krag_eval.datasets.tabular import opened_parquet, parquet_rows
 
 __all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
@@ -56,7 +53,7 @@ def only_whole(path: str | os.PathLike[str]) -> str | None:
         with gzip.open(path) if plain != name else open(path, "rb") as file:
             array = file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
     except (OSError, EOFError, ValueError):
-        return None  # whoever reads it says what is wrong
+        return None  # the reader says what is wrong
     return "a JSON array" if array else None
 
 
@@ -80,7 +77,7 @@ class Cursor(NamedTuple):
 class Chunk(NamedTuple):
     """Some queries, and where the next ones begin."""
 
-    records: list[Record]
+    records: list[Query]
     after: Cursor
     #: How far the reading has come, in the unit of :attr:`QueryFiles.size`.
     reached: int
@@ -111,12 +108,12 @@ class QueryFiles:
 
         Raises:
             DatasetError: If there is no such file, its kind is read whole, a directory holds
-                nothing to read, a directory within it or files of several kinds, or it is no
-                regular file.
+                nothing to read, a directory within it or files of several kinds, or it is
+                not a regular file.
         """
         name = os.fsdecode(path)
         if "\0" in name:
-            raise Place(name).error("the name of a file cannot contain a NUL character.")
+            raise Place(name).error("the name of a file cannot contain a NUL character")
         try:
             mode = os.stat(name).st_mode
             if stat.S_ISDIR(mode):
@@ -124,16 +121,17 @@ class QueryFiles:
             if not stat.S_ISREG(mode):
                 raise Place(name).error(
                     "is not a regular file, and can be read only once; expected a file or a "
-                    "directory of files; read it whole by read_jsonl(…)."
+                    "directory of files",
+                    "save it to a file first",
                 )
             with open(name, "rb") as file:
                 parquet = file.read(4) == _PARQUET
             _check_kind(name, parquet=parquet)
             return cls(name, (Path(name),), parquet, limits)
         except FileNotFoundError as error:
-            raise Place(name).error("no such file or directory; check the path.") from error
+            raise Place(name).error("no such file or directory", "check the path") from error
         except OSError as error:
-            raise Place(name).error(f"cannot be read: {error.strerror or error}.") from error
+            raise Place(name).error(f"cannot be read: {error.strerror or error}") from error
 
     @classmethod
     def _of_directory(cls, name: str, limits: Limits) -> QueryFiles:
@@ -141,14 +139,14 @@ class QueryFiles:
         kinds = {one: _kind_of(name, one) for one in names}
         if not kinds:
             raise Place(name).error(
-                "holds nothing to read; expected files named *.jsonl, *.jsonl.gz or *.parquet."
+                "holds nothing to read; expected files named *.jsonl, *.jsonl.gz or *.parquet"
             )
         first, *others = names
         for other in others:
             if kinds[other] != kinds[first]:
                 raise Place(name).error(
-                    f"holds files of two kinds ({first} and {other}); put each kind into a "
-                    "directory of its own."
+                    f"holds files of two kinds ({first} and {other})",
+                    "put each kind into a directory of its own",
                 )
         return cls(name, tuple(Path(name, one) for one in names), kinds[first], limits)
 
@@ -168,7 +166,7 @@ class QueryFiles:
         """Return what changes when a file does: name, size, time, and its beginning and end."""
         return [_fingerprint(path) for path in self.paths]
 
-    def first(self, fields: Fields) -> Record | None:
+    def first(self, fields: Fields) -> Query | None:
         """Return the first query; ``None`` if there is none.
 
         Raises:
@@ -179,12 +177,12 @@ class QueryFiles:
     def chunks(self, fields: Fields, chunk_size: int, start: Cursor) -> Iterator[Chunk]:
         """Yield the queries in chunks, from a place on; the last chunk may be smaller.
 
-        A chunk is cut short where its queries pass 64 MiB, and goes on over the end of a file.
+        A chunk is cut short where its queries pass 64 MiB, and continues over the end of a file.
 
         Raises:
             DatasetError: If anything in a file cannot be used; as far as it was asked for.
         """
-        records: list[Record] = []
+        records: list[Query] = []
         n_bytes, after, reached = 0, start, 0
         for record, size, after, reached in self._records(fields, start):
             records.append(record)
@@ -195,7 +193,7 @@ class QueryFiles:
         if records:
             yield Chunk(records, after, reached)
 
-    def _records(self, fields: Fields, start: Cursor) -> Iterator[tuple[Record, int, Cursor, int]]:
+    def _records(self, fields: Fields, start: Cursor) -> Iterator[tuple[Query, int, Cursor, int]]:
         """Yield each query, how large it is, where the next begins and how far that is."""
         read = _parquet_records if self.parquet else _jsonl_records
         before = 0
@@ -216,9 +214,7 @@ def _check_kind(name: str, *, parquet: bool) -> None:
     kind = None if parquet else only_whole(name)
     if kind is not None:
         raise Place(name).error(
-            f"{kind} is read whole, not in chunks; evaluate it by "
-            "load_dataset(path).evaluator(…).evaluate(k), or make JSON lines of it by "
-            "load_dataset(path).save('run.jsonl')."
+            f"{kind} is read whole, not in chunks", "make JSON lines or Parquet of it first"
         )
 
 
@@ -226,13 +222,13 @@ def _kind_of(folder: str, name: str) -> bool:
     """Return whether a file of a directory is Parquet, by its name."""
     if os.path.isdir(os.path.join(folder, name)):
         raise Place(folder).error(
-            f"holds a directory ({name}); expected files alone; name one directory of files."
+            f"holds a directory ({name}); expected files alone", "name one directory of files"
         )
     plain = name.removesuffix(".gz")
     if not plain.endswith(_JSONL_ENDINGS) and not name.endswith(".parquet"):
         raise Place(folder).error(
-            f"holds {name}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone; move "
-            "others away."
+            f"holds {name}; expected files named *.jsonl, *.jsonl.gz or *.parquet alone",
+            "move others away",
         )
     return name.endswith(".parquet")
 
@@ -252,7 +248,7 @@ def _fingerprint(path: Path) -> list[Any]:
 
 def _jsonl_records(
     path: Path, fields: Fields, skipped: int, limits: Limits
-) -> Iterator[tuple[Record, int, int]]:
+) -> Iterator[tuple[Query, int, int]]:
     """Yield the queries of a file of JSON lines, from one on; those before it are not parsed."""
     name = str(path)
     with (
@@ -269,46 +265,22 @@ def _jsonl_records(
 
 def _parquet_records(
     path: Path, fields: Fields, skipped: int, limits: Limits
-) -> Iterator[tuple[Record, int, int]]:
+) -> Iterator[tuple[Query, int, int]]:
     """Yield the queries of a Parquet file, from one on; whole row groups before it are not read."""
     name = str(path)
     file = opened_parquet(path, name)
     columns = _checked_columns(file.schema_arrow.names, fields, name)
     rows = parquet_rows(file, name, columns, limits, skipped)
     for number, (content, weight) in enumerate(rows, skipped):
-        yield _record_of_row(content, fields, name, number), weight, number + 1
-
-
-def _record_of_row(content: dict[str, Any], fields: Fields, name: str, number: int) -> Record:
-    """Read one query from a row, by the rules of ``load_dataset``."""
-
-    def cell(column: str | None) -> Row:
-        return Row(name, number, column or "")
-
-    actual, predicted = (
-        documents_in_cell(_without_nulls(content[column or ""]), cell(column), ground_truth=truth)
-        for column, truth in ((fields.actual, True), (fields.predicted, False))
-    )
-    question = question_in_cell(content.get(fields.question), cell(fields.question))
-    mark = mark_in_cell(content.get(OWN), cell(None))
-    return Record(cell(None), mark.question(question), actual, predicted, mark)
+        yield query_in(content, fields.roles, Place(name, row=number)), weight, number + 1
 
 
 def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[str]:
-    needed = {"actual_field": fields.actual, "predicted_field": fields.predicted}
-    for option, column in needed.items():
+    needed = (fields.actual, fields.predicted)
+    for is_predicted, column in enumerate(needed):
         if column not in known:
-            raise Place(name).error(missing_field(known, option, str(column)))
-    return [one for one in known if one in (fields.question, OWN, *needed.values())]
-
-
-def _without_nulls(value: Any) -> Any:
-    """Drop the fields of documents that are null: in a table every document has every field."""
-    if not isinstance(value, list):
-        return value
-    return [
-        {key: _without_nulls(inner) for key, inner in one.items() if inner is not None}
-        if isinstance(one, dict)
-        else one
-        for one in value
-    ]
+            with located(Place(name)):
+                raise no_field(
+                    known, str(column), fields.roles.options, ground_truth=not is_predicted
+                )
+    return [one for one in known if one in (fields.question, OWN, *needed)]

@@ -1,294 +1,580 @@
-"""From a table whose columns are understood to a data set: its labels, questions and documents."""
+"""One row, one query: what every record, table and partition goes through, whatever its format.
+
+A row is a mapping; ``Roles`` say which of its fields hold what; :func:`query_in` makes a query of
+it, and :func:`parts_of` the parts of a data set of all queries.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from krag_eval._errors import Place, warn
-from krag_eval.datasets.columns import Columns, Row, check_text, documents_in_cell, list_in, named
-from krag_eval.datasets.dataset import (
-    OWN,
-    Dataset,
-    Mark,
-    labels_and_questions,
-    mark_in,
-    same_defaults,
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, Place, Refusal, clipped, warn
+from krag_eval._io import unshielded
+from krag_eval._reading import kind_of, names_of, parsed
+from krag_eval.conventions import Conventions
+from krag_eval.documents import (
+    Location,
+    check_characters,
+    check_text,
+    documents_in,
+    is_missing,
+    list_in,
+    plain,
 )
-from krag_eval.datasets.strict_json import parsed
-from krag_eval.datasets.vocabularies import Mapped, Roles, Side, roles_of, said
-from krag_eval.documents import AnyOf, DocumentLike, id_of, metadata_of
 
 __all__ = [
-    "check_overlap",
-    "ids_in",
-    "mark_in_cell",
-    "question_in_cell",
-    "table_dataset",
-    "with_texts",
+    "OWN",
+    "Columns",
+    "Mark",
+    "Query",
+    "Roles",
+    "Side",
+    "check_collected",
+    "is_frame",
+    "labels_and_questions",
+    "located",
+    "mark_to_write",
+    "no_field",
+    "parts_of",
+    "queries_of",
+    "query_in",
 ]
 
+_MOST_NAMES = 20
+_LONGEST_NAME = 40
 
-def table_dataset(table: Columns, mapped: Mapped) -> Dataset:
-    """Return the data set that a table holds.
 
-    Args:
-        table: The table.
-        mapped: The columns that the user named.
+@contextmanager
+def located(place: Place) -> Iterator[None]:
+    """Let a refusal name a place in a file or a table."""
+    try:
+        yield
+    except Refusal as error:
+        raise error.at(place) from error
+
+
+# Tables
+
+
+class _Absent:
+    """What a row has in a column of which it has no field."""
+
+
+_ABSENT = _Absent()
+
+
+class Columns(NamedTuple):
+    """A table: its columns as lists, and how its rows are counted.
+
+    Attributes:
+        name: What to call it.
+        columns: The columns that were read.
+        names: All columns there are, for messages.
+        lines: Per row, its line in the file, where it has one.
+        first: Number of the first row.
+        counted: How rows are counted, for messages; empty where a line says it all.
+        in_memory: Whether its texts come from Python, where they may hold half of a character.
+    """
+
+    name: str
+    columns: Mapping[str, list[Any]]
+    names: Sequence[str]
+    lines: Sequence[int] = ()
+    first: int = 0
+    counted: str = "from 0"
+    in_memory: bool = False
+
+    @classmethod
+    def of_frame(cls, frame: Any, name: str, wanted: Collection[str] | None = None) -> Columns:
+        """Take the columns of a data frame, of pandas or like it: any that are asked for.
+
+        >>> import pandas as pd
+        >>> Columns.of_frame(pd.DataFrame({"a": [1, 2]}), "frame").columns
+        {'a': [1, 2]}
+        """
+        check_collected(frame, name)
+        names = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+        table = cls(name, {}, [*map(str, names)], in_memory=True)
+        table.check_names()
+        kept = [one for one in names if wanted is None or one in wanted]
+        return table._replace(columns={str(one): _listed(frame[one]) for one in kept})
+
+    @classmethod
+    def of_rows(
+        cls, rows: Sequence[Mapping[str, Any]], name: str, wanted: Collection[str]
+    ) -> Columns:
+        """Turn rows into columns.
+
+        >>> table = Columns.of_rows([{"a": 1, "b": 2}, {"b": 3}], "rows", {"a"})
+        >>> [row for _, row in table.rows()]
+        [{'a': 1}, {}]
+        """
+        names = [*dict.fromkeys(str(one) for row in rows for one in row)]
+        kept = [one for one in names if one in wanted]
+        return cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+    def place(self, number: int, column: str = "") -> Place:
+        """Return the place of a row, or of a cell."""
+        line = self.lines[number] if self.lines else 0
+        row = self.first + number if self.counted else None
+        return Place(self.name, line, row, self.counted, column)
+
+    def rows(self) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield the place and the fields of each row."""
+        names = [*self.columns]
+        for number, values in enumerate(zip(*self.columns.values(), strict=True)):
+            row = dict(zip(names, values, strict=True))
+            if any(value is _ABSENT for value in values):
+                row = {name: value for name, value in row.items() if value is not _ABSENT}
+            yield self.place(number), row
+
+    def cells(self, column: str) -> Iterator[tuple[Place, Any]]:
+        """Yield the place and the value of each row, arrays as lists."""
+        for number, value in enumerate(self.columns[column]):
+            yield self.place(number, column), None if value is _ABSENT else plain(value)
+
+    def texts(self, column: str) -> list[str]:
+        """Return a column that holds nothing but text."""
+        values = []
+        for place, value in self.cells(column):
+            if not isinstance(value, str):
+                raise place.error(f"must be text, got {kind_of(value)}")
+            values.append(value)
+        return values
+
+    def check_names(self) -> None:
+        """Refuse two columns of one name."""
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen and name:
+                problem = f"two columns have the name {name[:_LONGEST_NAME]!r}"
+                raise Place(self.name).error(problem, "rename one of them")
+            seen.add(name)
+
+    def check_has(self, needed: Sequence[str]) -> None:
+        """Refuse a table without rows, or without one of these columns."""
+        missing = [name for name in needed if name not in self.columns]
+        if missing:
+            raise Place(self.name).error(f"no column {missing[0]!r}; {self.described()}")
+        if not self.columns[needed[0]]:
+            raise Place(self.name).error("holds no rows; expected at least one")
+
+    def check_distinct(self, column: str, values: Sequence[str]) -> None:
+        """Refuse a key that is given twice."""
+        seen: set[str] = set()
+        for number, value in enumerate(values):
+            if value in seen:
+                raise self.place(number, column).error(f"{value!r} is given a second time")
+            seen.add(value)
+
+    def described(self) -> str:
+        """Name the columns there are."""
+        shown = ", ".join(repr(name[:_LONGEST_NAME]) for name in self.names[:_MOST_NAMES])
+        more = len(self.names) - _MOST_NAMES
+        return f"the columns are {shown or 'none'}" + (f" and {more} more" if more > 0 else "")
+
+
+def is_frame(source: Any) -> bool:
+    """Tell whether this is a data frame, or a table like one, by what it can do."""
+    return hasattr(source, "__getitem__") and (
+        hasattr(source, "columns") or hasattr(source, "column_names")
+    )
+
+
+def _listed(column: Any) -> list[Any]:
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def check_collected(frame: Any, name: str) -> None:
+    """Refuse a table that is not here: of a cluster, not computed yet, or several in one.
 
     Raises:
-        DatasetError: If a column or a cell cannot be used.
+        InvalidType: In these cases.
     """
-    roles = roles_of(table, mapped)
+    ways = {"toPandas": "toPandas()", "compute": "compute()", "collect": "collect()"}
+    for way, call in ways.items():
+        if hasattr(frame, way):
+            raise InvalidType(
+                name,
+                f"is a {type(frame).__name__}, which has yet to be collected",
+                f"pass what its {call} returns",
+            )
+    if isinstance(getattr(frame, "column_names", None), Mapping):
+        several = ", ".join(map(repr, frame.column_names))
+        raise InvalidType(name, f"holds several tables, {several}", "pass one of them")
+
+
+# Which field holds what
+
+
+class Side(NamedTuple):
+    """Which fields hold the documents of one side.
+
+    Attributes:
+        texts: The field with the list of documents.
+        ids: One with a list of ids; with ``texts``, one id for each of them.
+        metadata: Fields with lists of values, one for each document.
+    """
+
+    texts: str | None = None
+    ids: str | None = None
+    metadata: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields there must be."""
+        return [one for one in self[:2] if one] + [*self.metadata]
+
+    def __str__(self) -> str:
+        return " with ".join(self.fields)
+
+
+class Roles(NamedTuple):
+    """Which field means what, and whose names these are.
+
+    Attributes:
+        shape: Whose names.
+        question: The field with the question, if there is one.
+        actual: Where the ground truth is.
+        predicted: Where the retrieved documents are; ``None`` if nothing has been retrieved yet.
+        options: What the caller names the fields of the two sides by, where it names them.
+    """
+
+    shape: str
+    question: str | None
+    actual: Side
+    predicted: Side | None
+    options: tuple[str, str] | None = None
+
+
+# What krag_eval adds to a query
+
+#: The field, or column, with what krag_eval adds.
+OWN = "krag_eval"
+_KEYS = {"label", "evaluator", "shielded"}
+_OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
+            "grade_key", "averaging_method")  # fmt: skip
+
+
+class Mark(NamedTuple):
+    """What a saved query carries beside its documents."""
+
+    label: str | int | None = None
+    defaults: Mapping[str, Any] = {}
+    shielded: bool = False
+
+
+_NO_MARK = Mark()
+
+
+def _mark_in(value: Any) -> Mark:
+    """Read a mark, which tables hold written as JSON."""
+    if value is None or is_missing(value) or value == "":
+        return _NO_MARK
+    if isinstance(value, str):
+        try:
+            value = parsed(value)
+        except json.JSONDecodeError as error:
+            raise _not_ours(f"must be what Dataset.save wrote, an object ({error.msg})") from error
+    if not isinstance(value, Mapping) or not value.keys() <= _KEYS:
+        got = names_of(value) if isinstance(value, Mapping) else kind_of(value)
+        raise _not_ours(
+            'must be what Dataset.save wrote, an object with "label", "evaluator" and "shielded", '
+            f"got {got}"
+        )
+    label = value.get("label")
+    if isinstance(label, bool) or not isinstance(label, str | int | None):
+        raise _not_ours(f": the label must be text or a number, got {kind_of(label)}")
+    shielded = value.get("shielded", False)
+    if not isinstance(shielded, bool):
+        raise _not_ours(f": shielded must be true, got {kind_of(shielded)}")
+    return Mark(label, _read_defaults(value.get("evaluator") or {}), shielded)
+
+
+def _not_ours(problem: str) -> InvalidInput:
+    return InvalidInput(OWN, problem, "leave the field out")
+
+
+def _read_defaults(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value.keys() <= set(_OPTIONS):
+        named = ", ".join(_OPTIONS)
+        raise _not_ours(f": the evaluator must be an object with some of {named}")
+    defaults = dict(value)
+    for name, option in defaults.items():
+        if isinstance(option, bool) or not isinstance(option, str | int | float):
+            raise _not_ours(f": {name} must be text or a number, got {kind_of(option)}")
+    if "conventions" in defaults:
+        try:
+            defaults["conventions"] = Conventions.parse(defaults["conventions"])
+        except (TypeError, ValueError) as error:
+            raise _not_ours(f": {str(error).rstrip('.')}") from error
+    return defaults
+
+
+def mark_to_write(label: str | int | None, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what to write of a label and of defaults; ``None`` if there is nothing to say.
+
+    Raises:
+        InvalidInput: If a default cannot be written as text or a number.
+    """
+    mark: dict[str, Any] = {} if label is None else {"label": label}
+    written = {name: _written(name, option) for name, option in defaults.items()}
+    if written:
+        mark["evaluator"] = written
+    return mark or None
+
+
+def _written(name: str, option: Any) -> Any:
+    if isinstance(option, Conventions):
+        return (
+            ",".join(f"{field}={value}" for field, value in option.changed().items()) or "default"
+        )
+    plain = isinstance(option, str | int | float) and not isinstance(option, bool)
+    if name in _OPTIONS and plain:
+        return str(option) if isinstance(option, str) else option
+    raise InvalidInput(
+        "defaults",
+        f": {name}={clipped(option)} cannot be written to a file",
+        "leave it out of the data set, and pass it to the evaluator after loading",
+    )
+
+
+# From a row to a query
+
+
+class Query(NamedTuple):
+    """One query, checked, and its place in a file.
+
+    ``predicted`` is empty where nothing has been retrieved yet.
+    """
+
+    place: Place
+    question: str | int | None
+    actual: list[Any]
+    predicted: list[Any]
+    mark: Mark = _NO_MARK
+
+    @property
+    def label(self) -> str | int | None:
+        """What the query is called: what its mark says, or its question."""
+        return self.question if self.mark.label is None else self.mark.label
+
+
+def query_in(row: Mapping[str, Any], roles: Roles, place: Place) -> Query:
+    """Make a query of a row.
+
+    Raises:
+        DatasetError: If a field cannot be used; it names the place and the field.
+
+    >>> roles = Roles("krag_eval", "question", Side("actual"), Side("predicted"))
+    >>> row = {"question": "", "actual": "['a']", "predicted": [{"page_content": "a", "id": None}]}
+    >>> query = query_in(row, roles, Place("run.csv", 2))
+    >>> query.question, query.actual
+    (None, ['a'])
+    """
+    try:
+        mark = _mark_in(row.get(OWN))
+        question = None
+        if roles.question is not None:
+            question = _question_in(row.get(roles.question), roles.question)
+            if mark.shielded and isinstance(question, str):
+                question = unshielded(question)
+        actual = _documents(row, roles.actual, roles.options, ground_truth=True)
+        predicted = []
+        if roles.predicted is not None:
+            predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
+    except Refusal as error:
+        raise error.at(place) from error
+    return Query(place, question, actual, predicted, mark)
+
+
+def _question_in(value: Any, name: str) -> str | int | None:
+    """Return a question; ``None`` where there is none."""
+    if isinstance(value, str):
+        return value or None
+    value = plain(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        fix = ""
+        if isinstance(value, Mapping):
+            fix = "a file that pandas writes by column must be written by row, with orient=records"
+        elif isinstance(value, list | tuple):
+            fix = "keep the question alone; conversations of several turns cannot be read"
+        problem = f"must be text or a whole number, got {kind_of(value)}"
+        raise InvalidType(name, problem, fix)
+    return value
+
+
+def _documents(
+    row: Mapping[str, Any], side: Side, options: tuple[str, str] | None, *, ground_truth: bool
+) -> list[Any]:
+    """Return the documents of one side."""
+    if side.texts not in row or side.ids or side.metadata:
+        for name in side.fields:
+            if name not in row:
+                raise no_field(row, name, options, ground_truth=ground_truth)
+    if side.texts is None:
+        return _ids(row, side.ids or "")
+    found = documents_in(row[side.texts], Location(side.texts), ground_truth=ground_truth)
+    if side.ids is not None:
+        ids = _ids(row, side.ids)
+        _check_plain(found, len(ids), side.ids)
+        found = [{"page_content": text, "id": one} for text, one in zip(found, ids, strict=True)]
+    return _with_metadata(found, row, side.metadata) if side.metadata else found
+
+
+def no_field(
+    fields: Collection[str], name: str, options: tuple[str, str] | None, *, ground_truth: bool
+) -> InvalidInput:
+    """Return the refusal of a query without one of its fields.
+
+    Args:
+        fields: The fields there are.
+        name: The field that is missing.
+        options: What the caller names the fields of the two sides by.
+        ground_truth: Whether it is the field of the first side.
+    """
+    advice: Fix = "write [] where there are none"
+    if options is not None:
+        role = "ground truth" if ground_truth else "retrieved documents"
+        there = names_of(fields).replace("{", "{{").replace("}", "}}")
+        option = options[not ground_truth]
+        advice = Advice(
+            f"the fields are {there}; name the one with the {role} by {{}}", (option, ...)
+        )
+    return InvalidInput("", f'no field "{name}"', advice)
+
+
+def _ids(row: Mapping[str, Any], name: str) -> list[str]:
+    ids = list_in(row[name], Location(name))
+    for position, one in enumerate(ids):
+        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
+            problem = f"must be an id (text or a whole number), got {kind_of(one)}"
+            raise InvalidType(name, problem, within=f"[{position}]")
+    return [str(one) for one in ids]
+
+
+def _with_metadata(documents: list[Any], row: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """Return texts as documents with metadata, as krag makes them."""
+    values = {name: list_in(row[name], Location(name)) for name in names}
+    for name, some in values.items():
+        _check_plain(documents, len(some), name)
+    return [
+        {"page_content": text, "metadata": {name: values[name][at] for name in names}}
+        for at, text in enumerate(documents)
+    ]
+
+
+def _check_plain(documents: list[Any], n_values: int, name: str) -> None:
+    if n_values != len(documents):
+        problem = f"must have one value for each of the {len(documents)} documents, got {n_values}"
+        raise InvalidInput(name, problem)
+    if not all(isinstance(text, str) for text in documents):
+        raise InvalidInput(name, "belongs to documents that are plain texts; these are not")
+
+
+def queries_of(table: Columns, roles: Roles) -> list[Query]:
+    """Make a query of each row of a table.
+
+    Raises:
+        DatasetError: If there is none, or one cannot be used.
+    """
     table.check_has([roles.actual.texts or roles.actual.ids or ""])
-    asked: Sequence[str | int | None] = [None] * table.n_rows
-    marks = _marks(table)
-    if roles.question is not None:
-        asked = [
-            mark.question(question_in_cell(value, row))
-            for mark, (row, value) in zip(marks, table.cells(roles.question), strict=True)
-        ]
-    queries, questions = labels_and_questions(
-        asked, marks, table.name, roles.question or "question", _counted(table)
-    )
-    actual = _documents(table, roles.actual, ground_truth=True)
-    predicted = (
-        None if roles.predicted is None else _documents(table, roles.predicted, ground_truth=False)
-    )
-    return Dataset(
-        queries,
-        actual,
-        predicted,
-        table.name,
-        [*table.lines],
-        {**_defaults(roles, table), **same_defaults(marks, lambda one: table.row(one, ""))},
-        questions,
-        said(roles),
-        roles.shape,
-    )
+    queries = [query_in(row, roles, place) for place, row in table.rows()]
+    for one in queries if table.in_memory else ():
+        with located(one.place):
+            if isinstance(one.question, str):
+                check_text(one.question, Location(str(roles.question)))
+            check_characters(one.actual, Location(str(roles.actual)))
+            check_characters(one.predicted, Location(str(roles.predicted)))
+    return queries
 
 
-def _counted(table: Columns) -> Any:
-    """Return how to name a row in a warning."""
-    return lambda number: (
-        f"on line {table.lines[number]}" if table.lines else f"row {table.first + number}"
-    )
+# From all queries to the parts of a data set
 
 
-def _defaults(roles: Roles, table: Columns) -> dict[str, Any]:
+def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any]:
+    """Return what a data set of these queries is made of, by the names of its fields.
+
+    Raises:
+        DatasetError: If the two sides, or two queries, cannot be evaluated together.
+    """
+    labels, questions = labels_and_questions(queries, name, roles.question or "question")
+    return {
+        "queries": labels,
+        "actual": [one.actual for one in queries],
+        "predicted": None if roles.predicted is None else [one.predicted for one in queries],
+        "source": name,
+        "lines": [one.place.line for one in queries if one.place.line],
+        "defaults": {**_matcher_of(roles, name), **_defaults_of(queries)},
+        "questions": questions,
+    }
+
+
+def labels_and_questions(
+    queries: Sequence[Query], name: str, field: str
+) -> tuple[list[str | int], list[str] | None]:
+    """Return the labels of queries, and what to ask a retriever.
+
+    Unless there is a label for every query, all are labelled by position, with a warning if there
+    are some.
+    """
+    labels = [label for one in queries if (label := one.label) is not None]
+    texts = [one.question for one in queries if isinstance(one.question, str)]
+    questions = texts if len(texts) == len(queries) else None
+    if len(labels) == len(queries):
+        return labels, questions
+    if labels:
+        place = next(one.place for one in queries if one.label is None)
+        where = f"on line {place.line}" if place.line else f"row {place.row}"
+        warn(
+            f"{len(queries) - len(labels)} of {len(queries)} queries in {name} have no {field} "
+            f"(the first is {where}), so all are labelled by position."
+        )
+    return list(range(len(queries))), questions
+
+
+def _matcher_of(roles: Roles, name: str) -> dict[str, Any]:
     """Compare by id where a side has no texts; refuse sides that have nothing in common."""
     sides = [side for side in (roles.actual, roles.predicted) if side is not None]
     if all(side.texts for side in sides):
         return {}
     if not all(side.ids for side in sides):
-        raise Place(table.name).error(
+        raise Place(name).error(
             f"{roles.actual} and {roles.predicted} cannot be compared: one has texts and the other "
-            "ids; name columns of one kind by actual=… and predicted=…."
+            "ids",
+            Advice("name columns of one kind by {} and {}", actual=..., predicted=...),
         )
     return {"matcher": "id"}
 
 
-def question_in_cell(value: Any, row: Row) -> str | int | None:
-    """Return a question; ``None`` where there is none."""
-    missing = named(value) == "nothing" or value == ""
-    if missing:
-        return None
-    if isinstance(value, Mapping):
-        raise row.error(
-            "must be text, got an object; a file that pandas writes by column is written by row "
-            'with frame.to_json(path, orient="records").'
-        )
-    if isinstance(value, list | tuple):
-        raise row.error(
-            "must be text, got a list; conversations of several turns are not read: keep the "
-            "question alone."
-        )
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise row.error(f"must be text or a whole number, got {named(value)}.")
-    if isinstance(value, str):
-        check_text(value, "", row)
-    return value
+def _defaults_of(queries: Sequence[Query]) -> Mapping[str, Any]:
+    """Return the defaults that all queries carry, checked."""
+    first = queries[0]
+    for one in queries:
+        if one.mark.defaults != first.mark.defaults:
+            raise one.place._replace(column=OWN).error(
+                ": the evaluator differs from that of the first query",
+                "evaluate data sets of different kinds one by one",
+            )
+    if first.mark.defaults:
+        from krag_eval.evaluator import Plan
 
-
-def _marks(table: Columns) -> list[Mark]:
-    if OWN not in table.columns:
-        return [Mark()] * table.n_rows
-    return [mark_in_cell(value, row._replace(column="")) for row, value in table.cells(OWN)]
-
-
-def mark_in_cell(value: Any, place: Row) -> Mark:
-    """Return what krag_eval adds to a row, written as JSON."""
-    if named(value) == "nothing" or value == "":
-        return Mark()
-    if isinstance(value, str):
         try:
-            value = parsed(value, place)
-        except json.JSONDecodeError as error:
-            raise place.error(
-                f'"krag_eval" must be what Dataset.save wrote, an object as JSON ({error.msg}); '
-                "leave the column out."
-            ) from error
-    return mark_in(value, place)
-
-
-def _documents(table: Columns, side: Side, *, ground_truth: bool) -> list[list[Any]]:
-    if side.texts is None:
-        return [_ids(value, row) for row, value in table.cells(side.ids or "")]
-    lists = [
-        documents_in_cell(value, row, ground_truth=ground_truth)
-        for row, value in table.cells(side.texts)
-    ]
-    if side.ids is not None:
-        for number, (row, value) in enumerate(table.cells(side.ids)):
-            lists[number] = _with_ids(lists[number], _ids(value, row), row)
-    if side.metadata:
-        for number in range(table.n_rows):
-            lists[number] = _with_metadata(lists[number], side.metadata, table, number)
-    return lists
-
-
-def _ids(value: Any, row: Row) -> list[str]:
-    ids = list_in(value, row)
-    for one in ids:
-        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
-            raise row.error(f"must be a list of ids, got {named(one)} as one of them.")
-    return [str(one) for one in ids]
-
-
-def _with_ids(documents: list[Any], ids: list[str], row: Row) -> list[Any]:
-    _check_plain(documents, len(ids), row)
-    return [
-        {"page_content": text, "id": identity}
-        for text, identity in zip(documents, ids, strict=True)
-    ]
-
-
-def _with_metadata(
-    documents: list[Any], columns: Sequence[str], table: Columns, number: int
-) -> list[Any]:
-    """Return texts as documents with metadata, as krag makes them."""
-    values = {}
-    for column in columns:
-        row = table.row(number, column)
-        values[column] = list_in(table.columns[column][number], row)
-        _check_plain(documents, len(values[column]), row)
-    return [
-        {"page_content": text, "metadata": {name: values[name][at] for name in columns}}
-        for at, text in enumerate(documents)
-    ]
-
-
-def _check_plain(documents: list[Any], n_values: int, row: Row) -> None:
-    if n_values != len(documents):
-        raise row.error(
-            f"must have one value for each of the {len(documents)} documents, got {n_values}."
-        )
-    if not all(isinstance(text, str) for text in documents):
-        raise row.error("belongs to documents that are plain texts; these are not.")
-
-
-def check_overlap(
-    expected: Collection[str],
-    given: Collection[str],
-    *,
-    expected_name: str,
-    given_name: str,
-    absent: str | None = "and count as nothing retrieved",
-) -> None:
-    """Warn of queries that only one side knows.
-
-    Args:
-        expected: The queries to evaluate.
-        given: Those something was retrieved for.
-        expected_name: Where the former stand.
-        given_name: Where the latter stand.
-        absent: What happens to those of the former that the latter lack, for the warning; no
-            warning if ``None``.
-
-    Raises:
-        DatasetError: If they have none in common.
-    """
-    known, retrieved = frozenset(expected), frozenset(given)
-    if known.isdisjoint(retrieved):
-        some = f" (such as {next(iter(given))!r})" if given else ""
-        raise Place(given_name).error(
-            f"none of its {len(given)} queries{some} is among the {len(expected)} of "
-            f"{expected_name} (such as {next(iter(expected))!r}); are they of the same collection?"
-        )
-    extra = [query for query in given if query not in known]
-    if extra:
-        warn(
-            f"{given_name}: {len(extra)} of {len(given)} queries are not in {expected_name} and "
-            f"are left out (the first is {extra[0]!r})."
-        )
-    lacking = [query for query in expected if query not in retrieved]
-    if lacking and absent is not None:
-        warn(
-            f"{given_name}: {len(lacking)} of the {len(expected)} queries of {expected_name} are "
-            f"missing (the first is {lacking[0]!r}) {absent}."
-        )
-
-
-def ids_in(dataset: Dataset) -> set[str]:
-    """Return the ids of all documents, of the ground truth and retrieved.
-
-    >>> sorted(ids_in(Dataset(["q"], [[AnyOf(["a", "b"])]], [["a", "c"]])))
-    ['a', 'b', 'c']
-    """
-    lists = chain(map(_single, dataset.actual), dataset.predicted or ())
-    return {identity for document in chain.from_iterable(lists) if (identity := id_of(document))}
-
-
-def _single(items: list[DocumentLike | AnyOf]) -> Iterator[DocumentLike]:
-    for item in items:
-        yield from item.alternatives if isinstance(item, AnyOf) else (item,)
-
-
-def with_texts(
-    dataset: Dataset,
-    corpus: Mapping[str, Mapping[str, Any]],
-    name: str,
-    *,
-    predicted: bool = True,
-) -> Dataset:
-    """Return the data set with the corpus's texts and metadata in place of bare ids.
-
-    A document that the corpus lacks has an empty text and keeps its id; a warning counts them.
-
-    Args:
-        dataset: A data set of ids.
-        corpus: Id -> document, as a dict with ``"page_content"``, ``"id"`` and perhaps
-            ``"metadata"``. A document of the data set keeps metadata of its own, such as its grade.
-        name: What to call the corpus.
-        predicted: Whether the retrieved documents get texts too.
-
-    >>> corpus = {"a": {"page_content": "At nine.", "id": "a"}}
-    >>> with_texts(Dataset(["q"], [["a"]], [[]]), corpus, "corpus").actual
-    [[{'page_content': 'At nine.', 'id': 'a'}]]
-    """
-    absent: dict[str, None] = {}
-
-    def full(document: DocumentLike) -> DocumentLike:
-        identity = id_of(document) or ""
-        known = corpus.get(identity)
-        if known is None:
-            absent[identity] = None
-            known = {"page_content": "", "id": identity}
-        own = metadata_of(document)
-        return {**known, "metadata": {**metadata_of(known), **own}} if own else known
-
-    def item(one: DocumentLike | AnyOf) -> DocumentLike | AnyOf:
-        return AnyOf(map(full, one.alternatives)) if isinstance(one, AnyOf) else full(one)
-
-    made = replace(dataset, actual=[[*map(item, items)] for items in dataset.actual])
-    if predicted and dataset.predicted is not None:
-        made = replace(made, predicted=[[*map(full, one)] for one in dataset.predicted])
-    if absent:
-        warn(
-            f"{name}: {len(absent)} documents are not in it (the first is {next(iter(absent))!r}); "
-            "they have an empty text, which no text matcher matches."
-        )
-    return made
+            Plan.checked(**first.mark.defaults)
+        except (TypeError, ValueError) as error:
+            problem = f": the evaluator cannot be used: {error}"
+            raise first.place._replace(column=OWN).error(problem) from error
+    return first.mark.defaults

@@ -1,27 +1,41 @@
-"""CSV and TSV files, as columns of text; what stands in a cell is for others to read."""
+"""Files as tables: JSON lines and arrays, CSV and TSV, and Parquet, in bounded memory."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import sys
 import threading
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import DatasetError, Place
-from krag_eval.datasets.columns import Columns, Row, is_frame
-from krag_eval.datasets.dataset import Source
-from krag_eval.datasets.lines import (
+from krag_eval._errors import (
+    Advice,
+    DatasetError,
+    InvalidInput,
+    InvalidType,
+    MissingPackage,
+    Place,
+    clipped,
+)
+from krag_eval._reading import (
     LIMITS,
     Limits,
+    Source,
     every_line,
+    kind_of,
+    numbered_lines,
+    object_of,
+    parsed,
     too_many_objects,
     values_in_cells,
     within_memory,
 )
+from krag_eval.datasets.table import Columns, is_frame, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +45,7 @@ __all__ = [
     "check_encoding",
     "delimited_columns",
     "is_parquet",
+    "json_columns",
     "opened_parquet",
     "parquet_columns",
     "parquet_rows",
@@ -42,14 +57,57 @@ _USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
 _LIMIT = threading.RLock()
 
 
+def json_columns(
+    source: Source, name: str, limits: Limits = LIMITS, wanted: Collection[str] = ()
+) -> Columns:
+    """Read JSON lines, or a JSON array of objects, whichever it is.
+
+    Raises:
+        DatasetError: If it is neither; the message names the line.
+
+    >>> import io
+    >>> json_columns(io.StringIO('{"actual": ["a"]}'), "qa.jsonl", wanted={"actual"}).columns
+    {'actual': [['a']]}
+    """
+    with closing(numbered_lines(source, name, limits)) as lines:
+        first = next(lines, None)
+        if first is None:
+            raise Place(name).error("holds no queries; expected JSON lines or a JSON array")
+        every = chain([first], lines)
+        if first[1].lstrip().startswith("["):
+            return Columns.of_rows(_array([*every], name), name, wanted)
+        numbers: list[int] = []
+        rows: list[dict[str, Any]] = []
+        for number, text in every:
+            rows.append(object_of(text, Place(name, number), "a JSON object with a query"))
+            numbers.append(number)
+    return Columns.of_rows(rows, name, wanted)._replace(lines=numbers, counted="")
+
+
+def _array(lines: list[tuple[int, str]], name: str) -> list[dict[str, Any]]:
+    try:
+        with located(Place(name)):
+            content: list[dict[str, Any]] = parsed("".join(text for _, text in lines))
+    except json.JSONDecodeError as error:
+        line = lines[min(error.lineno, len(lines)) - 1][0]
+        raise Place(name, line).error(
+            f"not valid JSON: {error.msg} (column {error.colno}); expected an array of objects"
+        ) from error
+    for number, one in enumerate(content):
+        if not isinstance(one, dict):
+            problem = f"must be an object with a query, got {kind_of(one)}"
+            raise Place(name, row=number).error(problem)
+    return content
+
+
 def delimited_columns(
     source: Source,
     name: str,
+    limits: Limits = LIMITS,
+    wanted: Collection[str] | None = None,
     *,
     delimiter: str = ",",
     encoding: str = "utf-8",
-    limits: Limits = LIMITS,
-    wanted: Collection[str] | None = None,
 ) -> Columns:
     r"""Read a table from a file with a header, its cells separated by commas, tabs or the like.
 
@@ -59,10 +117,10 @@ def delimited_columns(
     Args:
         source: A path or an open file, perhaps compressed with gzip.
         name: What to call it.
-        delimiter: What separates cells: one character.
-        encoding: Of the text.
         limits: How much may come out of it.
         wanted: Names of columns; all if not given.
+        delimiter: What separates cells: one character.
+        encoding: Of the text.
 
     Raises:
         DatasetError: If it cannot be read as such a table; the message names line and row.
@@ -76,7 +134,7 @@ def delimited_columns(
     with closing(rows), _cells_of_any_size():
         _, header = next(rows, (0, []))
         if not any(header):
-            raise Place(name).error("is empty; expected a header with the names of the columns.")
+            raise Place(name).error("is empty; expected a header with the names of the columns")
         table = Columns(name, {}, header, first=2, counted="the header is row 1")
         _check_header(table, delimiter)
         kept = [at for at, one in enumerate(header) if wanted is None or one in wanted]
@@ -86,36 +144,41 @@ def delimited_columns(
             if len(cells) != len(header):
                 raise Place(name, line).error(
                     f"row {len(lines) + 2} (the header is row 1) has {len(cells)} cells, and the "
-                    f"header {len(header)}; a cell that holds a delimiter or a line end must be "
-                    'quoted with ".'
+                    f"header {len(header)}",
+                    'quote a cell that holds a delimiter or a line end with "',
                 )
             lines.append(line)
             for at in kept:
                 columns[header[at]].append(cells[at])
-    return table._replace(columns=columns, lines=lines)
+    return table._replace(columns=columns, lines=lines, in_memory=encoding != "utf-8")
 
 
 def check_encoding(encoding: object) -> None:
     """Refuse an encoding that does not exist, or whose line ends are not those of ASCII.
 
     Raises:
-        ValueError: In these cases.
+        InvalidInput: In these cases.
+        InvalidType: If it is not text.
     """
+    if not isinstance(encoding, str):
+        raise InvalidType("encoding", f"must be the name of one, got {clipped(encoding)}")
     try:
-        usable = isinstance(encoding, str) and '\r\n,"a'.encode(encoding) == b'\r\n,"a'
+        usable = '\r\n,"a'.encode(encoding) == b'\r\n,"a'
     except (LookupError, ValueError):
         usable = False
     if not usable:
-        raise ValueError(
-            "encoding must be 'utf-8' or another that contains ASCII, such as 'cp949', got "
-            f"{encoding!r}; save UTF-16 and the like as UTF-8 first."
+        raise InvalidInput(
+            "encoding",
+            "must be 'utf-8' or another that contains ASCII, such as 'cp949', got "
+            f"{clipped(encoding)}",
+            "save UTF-16 and the like as UTF-8 first",
         )
 
 
 def _rows(
     source: Source, name: str, delimiter: str, encoding: str, limits: Limits
 ) -> Generator[tuple[int, list[str]], None, None]:
-    """Yield the line at which a row begins, and its cells; blank lines are no rows."""
+    """Yield the line at which a row begins, and its cells; blank lines are skipped."""
     read = every_line(source, name, limits, encoding, values_in=values_in_cells)
     with closing(read) as lines:
         reader = csv.reader(
@@ -129,8 +192,8 @@ def _rows(
                 begins = reader.line_num + 1
         except csv.Error as error:
             raise Place(name, begins).error(
-                f'not a row of a table: {error}; cells are quoted with ", and a quote within one '
-                "is doubled."
+                f"not a row of a table: {error}",
+                'quote cells with ", and double a quote within one',
             ) from error
 
 
@@ -138,7 +201,7 @@ def _without_nul(lines: Iterator[str], name: str) -> Iterator[str]:
     for number, text in enumerate(lines, 1):
         if "\0" in text:
             raise Place(name, number).error(
-                "holds a NUL character; expected text; is it a binary file, or UTF-16?"
+                "holds a NUL character; expected text", "is it a binary file, or UTF-16?"
             )
         yield text
 
@@ -151,14 +214,14 @@ def _check_header(table: Columns, delimiter: str) -> None:
     others = [other for other in _USUAL if other != delimiter and other in only]
     if others:
         raise Place(table.name, 1).error(
-            f"has one column, {only[:60]!r}, which holds {_USUAL[others[0]]}; if that separates "
-            f"its cells, say delimiter={others[0]!r}."
+            f"has one column, {only[:60]!r}, which holds {_USUAL[others[0]]}",
+            Advice("if that separates its cells, pass {}", delimiter=others[0]),
         )
 
 
 @contextmanager
 def _cells_of_any_size() -> Iterator[None]:
-    """Let a cell be as long as a line may be; there is no other way to say so than for all."""
+    """Let a cell be as long as a line may be; Python has one limit for all readers."""
     with _LIMIT:
         before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
         try:
@@ -186,14 +249,14 @@ def table_columns(source: Any, role: str, limits: Limits = LIMITS) -> Columns:
 
     Raises:
         DatasetError: If the file cannot be read.
-        TypeError: If it is neither.
+        InvalidType: If it is neither.
     """
     if isinstance(source, str | os.PathLike):
         return parquet_columns(source, os.fsdecode(source), limits)
     if is_frame(source):
         return Columns.of_frame(source, role)
-    raise TypeError(
-        f"{role} must be the path of a Parquet file or a data frame, got a {type(source).__name__}."
+    raise InvalidType(
+        role, f"must be the path of a Parquet file or a data frame, got a {type(source).__name__}"
     )
 
 
@@ -211,7 +274,7 @@ def is_parquet(source: Any) -> bool:
         found = source.read(len(_MAGIC))
         source.seek(begin)
     except (AttributeError, OSError, ValueError):
-        return False  # whoever reads it says what is wrong
+        return False  # the reader says what is wrong
     return bool(found == _MAGIC)
 
 
@@ -231,7 +294,7 @@ def parquet_columns(
 
     Raises:
         DatasetError: If it cannot be read, or holds more.
-        ImportError: If pyarrow is missing.
+        MissingPackage: If pyarrow is missing.
     """
     limits.checked()
     _parquet_of_pyarrow(name)
@@ -253,7 +316,7 @@ def opened_parquet(source: Any, name: str) -> Any:
 
     Raises:
         DatasetError: If it cannot be read.
-        ImportError: If pyarrow is missing.
+        MissingPackage: If pyarrow is missing.
     """
     parquet = _parquet_of_pyarrow(name)
     with _explained(name):
@@ -271,9 +334,8 @@ def _parquet_of_pyarrow(name: str) -> Any:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise ImportError(
-            f"{name}: reading Parquet files needs pyarrow; pip install 'krag-eval[parquet]'."
-        ) from error
+        problem = f"{name}: reading Parquet files needs pyarrow"
+        raise MissingPackage("", problem, "pip install 'krag-eval[parquet]'") from error
     return parquet
 
 
@@ -377,7 +439,7 @@ class _Reader:
         chunks = [(described.column(at), length) for at, length in self._leaves]
         n_values = sum(chunk.num_values for chunk, _ in chunks)
         if so_far.n_values + n_values > self._most_values:
-            raise self._place(first).error(too_many_objects(self._most_values))
+            raise too_many_objects(self._most_values, self._place(first))
         if self._most_bytes is None:
             return
         fixed = sum(chunk.num_values * length for chunk, length in chunks)
@@ -420,18 +482,22 @@ class _Reader:
 
     def _refusal(self, weight: _Weight, row: int) -> DatasetError:
         if weight.n_values > self._most_values:
-            return self._place(row).error(too_many_objects(self._most_values))
+            return too_many_objects(self._most_values, self._place(row))
         return self._too_many_bytes(row)
 
     def _too_many_bytes(self, row: int) -> DatasetError:
         return self._place(row).error(
             f"its columns hold more than {self._most_bytes:,} bytes up to here (one row may hold a "
-            "quarter of that); if that is what they should hold, max_bytes=… allows more, and "
-            "max_bytes=None any amount."
+            "quarter of that)",
+            Advice(
+                "if that is what they should hold, {} allows more, and {} any amount",
+                ("max_bytes", ...),
+                ("max_bytes", None),
+            ),
         )
 
-    def _place(self, row: int) -> Row:
-        return Row(self._name, row, "")
+    def _place(self, row: int) -> Place:
+        return Place(self._name, row=row)
 
 
 # What is stored, and what becomes of it
@@ -569,14 +635,14 @@ def _explained(name: str) -> Iterator[None]:
     except (DatasetError, ImportError, MemoryError):
         raise
     except FileNotFoundError as error:
-        raise Place(name).error("no such file; check the path.") from error
+        raise Place(name).error("no such file", "check the path") from error
     except IsADirectoryError as error:
-        raise Place(name).error("is a directory; expected a file; name one file in it.") from error
+        raise Place(name).error("is a directory; expected a file", "name one file in it") from error
     except Exception as error:
         if not _is_of_the_file(error):
             raise
         raise Place(name).error(
-            f"cannot be read as Parquet ({' '.join(str(error).split())[:200]})."
+            f"cannot be read as Parquet ({' '.join(str(error).split())[:200]})"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""TREC's files: judgements (qrels) and runs, as trec_eval reads them, and what stands in for them.
+"""TREC's files: judgements (qrels) and runs, as trec_eval reads them, and other forms of them.
 
 Judgements are also read from BEIR's table of three columns, and both from mappings, JSON objects
 and Parquet tables as ranx writes them.
@@ -16,19 +16,22 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval._errors import Blamed, DatasetError, Place, unknown_name, warn
-from krag_eval.conventions import Conventions
-from krag_eval.datasets.dataset import Dataset, Source, name_of
-from krag_eval.datasets.lines import (
+from krag_eval._errors import DatasetError, InvalidInput, Place, one_of, warn, whole
+from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
     Limits,
     MaxObjects,
+    Source,
+    kind_of,
+    name_of,
     numbered_lines,
+    parsed,
     within_memory,
 )
-from krag_eval.datasets.strict_json import kind_of, parsed
-from krag_eval.datasets.table import check_overlap
+from krag_eval.conventions import Conventions
+from krag_eval.datasets.dataset import Dataset, check_overlap
+from krag_eval.datasets.table import located
 from krag_eval.datasets.tabular import is_parquet, parquet_columns
 from krag_eval.documents import AnyOf, DocumentLike
 
@@ -101,12 +104,13 @@ def object_in(lines: Lines, name: str, number: str) -> dict[str, Any]:
     """
     numbered = list(lines)
     try:
-        content: dict[str, Any] = parsed("".join(text for _, text in numbered), Place(name))
+        with located(Place(name)):
+            content: dict[str, Any] = parsed("".join(text for _, text in numbered))
     except json.JSONDecodeError as error:
         line = numbered[min(error.lineno, len(numbered)) - 1][0]
         raise Place(name, line).error(
             f"not valid JSON: {error.msg} (column {error.colno}); expected one object "
-            f"{{topic: {{document: {number}}}}}."
+            f"{{topic: {{document: {number}}}}}"
         ) from error
     return content
 
@@ -119,40 +123,41 @@ def _checked(
         if not isinstance(topic, str) or not isinstance(documents, Mapping):
             raise place.error(
                 "expected an object of the form {topic: {document: number}} with text as topics, "
-                f"got {kind_of(documents)} for the topic {topic!r}."
+                f"got {kind_of(documents)} for the topic {topic!r}"
             )
         table[topic] = {}
         for document, value in documents.items():
             if not isinstance(document, str) or not document:
-                raise place.error(f"topic {topic!r}: a document id must be text, got {document!r}.")
+                raise place.error(f"topic {topic!r}: a document id must be text, got {document!r}")
             try:
                 table[topic][document] = number_of(value, document)
-            except ValueError as error:
-                raise place.error(f"topic {topic!r}: {error}") from error
+            except InvalidInput as error:
+                raise place.error(f"topic {topic!r}: {error.problem}") from error
     if not table:
-        raise place.error("holds no topics; expected {topic: {document: number}}.")
+        raise place.error("holds no topics; expected {topic: {document: number}}")
     return table
 
 
 def grade_in(value: Any, document: str) -> int:
-    """Return the grade of a document; a ``ValueError`` says what else it is."""
+    """Return the grade of a document; an ``InvalidInput`` says what else it is."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     whole = number and (isinstance(value, Integral) or float(value).is_integer())
     if not whole or abs(value) > _LARGEST_GRADE:
-        raise ValueError(
-            f"the grade of {document!r} must be a whole number, got {str(value)[:40]!r}."
+        raise InvalidInput(
+            "", f"the grade of {document!r} must be a whole number, got {str(value)[:40]!r}"
         )
     return int(value)
 
 
 def score_in(value: Any, document: str) -> float:
-    """Return the score of a document; a ``ValueError`` says what else it is."""
+    """Return the score of a document; an ``InvalidInput`` says what else it is."""
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise ValueError(f"the score of {document!r} must be a number, got {str(value)[:40]}.")
+        raise InvalidInput("", f"the score of {document!r} must be a number, got {str(value)[:40]}")
     try:
         return float(value)
     except OverflowError as error:
-        raise ValueError(f"the score of {document!r} is too large for a float.") from error
+        problem = f"the score of {document!r} is too large for a float"
+        raise InvalidInput("", problem) from error
 
 
 #: What happens to a topic of the judgements for which the run has nothing.
@@ -215,16 +220,10 @@ def judged_dataset(
 
 
 def _check_options(missing: object, relevance_level: object, scores: object) -> None:
-    if missing not in ("zero", "skip"):
-        raise ValueError(unknown_name("missing", missing, ("zero", "skip")))
-    if scores not in ("single", "double"):
-        raise ValueError(unknown_name("scores", scores, ("single", "double")))
-    whole = isinstance(relevance_level, int) and not isinstance(relevance_level, bool)
-    if not whole or relevance_level < 1:  # type: ignore[operator]
-        raise ValueError(
-            "relevance_level must be a whole number of at least 1 (a grade of 0 says that a "
-            f"document is not relevant), got {relevance_level!r}."
-        )
+    one_of("missing", missing, ("zero", "skip"))
+    one_of("scores", scores, ("single", "double"))
+    # A grade of 0 says that a document is not relevant.
+    whole("relevance_level", relevance_level, 1)
 
 
 def _defaults(graded: bool) -> dict[str, Any]:
@@ -355,7 +354,7 @@ def read_trec(
 
     Raises:
         DatasetError: If a file cannot be used; the message names file and line.
-        ValueError: If an option is not among those allowed.
+        InvalidInput: If an option is not among those allowed.
 
     >>> qrels = {"301": {"d1": 1, "d2": 0, "d3": 2}}
     >>> evaluator = read_trec(qrels, {"301": {"d2": 9.5, "d1": 8.0, "d3": 7.5}}).evaluator()
@@ -435,21 +434,21 @@ def _table(
     rows: Rows[Number],
     name: str,
     what: str,
-    place_of: Callable[[int], Blamed] | None = None,
+    place_of: Callable[[int], Place] | None = None,
 ) -> Table[Number]:
-    """Collect rows by topic; a document stands there once."""
+    """Collect rows by topic; each document once."""
     table: Table[Number] = {}
     for at, topic, document, number in rows:
         documents = table.setdefault(topic, {})
         if document in documents:
             place = Place(name, at) if place_of is None else place_of(at)
             raise place.error(
-                f"the document {document!r} is listed a second time for the topic {topic!r}; "
-                "list each document once."
+                f"the document {document!r} is listed a second time for the topic {topic!r}",
+                "list each document once",
             )
         documents[document] = number
     if not table:
-        raise Place(name).error(f"holds no {what}; expected one per line.")
+        raise Place(name).error(f"holds no {what}; expected one per line")
     return table
 
 
@@ -467,12 +466,11 @@ def _parquet_table(
     def rows() -> Rows[Number]:
         texts = zip(table.texts(_TOPIC), table.texts(_DOCUMENT), strict=True)
         for at, (topic, document) in enumerate(texts):
-            try:
-                yield at, topic, document, number_in(table.columns[_NUMBER][at], document)
-            except ValueError as error:
-                raise table.row(at, "").error(str(error)) from error
+            with located(table.place(at)):
+                number = number_in(table.columns[_NUMBER][at], document)
+            yield at, topic, document, number
 
-    return _table(rows(), name, what, lambda at: table.row(at, ""))
+    return _table(rows(), name, what, table.place)
 
 
 def _judgements(lines: Lines, name: str) -> Rows[int]:
@@ -517,7 +515,7 @@ def _wrong_columns(
     shown = " ".join(columns)
     return place.error(
         f"expected the {len(expected.split())} columns {expected!r}, separated by {parted_by}, got "
-        f"{len(columns)}: {shown[:60]!r}{'…' if len(shown) > 60 else ''}."
+        f"{len(columns)}: {shown[:60]!r}{'…' if len(shown) > 60 else ''}"
     )
 
 
@@ -525,8 +523,8 @@ def _grade(text: str, name: str, line: int) -> int:
     grade = _GRADE.fullmatch(text)
     if grade is None:
         raise Place(name, line).error(
-            f"the grade must be a whole number, got {text[:40]!r}; 0 or less says that the "
-            "document is not relevant."
+            f"the grade must be a whole number, got {text[:40]!r}",
+            "0 or less says that the document is not relevant",
         )
     return int(grade[1])
 
@@ -538,5 +536,5 @@ def _score(text: str, name: str, line: int) -> float:
         score = float("nan")
     # Python also reads 1_000 and digits of other scripts, which other tools do not.
     if score != score or "_" in text or not text.isascii():
-        raise Place(name, line).error(f"the score must be a number, got {text[:40]!r}.")
+        raise Place(name, line).error(f"the score must be a number, got {text[:40]!r}")
     return score

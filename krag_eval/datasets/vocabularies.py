@@ -1,7 +1,7 @@
 """Which column means what: the tables people have, recognised by the names of their columns.
 
-What could mean two things is refused, with the names to choose from. This room knows the names that
-krag_eval, RAGAS and krag give to columns. It must not know files.
+These are the names that krag_eval, RAGAS, krag, AutoRAG and LangSmith give to columns. What could
+mean two things is refused, with the names to choose from.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from krag_eval._errors import Place
-from krag_eval.datasets.columns import Columns
-from krag_eval.datasets.dataset import OWN
+from krag_eval._errors import Advice, DatasetError, Place
+from krag_eval.datasets.table import OWN, Columns, Roles, Side
 
 __all__ = [
     "KNOWN",
     "LANGSMITH",
     "QUESTIONS",
     "Mapped",
-    "Roles",
-    "Side",
     "is_autorag",
     "is_langsmith",
     "roles_of",
@@ -46,38 +43,12 @@ _DOUBTFUL = {
 }
 
 
-class Side(NamedTuple):
-    """Where the documents of one side stand.
-
-    Attributes:
-        texts: The column with the lists of documents.
-        ids: One with lists of ids; with ``texts``, one id for each of them.
-        metadata: Columns with lists of values, one for each document.
-    """
-
-    texts: str | None = None
-    ids: str | None = None
-    metadata: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return " with ".join(one for one in (self.texts, self.ids, *self.metadata) if one)
-
-
 class Mapped(NamedTuple):
     """The columns a user named; ``None`` for those to be recognised."""
 
     question: str | None = None
     actual: str | None = None
     predicted: str | None = None
-
-
-class Roles(NamedTuple):
-    """Which column means what, and whose names these are."""
-
-    shape: str
-    question: str | None
-    actual: Side
-    predicted: Side | None
 
 
 #: Whose names, what should be retrieved, what was.
@@ -122,7 +93,7 @@ def roles_of(table: Columns, mapped: Mapped = Mapped()) -> Roles:  # noqa: B008 
     for option, name in zip(Mapped._fields, mapped, strict=True):
         if name is not None and name not in names:
             raise Place(table.name).error(
-                f"no column {name!r}, named by {option}=…; {table.described()}."
+                f"no column {name!r}, which is named as {option}; {table.described()}"
             )
     shape, actual = _actual(table, mapped)
     predicted = _predicted(table, mapped, actual)
@@ -151,8 +122,8 @@ def _actual(table: Columns, mapped: Mapped) -> tuple[str, Side]:
         raise _several(table, "the ground truth", [str(side) for _, side in found], "actual")
     if not found:
         raise Place(table.name).error(
-            f"no column holds the documents that should be retrieved; {table.described()}; "
-            f"{_hint(table)}name it by actual=…."
+            f"no column holds the documents that should be retrieved; {table.described()}",
+            Advice(f"{_hint(table)}name it by {{}}", actual=...),
         )
     return found[0]
 
@@ -194,16 +165,16 @@ def _present(side: Side, table: Columns) -> Side | None:
     return Side(texts, ids, side.metadata) if texts or ids else None
 
 
-def _several(table: Columns, what: str, found: Sequence[str], option: str) -> Exception:
+def _several(table: Columns, what: str, found: Sequence[str], option: str) -> DatasetError:
     return Place(table.name).error(
-        f"several columns could hold {what}: {', '.join(map(repr, found))}; say which by "
-        f"{option}=…."
+        f"several columns could hold {what}: {', '.join(map(repr, found))}",
+        Advice("choose one by {}", (option, ...)),
     )
 
 
 def _hint(table: Columns) -> str:
     if {"q_id", "doc_id", "score"} <= set(table.names):
-        return "judgements and runs are for read_trec(qrels, run); otherwise, "
+        return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
     doubtful = [name for name in _DOUBTFUL if name in table.names]
     return "".join(f"{name!r} {_DOUBTFUL[name]}; " for name in doubtful)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped
-from krag_eval.documents import AnyOf
+from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, Refusal, clipped
+from krag_eval.documents import Location, documents_in
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows
@@ -127,8 +127,8 @@ class Task:
                 raise InvalidInput("", problem)
         labels = None if question is None else [_label(one) for one in columns[question]]
         return self.plan.evaluate(
-            document_lists(columns[actual], actual),
-            document_lists(columns[predicted], predicted),
+            document_lists(columns[actual], actual, ground_truth=True),
+            document_lists(columns[predicted], predicted, ground_truth=False),
             labels,
         )
 
@@ -204,76 +204,29 @@ def _label(value: Any) -> str | int | None:
     return None if value is None or value != value else cast("str | int", value)
 
 
-def document_lists(cells: Iterable[Any], name: str) -> list[list[Any]]:
+def document_lists(
+    cells: Iterable[Any], name: str, *, ground_truth: bool = True
+) -> list[list[Any]]:
     """Return one list of documents per row.
 
-    A cell is a list (or an array) of texts or of structs ``page_content``, ``metadata``, ``id``.
-    In a table every struct has every field, so a field that is null counts as not there; a struct
-    with ``any_of`` is interchangeable documents.
-
     Args:
-        cells: The cells of a column.
+        cells: The cells of a column: lists, arrays, or lists written as text.
         name: The column, for messages.
+        ground_truth: Whether it is the ground truth, where documents may be interchangeable.
 
     Raises:
-        TypeError: If a cell is no list; rows are counted from 0 within the part.
+        DatasetError: If a cell is not a list of documents; rows are counted from 0 within the part.
 
-    >>> document_lists([["a", {"page_content": "b", "id": None}], []], "actual")
+    >>> document_lists([["a", {"page_content": "b"}], []], "actual", ground_truth=True)
     [['a', {'page_content': 'b'}], []]
-    >>> document_lists([[{"page_content": None, "any_of": ["a", "b"]}]], "actual")
-    [[AnyOf(['a', 'b'])]]
     """
-    return [_documents(cell, f"{name}, row {row} of its part") for row, cell in enumerate(cells)]
-
-
-def _documents(cell: Any, where: str) -> list[Any]:
-    value = cell.tolist() if hasattr(cell, "tolist") else cell
-    if isinstance(value, list | tuple):
-        # Lists of nothing but texts are the common case, and need no copy.
-        if set(map(type, value)) <= {str}:
-            return list(value)
-        return [_document(one) for one in value]
-    if isinstance(value, str):
-        raise TypeError(
-            f"{where}: must be a list of documents, got the text {value[:40]!r}; a column of "
-            "lists was turned into text on the way here. Keep it a column of lists (in Dask: "
-            'dask.config.set({"dataframe.convert-string": False}) before the frame is made).'
-        )
-    missing = value is None or value != value
-    came = "nothing (null)" if missing else f"a {type(value).__name__}"
-    raise TypeError(
-        f"{where}: must be a list of documents, got {came}; write a list even for one document, "
-        "and an empty one for none."
-    )
-
-
-def _document(value: Any) -> Any:
-    if hasattr(value, "asDict"):  # a row of Spark's
-        value = value.asDict()
-    if not isinstance(value, Mapping):
-        return value
-    given = {name: one for name, one in value.items() if one is not None}
-    if "any_of" in given:
-        alternatives = given.pop("any_of")
-        if given:
-            raise TypeError(
-                "a struct with any_of lists interchangeable documents and must hold nothing else, "
-                f"got {', '.join(map(str, given))} too."
-            )
-        if hasattr(alternatives, "tolist"):
-            alternatives = alternatives.tolist()
-        return AnyOf([_document(one) for one in alternatives])
-    if "metadata" in given:
-        given["metadata"] = _metadata(given["metadata"])
-    return given
-
-
-def _metadata(value: Any) -> Any:
-    if hasattr(value, "asDict"):
-        value = value.asDict()
-    if not isinstance(value, Mapping):
-        return value
-    return {name: one for name, one in value.items() if one is not None}
+    lists = []
+    for row, cell in enumerate(cells):
+        try:
+            lists.append(documents_in(cell, Location(name), ground_truth=ground_truth))
+        except Refusal as error:
+            raise error.at(Place("part of the table", row=row)) from error
+    return lists
 
 
 Table = TypeVar("Table")

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under
+from krag_eval.documents import Location, documents_in
 from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator, Plan
-from krag_eval.integrations.payloads import OUTPUT_KEYS, REFERENCE_KEYS, documents_in, is_failure
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes
 from krag_eval.results.result import EvaluationResult
@@ -116,6 +117,17 @@ def retrieval_evaluators(
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
 
 
+def is_failure(outputs: Any) -> bool:
+    """Tell whether a run left nothing behind, as a failed one does.
+
+    >>> is_failure(None), is_failure({"output": None}), is_failure({"documents": []})
+    (True, True, False)
+    """
+    if isinstance(outputs, Mapping):
+        return all(value is None for value in outputs.values())
+    return outputs is None
+
+
 def _without_cutoffs(
     metrics: Iterable[str | Metric], k: tuple[int | None, ...]
 ) -> list[str | Metric]:
@@ -139,11 +151,15 @@ class _Experiment(NamedTuple):
     def predicted(self, outputs: Any, where: str) -> list[Any]:
         if is_failure(outputs):
             return []
-        return documents_in(outputs, self.documents_key, OUTPUT_KEYS, where, "documents_key")
+        name, found = list_under(outputs, self.documents_key, OUTPUT_KEYS, where, "documents_key")
+        return documents_in(found, Location(name), ground_truth=False)
 
     def actual(self, reference: Any, where: str) -> list[Any]:
         reference = {} if reference is None else reference
-        return documents_in(reference, self.reference_key, REFERENCE_KEYS, where, "reference_key")
+        name, found = list_under(
+            reference, self.reference_key, REFERENCE_KEYS, where, "reference_key"
+        )
+        return documents_in(found, Location(name), ground_truth=True)
 
     def evaluated(
         self,

@@ -278,7 +278,7 @@ def documents_of(answer: Any, output_key: str | None = None) -> list[DocumentLik
     if not isinstance(found, list | tuple):
         raise _no_list(found, output_key)
     where = "retrieved documents" if output_key is None else f"retrieved {output_key!r}"
-    check_documents(found, where)
+    found = check_documents(found, where)
     # Asking a Document whether it is a Mapping would take longer than all the rest.
     return [
         one if isinstance(one, str) or hasattr(one, "page_content") else as_document(one)

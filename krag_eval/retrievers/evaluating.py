@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
     PLAN_OPTIONS,
@@ -28,7 +26,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.documents import QuerySet
+from krag_eval.documents import Location, QuerySet, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.results.latency import RetrievalRun
@@ -405,7 +403,11 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     for position, row in enumerate(rows):
         _check_row(row, position)
     texts = [row["question"] for row in rows]
-    return Questions(texts, _labels(texts, rows), [row["actual"] for row in rows])
+    actual = [
+        documents_in(row["actual"], Location("dataset", at, "['actual']"), ground_truth=True)
+        for at, row in enumerate(rows)
+    ]
+    return Questions(texts, _labels(texts, rows), actual)
 
 
 def _check_row(row: object, position: int) -> None:
@@ -416,23 +418,9 @@ def _check_row(row: object, position: int) -> None:
     if absent:
         problem = f"has no {absent[0]!r}, only {', '.join(map(repr, row))}"
         raise InvalidInput("dataset", problem, _LOAD, query=position)
-    if not isinstance(row["question"], str):
+    if not isinstance(row["question"], str) or not row["question"]:
         problem = f"must be text, got {clipped(row['question'])}"
         raise InvalidType("dataset", problem, query=position, within="['question']")
-    _check_actual(row["actual"], position)
-
-
-def _check_actual(actual: object, position: int) -> None:
-    if isinstance(actual, list | tuple) or (isinstance(actual, np.ndarray) and actual.ndim):
-        return
-    spelled_out = isinstance(actual, str) and actual.lstrip().startswith("[")
-    raise InvalidType(
-        "dataset",
-        f"must be a list of documents, even for one document, got {kind_of(actual)}",
-        "load_dataset reads cells that spell lists" if spelled_out else "",
-        query=position,
-        within="['actual']",
-    )
 
 
 def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | int]:

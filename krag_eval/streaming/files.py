@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, Blamed, Place, check_options, warn, whole
+from krag_eval._errors import PLAN_OPTIONS, Advice, Place, Refusal, check_options, warn, whole
 from krag_eval._io import bar_of, bars, check_apart, check_progress
+from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.jsonl import Fields
-from krag_eval.datasets.lines import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.streams import Chunk, QueryFiles
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -24,8 +23,6 @@ from krag_eval.scoring.metrics import Metric
 from krag_eval.streaming.state import Progress, RunState, folder_of_progress
 
 __all__ = ["evaluate_file"]
-
-_POSITION_IN_PART = re.compile(r"^(actual|predicted)_docs(?:\[(\d+)\])?")
 
 
 def evaluate_file(
@@ -194,7 +191,7 @@ class _Run:
             chunk.after,
             done.n_parts + 1,
             done.n_unnamed + len(unnamed),
-            done.first_unnamed or (str(unnamed[0].error("").place) if unnamed else ""),
+            done.first_unnamed or (str(unnamed[0]) if unnamed else ""),
         )
 
 
@@ -207,15 +204,13 @@ def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
             [record.predicted for record in records],
             [record.label for record in records],
         )
-    except ValueError as error:
-        found = _POSITION_IN_PART.match(str(error))
-        if found is None:
+    except Refusal as error:
+        if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        side, position = found.groups()
-        problem = f"{side}{str(error)[found.end() :]}"
-        if position is None:
-            problem = f"{problem} (they are among the {len(records)} queries from here on)"
-        raise records[int(position or 0)].place.error(problem) from error
+        refused = error.at(records[error.query or 0].place)
+        if error.query is None:
+            refused.problem += f" (they are among the {len(records)} queries from here on)"
+        raise refused from error
 
 
 def _check_defaults(chunk: Chunk, defaults: Mapping[str, Any]) -> None:
@@ -228,7 +223,7 @@ def _check_defaults(chunk: Chunk, defaults: Mapping[str, Any]) -> None:
             )
 
 
-def _check_question_field(fields: Fields, place: Blamed) -> None:
+def _check_question_field(fields: Fields, place: Place) -> None:
     if fields.question != "question":
         raise place.error(
             f'no field "{fields.question}" here or in any query of the first chunk',

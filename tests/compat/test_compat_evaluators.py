@@ -192,7 +192,7 @@ def test_results_are_shown(shown: list[Any]) -> None:
     ("actual", "predicted", "error", "message"),
     [
         ([], [], ValueError, "at least one query"),
-        (_ACTUAL, _PREDICTED[:1], ValueError, "one list per query each, got 2 .* and 1 in"),
+        (_ACTUAL, _PREDICTED[:1], ValueError, "one list per query.*, got 2 .* and 1 in"),
         (["doc1"], ["doc1"], TypeError, r"actual_docs\[0\] must be a list of documents"),
     ],
 )

@@ -159,7 +159,7 @@ class TestLabels:
         """A name given explicitly must exist."""
         message = refusal(tmp_path, LINE, question_field="query")
         assert message.startswith('run.jsonl:1: no field "query" on any line')
-        assert 'question_field="…"' in message
+        assert "question_field=…" in message
 
 
 REFUSED_LINES = {
@@ -172,45 +172,48 @@ REFUSED_LINES = {
     "null": ("null", "expected a JSON object .* got null"),
     "no actual": (
         '{"question": "Q", "gold": [], "predicted": []}',
-        'no field "actual"; the fields are "question", "gold", "predicted"; .*actual_field="…"',
+        'no field "actual"; the fields are "question", "gold", "predicted"; .*actual_field=…',
     ),
     "no predicted": (
         '{"actual": []}',
-        'no field "predicted"; the fields are "actual"; .*predicted_field="…"',
+        'no field "predicted"; the fields are "actual"; .*predicted_field=…',
     ),
     "no fields": ("{}", "the fields are none"),
     "many fields": (json.dumps({f"f{i}": i for i in range(12)}), '"f9" and 2 more'),
-    "a bare string": (line(actual="a"), "actual must be a list of documents, got a string"),
-    "null for none": (line(predicted=None), r"predicted must be a list .* got null; .* \[\]"),
-    "a number": (line(predicted=["a", 7]), r"predicted\[1\] must be a string or an object .*numb"),
-    "a null document": (line(actual=[None]), r"actual\[0\] must be a string .* got null"),
+    "a bare string": (line(actual="a"), "actual is plain text .*expected a list"),
+    "null for none": (line(predicted=None), r"predicted is empty; .* write \[\]"),
+    "a number": (line(predicted=["a", 7]), r"predicted\[1\] must be a document .* the number 7"),
+    "a null document": (line(actual=[None]), r"actual\[0\] must be a document .* got null"),
     "a boolean": (line(actual=[True]), r"actual\[0\] must be .* got a boolean"),
     "a nested list": (line(actual=[["a", "b"]]), r'actual\[0\] .* got a list; write {"any_of"'),
-    "no text": (line(actual=[{"id": "1"}]), r'actual\[0\] needs the key "page_content".*keys "id"'),
+    "no text": (
+        line(actual=[{"id": "1"}]),
+        r'actual\[0\]: .* needs the key "page_content".*keys "id"',
+    ),
     "other keys": (
         line(actual=[{"page_content": "a", "score": 1}]),
-        r'actual\[0\] .* got the keys "page_content", "score"; put anything else into "metadata"',
+        r'actual\[0\]: .* got the keys "page_content", "score"; put anything else into "metadata"',
     ),
     "text that is none": (
         line(predicted=[{"page_content": 5}]),
-        r"predicted\[0\]\.page_content must be a string, got a number",
+        r"predicted\[0\]\.page_content must be text, got the number 5",
     ),
     "odd metadata": (
         line(predicted=[{"page_content": "a", "metadata": "m"}]),
-        r"predicted\[0\]\.metadata must be an object, got a string",
+        r"predicted\[0\]\.metadata must be a dict, got a string",
     ),
     "odd id": (
         line(predicted=[{"page_content": "a", "id": 1.5}]),
-        r"predicted\[0\]\.id must be a string or a whole number, got a number",
+        r"predicted\[0\]\.id must be text or a whole number, got the number 1.5",
     ),
-    "a boolean id": (line(actual=[{"page_content": "a", "id": True}]), r"id must be a string"),
+    "a boolean id": (line(actual=[{"page_content": "a", "id": True}]), "id must be text"),
     "any_of empty": (line(actual=[{"any_of": []}]), r'actual\[0\]: "any_of" must be the only key'),
     "any_of text": (line(actual=[{"any_of": "a"}]), r'"any_of" .* got a string'),
     "any_of and more": (line(actual=[{"any_of": ["a"], "id": 1}]), r'keys "any_of", "id"'),
     "any_of of null": (line(actual=[{"any_of": ["a", None]}]), r"actual\[0\]\.any_of\[1\] must be"),
     "any_of in any_of": (line(actual=[{"any_of": [{"any_of": ["a"]}]}]), "one level deep"),
     "any_of predicted": (line(predicted=[{"any_of": ["a"]}]), "belongs in the ground truth"),
-    "odd question": (line(question=["Q"]), "question must be a string .* got a list"),
+    "odd question": (line(question=["Q"]), "question must be text .* got a list"),
     "a boolean question": (line(question=True), "question must be .* got a boolean"),
     "NaN": (line(score=float("nan")), "NaN is not a JSON value; write null"),
     "infinity": (line(score=float("-inf")), "-Infinity is not a JSON value"),

@@ -22,8 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning
+from krag_eval._errors import Refusal
+from krag_eval._reading import MAX_BYTES, every_line, numbered_lines, values_in_json
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_jsonl, read_trec
-from krag_eval.datasets.lines import MAX_BYTES, every_line, numbered_lines, values_in_json
 
 LINE = b'{"actual": ["a"], "predicted": ["a"]}\n'
 QRELS = {"1": {"d": 1}}
@@ -125,14 +126,14 @@ class TestBombs:
     @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1 GB"])
     def test_a_limit_is_a_number_of_bytes(self, limit: Any) -> None:
         """Or None."""
-        with pytest.raises(ValueError, match="max_bytes must be a whole number of bytes"):
+        with pytest.raises(Refusal, match=r"^max_bytes must be a whole number .* got"):
             read_jsonl(io.BytesIO(LINE), max_bytes=limit)
 
     @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1 GB"])
     @pytest.mark.parametrize("read", [read_jsonl, load_dataset])
     def test_a_limit_is_a_number_of_values(self, read: Callable[..., Any], limit: Any) -> None:
         """Or None, or "auto"."""
-        with pytest.raises(ValueError, match=r"max_objects must be a whole number .* got"):
+        with pytest.raises(Refusal, match=r"^max_objects must be a whole number .* got"):
             read(io.BytesIO(LINE), max_objects=limit)
 
     def test_values_are_counted_before_they_are_made(self, tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ class TestBombs:
 
         path = tmp_path / "run"
         path.write_bytes(LINE)
-        monkeypatch.setattr("krag_eval.datasets.lines._bounded", full)
+        monkeypatch.setattr("krag_eval._reading._bounded", full)
         with pytest.raises(DatasetError, match=rf"^{path}: what it holds does not fit into memory"):
             read(path)
 
@@ -326,7 +327,7 @@ class TestEncodings:
         """Excel writes it when asked for UTF-8."""
         content = "\ufeff언제?".encode()
         assert list(every_line(io.BytesIO(content), "a", encoding="UTF8")) == [(1, "언제?")]
-        with pytest.raises(DatasetError, match="mark that says UTF-8, got encoding='cp949'"):
+        with pytest.raises(DatasetError, match=r"mark that says UTF-8, .* is 'cp949'"):
             list(every_line(io.BytesIO(content), "a.csv", encoding="cp949"))
 
     def test_blank_lines_are_left_out_where_lines_are_records(self) -> None:

@@ -175,7 +175,7 @@ class TestSources:
         """As Excel writes where the comma is in numbers: never guessed, asked for."""
         path = written(tmp_path, "qa.csv", as_csv(ROWS, ";"))
         assert load_dataset(path, delimiter=";") == EXPECTED
-        assert "say delimiter=';'" in refusal(path)
+        assert 'pass delimiter=";"' in refusal(path)
 
     def test_a_cell_may_hold_lines_and_megabytes(self, tmp_path: Path) -> None:
         """Python's own limit of 131,072 characters is lifted, and put back."""
@@ -203,7 +203,7 @@ class TestSources:
         content = as_csv(ROWS)
         assert load_dataset(io.StringIO(content), format="csv") == EXPECTED
         assert load_dataset(io.BytesIO(content.encode()), format="csv") == EXPECTED
-        assert "or say format='jsonl'" in refusal(io.StringIO(content))
+        assert 'or pass format="jsonl"' in refusal(io.StringIO(content))
 
 
 class TestShapes:
@@ -289,7 +289,7 @@ class TestShapes:
 
     def test_autorags_options_are_for_its_tables(self) -> None:
         """Others have no corpus."""
-        with pytest.raises(ValueError, match="corpus= and retrieved= go with AutoRAG's tables"):
+        with pytest.raises(ValueError, match="corpus is for AutoRAG's tables"):
             load_dataset(ROWS, corpus=pd.DataFrame())
 
     def test_columns_of_any_name(self) -> None:
@@ -358,7 +358,7 @@ class TestLangSmith:
         ("change", "expected"),
         [
             ({"inputs": {"a": "x", "b": "y"}}, "inputs holds .* not clear which is the question"),
-            ({"inputs": {"question": ["x"]}}, r"inputs \['question'\] must be text"),
+            ({"inputs": {"question": ["x"]}}, r"inputs\['question'\] must be text"),
             ({"inputs": "When?"}, "inputs must be an object with the question"),
             ({"outputs": {"answer": "nine"}}, "outputs must hold a list of documents under one of"),
             (
@@ -366,7 +366,7 @@ class TestLangSmith:
                 "outputs holds several lists .* by actual=…",
             ),
             ({"outputs": None}, "outputs must be a list of documents"),
-            ({"outputs": {"documents": [7]}}, r"outputs\[0\] must be a document, got the number 7"),
+            ({"outputs": {"documents": [7]}}, r"outputs\['documents'\]\[0\] must .* the number 7"),
         ],
     )
     def test_refusals(self, change: dict[str, Any], expected: str) -> None:
@@ -404,19 +404,19 @@ class TestDocuments:
     @pytest.mark.parametrize(
         ("value", "expected"),
         [
-            ("nine", r"actual is plain text \('nine'\); expected a list, .*\.map\(lambda text"),
+            ("nine", r"actual is plain text \('nine'\); expected a list, .*make a list of each"),
             ("", r"actual is empty; .* write \[\] where there are none"),
             (None, r"actual is empty; .* write \[\] where there are none"),
             (float("nan"), "actual is empty"),
             (pd.NA, "actual is empty"),
-            (7, r"actual must be a list of documents, even for one document, got '7' \(int\)"),
-            ({"page_content": "a"}, "actual must be a list of documents, even for one"),
-            ([7], r'actual\[0\] must be a document, got the number 7; ids are text here'),
-            ([True], r"actual\[0\] must be a string or an object .* got 'True' \(bool\)"),
-            (["a", None], r"actual\[1\] must be a string or an object .* got nothing"),
-            ([["a"]], r"actual\[0\] must be a string or an object"),
-            ([{"text": "a"}], r'actual\[0\] needs the key "page_content" .* got the keys "text"'),
-            ([{"any_of": []}], r'actual\[0\]: "any_of" needs at least one document'),
+            (7, r"actual must be a list of documents, got the number 7; write a list even for one"),
+            ({"page_content": "a"}, "actual must be a list of documents, .* even for one"),
+            ([7], r'actual\[0\] must be a document .* got the number 7; ids are text'),
+            ([True], r"actual\[0\] must be a document .* got a boolean"),
+            (["a", None], r"actual\[1\] must be a document .* got null"),
+            ([["a"]], r"actual\[0\] must be a document, got a list"),
+            ([{"text": "a"}], r'actual\[0\]: .* needs .* "page_content" .* got the keys "text"'),
+            ([{"any_of": []}], r'actual\[0\]: "any_of" must .* one or more documents'),
             ([{"any_of": [{"any_of": ["a"]}]}], r"actual\[0\].any_of\[0\]: .* one level deep"),
             (["\ud83d"], r"actual\[0\] holds half of a surrogate pair"),
             ([{"page_content": "\ud83d"}], r"actual\[0\] holds half of a surrogate pair"),
@@ -427,7 +427,7 @@ class TestDocuments:
             (["page_content='a' metadata={}"], r"actual\[0\] is a LangChain Document as it prints"),
             ("[Document(metadata={}, page_content='a')]", "a LangChain Document was printed"),
             ("['a' 'b']", "as numpy prints arrays"),
-            ("[exit()]", "the name 'exit' is no value"),
+            ("[exit()]", "the name 'exit' is not a value"),
         ],
     )  # fmt: skip
     def test_refusals(self, value: Any, expected: str) -> None:
@@ -438,13 +438,13 @@ class TestDocuments:
     def test_alternatives_belong_in_the_ground_truth(self) -> None:
         """What was retrieved is one document each."""
         assert "belongs in the ground truth" in refusal(cell([{"any_of": ["a"]}], "predicted"))
-        assert "predicted[0] must be" in refusal(cell([AnyOf(["a"])], "predicted"))
+        assert "belong in the ground truth" in refusal(cell([AnyOf(["a"])], "predicted"))
 
     def test_a_row_that_lacks_a_field(self, tmp_path: Path) -> None:
         """Is named by its line, and is not taken for nothing retrieved."""
         content = f"{json.dumps(ROWS[0])}\n\n" + '{"question": "Q", "actual": []}'
         path = written(tmp_path, "qa.jsonl", content)
-        assert refusal(path).startswith(f"{path}:3: predicted is empty; expected a list")
+        assert refusal(path).startswith(f'{path}:3: no field "predicted"; write []')
 
 
 class TestQuestions:
@@ -464,11 +464,11 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("value", "expected"),
         [
-            (1.5, r"question must be text or a whole number, got '1.5' \(float\)"),
+            (1.5, r"question must be text or a whole number, got the number 1.5"),
             (True, "question must be text or a whole number"),
-            ([{"content": "Hi", "type": "human"}], "question must be text, .* several turns"),
+            ([{"content": "Hi", "type": "human"}], "question must be text .* several turns"),
             ("\ud83d", "question +holds half of a surrogate pair"),
-            ({"0": "When?"}, "question must be text, got an object; .*orient="),
+            ({"0": "When?"}, "question must be text .* got an object; .*orient="),
         ],
     )
     def test_refusals(self, value: Any, expected: str) -> None:
@@ -490,7 +490,7 @@ class TestAmbiguity:
             (["user_input", "reference"], "'reference' is an answer in RAGAS"),
             (["question", "retrieval_gt"], "'retrieval_gt' is AutoRAG's"),
             (["a", "b"], "the columns are 'a', 'b'; name it by actual=…"),
-            (["actual", "reference_contexts"], "several .* 'actual', 'reference_contexts'; say"),
+            (["actual", "reference_contexts"], "several .* 'actual', 'reference_contexts'; choose"),
             (
                 ["actual", "question", "query"],
                 "several columns could hold the question: 'question'",
@@ -506,9 +506,7 @@ class TestAmbiguity:
     def test_a_named_column_must_exist(self) -> None:
         """The option is named, and what there is."""
         message = refusal(ROWS, actual="gold")
-        assert (
-            "no column 'gold', named by actual=…; the columns are 'question', 'actual'" in message
-        )
+        assert "no column 'gold', which is named as actual; the columns are 'question'" in message
 
     def test_many_columns_are_not_all_listed(self) -> None:
         """A message stays readable."""
@@ -528,7 +526,7 @@ class TestRefusedSources:
         ("source", "expected"),
         [
             (3, "source must be a path, an open file, a data frame, .* got a int"),
-            (["text"], r"row 0 \(from 0\) must be a dict or a LangSmith example, got a str"),
+            (["text"], r"source\[0\] must be a dict or a LangSmith example, got a str"),
             ({"question": "Q", "actual": ["a"]}, "put a single row into a list"),
             ({"actual": [["a"]], "predicted": []}, "columns of one length"),
             ({"train": pd.DataFrame(ROWS)}, "holds several tables, 'train'; pass one of them"),
@@ -583,7 +581,7 @@ class TestRefusedSources:
             ({"delimiter": '"'}, "delimiter must be one character"),
             ({"encoding": "utf-16"}, "encoding must be 'utf-8' or another that contains ASCII"),
             ({"encoding": "klingon"}, "encoding must be 'utf-8' or another"),
-            ({"encoding": "cp949", "format": "json"}, "delimiter and encoding are for CSV and TSV"),
+            ({"encoding": "cp949", "format": "json"}, "encoding is for CSV and TSV"),
             ({"max_bytes": 0}, "max_bytes must be a whole number"),
         ],
     )
@@ -608,13 +606,13 @@ class TestRefusedSources:
             ("qa.csv", b"question,actual\n", "holds no rows"),
             ("qa.csv", b"question,actual\nQ\n", r":2: row 2 .*has 1 cells, and the header 2"),
             ("qa.csv", b"question,actual\nQ,[],x\n", r"has 3 cells, and the header 2"),
-            ("qa.csv", b'question,actual\nQ,"["a"]"\n', r":2: not a row of a table: .*doubled"),
+            ("qa.csv", b'question,actual\nQ,"["a"]"\n', r":2: not a row of a table: .*double"),
             ("qa.csv", b'question,actual\nQ,"[\n\n', r":2: not a row of a table: unexpected end"),
             ("qa.csv", b"question,actual\rQ,[]\r", r":1: not a row of a table: new-line character"),
             ("qa.csv", b"question,actual\nQ\0,[]\n", r":2: holds a NUL character"),
             ("qa.csv", b"PK\x03\x04", "is a zip archive"),
             ("qa.json", b"", "holds no queries"),
-            ("qa.json", b"[1]", r"row 0 \(from 0\) must be an object with a query, got a number"),
+            ("qa.json", b"[1]", r"row 0 \(from 0\): must be an object .* got the number"),
             ("qa.json", b'[\n{"a": 1},\n{"a" 1}]', r":3: not valid JSON"),
             ("qa.json", b"[" * 100_000, "nested too deeply"),
             ("qa.jsonl", b"{", ":1: not valid JSON"),

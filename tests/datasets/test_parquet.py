@@ -17,8 +17,8 @@ from pyarrow import parquet
 
 import krag_eval
 from krag_eval import evaluate_file
+from krag_eval._reading import Limits
 from krag_eval.datasets import DatasetError, load_dataset
-from krag_eval.datasets.lines import Limits
 from krag_eval.datasets.tabular import parquet_columns
 
 #: Every kind that a column may have, with missing values and empty lists.

@@ -251,7 +251,7 @@ class TestRefusals:
             ({"questions": ["When?", "\ud83d"]}, "half of a surrogate pair"),
             (
                 {"defaults": {"matcher": RougeMatcher("rougeL")}},
-                r"default matcher=.*pass it to evaluator",
+                r"defaults: matcher=.*pass it to the evaluator",
             ),
             ({"queries": [], "actual": [], "predicted": [], "questions": []}, "holds no"),
         ],
@@ -295,7 +295,7 @@ class TestMarks:
         ("mark", "expected"),
         [
             ("x", "must be what Dataset.save wrote"),
-            ({"shielded": 1}, "shielded must be true, got a number"),
+            ({"shielded": 1}, "shielded must be true, got the number"),
             ({"labels": []}, 'must be what Dataset.save wrote, .* got "labels"'),
             ({"label": 1.5}, "the label must be text or a number"),
             ({"evaluator": ["id"]}, "the evaluator must be an object with some of matcher"),
@@ -313,7 +313,7 @@ class TestMarks:
         path = tmp_path / "qa.jsonl"
         path.write_text(json.dumps({"actual": [], "predicted": [], "krag_eval": mark}))
         for read in (read_jsonl, load_dataset):
-            with pytest.raises(DatasetError, match=rf'^{path}:1: "krag_eval".*{expected}'):
+            with pytest.raises(DatasetError, match=rf"^{path}:1: krag_eval.*{expected}"):
                 read(path)
 
     def test_queries_of_different_kinds(self, tmp_path: Path) -> None:

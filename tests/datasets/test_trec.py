@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import Conventions, KragEvalWarning
+from krag_eval._errors import Refusal
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_trec
 
 DATA = Path(__file__).parents[1] / "data"
@@ -200,7 +201,7 @@ class TestEvaluator:
     )
     def test_options_are_checked(self, options: dict[str, object], expected: str) -> None:
         """Each refusal says what is allowed and what came."""
-        with pytest.raises(ValueError, match=expected):
+        with pytest.raises(Refusal, match=expected):
             read_trec(qrels(QRELS), run(RUN), **options)  # type: ignore[arg-type]
 
 
@@ -295,7 +296,7 @@ class TestWhatIsRead:
     def test_load_dataset_says_who_reads_them(self, tmp_path: Path, ending: str) -> None:
         """Judgements alone are no questions."""
         path = saved_as_ranx_does(tmp_path / f"qrels.{ending}", {"q1": {"d1": 1, "d2": 2}})
-        with pytest.raises(DatasetError, match=r"read_trec\(qrels, run\)"):
+        with pytest.raises(DatasetError, match=r"read_trec, or krag-eval trec"):
             load_dataset(path)
 
     def test_judgements_may_be_beirs(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cluster_samples import local, sample
 
 from krag_eval import CoverageMatcher, KragEvalWarning
+from krag_eval._errors import DatasetError
 from krag_eval.distributed import evaluate_dask
 
 ROWS = sample()
@@ -111,12 +112,12 @@ def test_rows_are_where_the_engine_has_them():
     [
         ([{"question": "?", "actual": ["a"]}], "must be a dict with question, actual, predicted"),
         (["a"], "row 0 of its part must be a dict"),
-        ([{"question": "?", "actual": "a", "predicted": []}], "actual, row 0 of its part"),
+        ([{"question": "?", "actual": "a", "predicted": []}], "row 0 .*: actual is plain text"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(rows, problem):
     """When they are read, by their place in their part."""
-    with pytest.raises(TypeError, match=problem):
+    with pytest.raises((TypeError, DatasetError), match=problem):
         evaluate_dask(dask.bag.from_sequence(rows), k=1).result  # noqa: B018
 
 

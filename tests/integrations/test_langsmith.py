@@ -279,7 +279,7 @@ def test_a_key_can_be_named():
 
 def test_a_named_key_must_be_there():
     """A run without it is no run that retrieved nothing."""
-    with pytest.raises(ValueError, match="outputs must hold the key 'hits' named by documents_key"):
+    with pytest.raises(ValueError, match="outputs must hold the key 'hits', which documents_key"):
         scored({"documents": ["b"]}, ["a"], documents_key="hits")
 
 

@@ -406,7 +406,7 @@ def test_what_is_wrong_is_named_by_line_or_row(tmp_path):
     lines = queries(9)
     lines[6]["actual"] = "one"
     path = write_jsonl(tmp_path / "queries.jsonl", lines)
-    refused(r"queries\.jsonl:7: actual must be a list of documents", path, chunk_size=2)
+    refused(r"queries\.jsonl:7: actual is plain text", path, chunk_size=2)
     good = queries(9)
     good[6]["actual"] = []
     path = write_jsonl(tmp_path / "queries.jsonl", good)
@@ -716,7 +716,7 @@ def test_what_is_read_whole_is_said_to_be(tmp_path, name, content, kind):
     """With both ways on; its lines are no JSON that one could correct."""
     path = tmp_path / name
     path.write_bytes(content)
-    refused(rf"{name}: {kind} is read whole, not in chunks; .*load_dataset\(path\)\.save", path)
+    refused(rf"{name}: {kind} is read whole, not in chunks; make JSON lines", path)
 
 
 def test_a_table_made_json_lines_goes_through_in_chunks(tmp_path):
