@@ -20,7 +20,7 @@ from rapidfuzz.distance import LCSseq
 
 from benchmarks.measuring import Row, faster, in_turns, machine, table
 from krag_eval import FuzzyMatcher
-from krag_eval.matching.subsequences import common_subsequence
+from krag_eval.matching.waiting import common_subsequence
 
 LETTERS = (
     " " * 18 + "e" * 10 + "t" * 8 + "a" * 7 + "oooooooiiiiiinnnnnnsssssshhhhhhrrrrr" + "ddlluucm"

@@ -18,14 +18,7 @@ from krag_eval.datasets.tabular import (
     json_columns,
     parquet_columns,
 )
-from krag_eval.datasets.vocabularies import (
-    KNOWN,
-    Mapped,
-    is_autorag,
-    is_langsmith,
-    roles_of,
-    said,
-)
+from krag_eval.datasets.vocabularies import KNOWN, Mapped, is_autorag, is_langsmith, roles_of, said
 
 __all__ = ["load_dataset"]
 

@@ -269,7 +269,7 @@ def _parquet_records(
     """Yield the queries of a Parquet file, from one on; whole row groups before it are not read."""
     name = str(path)
     file = opened_parquet(path, name)
-    columns = _checked_columns(file.schema_arrow.names, fields, name)
+    columns = _checked_columns(file.file.schema_arrow.names, fields, name)
     rows = parquet_rows(file, name, columns, limits, skipped)
     for number, (content, weight) in enumerate(rows, skipped):
         yield query_in(content, fields.roles, Place(name, row=number)), weight, number + 1

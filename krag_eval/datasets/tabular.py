@@ -6,10 +6,11 @@ import csv
 import io
 import json
 import os
+import struct
 import sys
 import threading
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -236,7 +237,7 @@ _MAGIC = b"PAR1"
 # The most rows decoded at a time; few where a text can be stored as a piece of the one before:
 # such texts cannot be read as they are stored.
 _BATCH, _SMALL_BATCH = 4096, 16
-_PIECEWISE = "DELTA_BYTE_ARRAY"
+_PIECEWISE = 7  # DELTA_BYTE_ARRAY, among the encodings of parquet.thrift
 # What a value weighs in Python beside its text, and how much is made of a file at a time.
 _VALUE_WEIGHT = 64
 _MOST_WEIGHT = 64 * 2**20
@@ -305,13 +306,25 @@ def parquet_columns(
         open(source, "rb") if isinstance(source, str | os.PathLike) else source as file,
     ):
         content = opened_parquet(file, name)
-        table = Columns(name, {}, content.schema_arrow.names)
+        table = Columns(name, {}, content.file.schema_arrow.names)
         table.check_names()
         kept = [one for one in table.names if wanted is None or one in wanted]
         return table._replace(columns=_decoded(content, kept, name, limits))
 
 
-def opened_parquet(source: Any, name: str) -> Any:
+class OpenParquet(NamedTuple):
+    """An open Parquet file, and what its footer says of the columns of each row group."""
+
+    file: Any
+    chunks: list[list[_Chunk]]
+
+    @property
+    def metadata(self) -> Any:
+        """What pyarrow says of the file as a whole."""
+        return self.file.metadata
+
+
+def opened_parquet(source: Any, name: str) -> OpenParquet:
     """Open a Parquet file, texts as they are stored.
 
     Raises:
@@ -323,11 +336,15 @@ def opened_parquet(source: Any, name: str) -> Any:
         # Unbuffered, a column of a row group is read whole, and a row group may be the whole file.
         options = {"pre_buffer": False, "buffer_size": 2**20}
         metadata = parquet.ParquetFile(source, **options).metadata
+        chunks = _chunks_of(source)
+        if any(len(group) != metadata.num_columns for group in chunks):
+            raise ValueError("the footer is damaged")
         texts = [one.path for one in _leaves(metadata) if one.physical_type == "BYTE_ARRAY"]
-        stored_once = [path for path in texts if path not in _in_pieces(metadata)]
-        return parquet.ParquetFile(
+        stored_once = [path for path in texts if path not in _in_pieces(chunks)]
+        file = parquet.ParquetFile(
             source, metadata=metadata, read_dictionary=stored_once, **options
         )
+        return OpenParquet(file, chunks)
 
 
 def _parquet_of_pyarrow(name: str) -> Any:
@@ -349,7 +366,7 @@ def parquet_rows(
     Raises:
         DatasetError: If it cannot be read, or one row holds more than a quarter of the limit.
     """
-    groups = list(range(content.num_row_groups))
+    groups = list(range(content.metadata.num_row_groups))
     number = 0
     while groups and number + content.metadata.row_group(groups[0]).num_rows <= skipped:
         number += content.metadata.row_group(groups.pop(0)).num_rows
@@ -372,7 +389,7 @@ def _decoded(content: Any, kept: Sequence[str], name: str, limits: Limits) -> di
     reader = _Reader(content, name, kept, limits)
     so_far = _Weight(0, 0)
     number = 0
-    for group in range(content.num_row_groups):
+    for group in range(content.metadata.num_row_groups):
         reader.check_group(group, number, so_far)
         for batch in reader.batches(group):
             so_far = reader.added(so_far, batch, number)
@@ -407,7 +424,7 @@ class _Reader:
             for at, leaf in leaves
             if any(leaf.path == one or leaf.path.startswith(f"{one}.") for one in columns)
         ]
-        in_pieces = _in_pieces(content.metadata)
+        in_pieces = _in_pieces(content.chunks)
         self._piecewise = any(content.metadata.schema.column(at).path in in_pieces
                               for at, _ in self._leaves)  # fmt: skip
         self._most_bytes = limits.max_bytes
@@ -415,19 +432,18 @@ class _Reader:
 
     def _stored(self) -> int:
         """Return how large the columns are in the file."""
-        metadata = self._content.metadata
         return sum(
-            metadata.row_group(group).column(at).total_compressed_size
-            for group in range(metadata.num_row_groups)
+            group[at].total_compressed_size
+            for group in self._content.chunks
             for at, _ in self._leaves
         )
 
     def batches(self, group: int) -> Iterator[Any]:
         """Yield a row group in batches."""
-        described = self._content.metadata.row_group(group)
-        size = sum(described.column(at).total_uncompressed_size for at, _ in self._leaves)
-        n_rows = _MOST_WEIGHT * described.num_rows // max(size, 1)
-        return self._content.iter_batches(  # type: ignore[no-any-return]
+        described = self._content.chunks[group]
+        size = sum(described[at].total_uncompressed_size for at, _ in self._leaves)
+        n_rows = _MOST_WEIGHT * self._content.metadata.row_group(group).num_rows // max(size, 1)
+        return self._content.file.iter_batches(  # type: ignore[no-any-return]
             batch_size=min(max(n_rows, 1), _SMALL_BATCH if self._piecewise else _BATCH),
             row_groups=[group],
             columns=list(self._columns),
@@ -435,8 +451,8 @@ class _Reader:
 
     def check_group(self, group: int, first: int, so_far: _Weight = _Weight(0, 0)) -> None:  # noqa: B008 - immutable
         """Refuse a row group by what the file says of it, before any of it is read."""
-        described = self._content.metadata.row_group(group)
-        chunks = [(described.column(at), length) for at, length in self._leaves]
+        described = self._content.chunks[group]
+        chunks = [(described[at], length) for at, length in self._leaves]
         n_values = sum(chunk.num_values for chunk, _ in chunks)
         if so_far.n_values + n_values > self._most_values:
             raise too_many_objects(self._most_values, self._place(first))
@@ -507,11 +523,9 @@ def _leaves(metadata: Any) -> list[Any]:
     return [metadata.schema.column(at) for at in range(metadata.num_columns)]
 
 
-def _in_pieces(metadata: Any) -> set[str]:
+def _in_pieces(chunks: Sequence[Sequence[_Chunk]]) -> set[str]:
     """Return the columns in which a text may be stored as a piece of the one before it."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    chunks = (group.column(at) for group in groups for at in range(metadata.num_columns))
-    return {chunk.path_in_schema for chunk in chunks if _PIECEWISE in chunk.encodings}
+    return {one.path for group in chunks for one in group if _PIECEWISE in one.encodings}
 
 
 def _pieces(batch: Any) -> Iterator[Any]:
@@ -651,3 +665,108 @@ def _is_of_the_file(error: Exception) -> bool:
 
     kinds = (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError)
     return isinstance(error, kinds)
+
+
+# The footer of a Parquet file
+
+
+class _Chunk(NamedTuple):
+    """What the footer says of a column of a row group."""
+
+    path: str
+    encodings: frozenset[int]
+    num_values: int
+    total_uncompressed_size: int
+    total_compressed_size: int
+
+
+def _chunks_of(source: Any) -> list[list[_Chunk]]:
+    """Read what the footer of a Parquet file says of the columns of each row group.
+
+    pyarrow tells it too, and ends the process where a damaged footer contradicts itself.
+
+    Raises:
+        ValueError: If the footer is damaged.
+    """
+    is_path = isinstance(source, str | os.PathLike)
+    with open(source, "rb") if is_path else nullcontext(source) as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(end - 8, 0))
+        length, mark = struct.unpack("<I4s", file.read(8).rjust(8, b"\0"))
+        if mark != b"PAR1" or length > end - 8:
+            raise ValueError("the footer is damaged")
+        file.seek(end - 8 - length)
+        content = file.read(length)
+    try:
+        footer = _Thrift(content).struct()
+        return [[_chunk(one[3]) for one in group[1]] for group in footer.get(4, [])]
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("the footer is damaged") from error
+
+
+def _chunk(described: dict[int, Any]) -> _Chunk:
+    path = ".".join(part.decode("utf-8") for part in described[3])
+    return _Chunk(path, frozenset(described[2]), *(int(described[field]) for field in (5, 6, 7)))
+
+
+class _Thrift:
+    """Reads Thrift's compact protocol, in which Parquet writes its footer, as numbered fields.
+
+    See the Thrift compact protocol specification; a value is a number, bytes, a list or a dict.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def struct(self) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while kind := self._byte():
+            step, kind = kind >> 4, kind & 15
+            number = number + step if step else self._zigzag()
+            # A boolean is its own kind.
+            fields[number] = kind == 1 if kind in (1, 2) else self._value(kind)
+        return fields
+
+    def _value(self, kind: int) -> Any:
+        if kind in (1, 2, 3):
+            return self._byte()
+        if kind in (4, 5, 6):
+            return self._zigzag()
+        if kind == 7:
+            return self._bytes(8)
+        if kind == 8:
+            return self._bytes(self._varint())
+        if kind in (9, 10):
+            head = self._byte()
+            size = head >> 4 if head >> 4 < 15 else self._varint()
+            if size > len(self._content):
+                raise ValueError("the footer is damaged")
+            return [self._value(head & 15) for _ in range(size)]
+        if kind == 12:
+            return self.struct()
+        raise ValueError("the footer is damaged")
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._content[self._at - 1]
+
+    def _bytes(self, size: int) -> bytes:
+        self._at += size
+        if self._at > len(self._content):
+            raise ValueError("the footer is damaged")
+        return self._content[self._at - size : self._at]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, Fix, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
-from krag_eval.matching.subsequences import Advance, common_subsequence
 from krag_eval.matching.waiting import (
     CELLS_AT_ONCE,
     MAX_CELLS,
+    Advance,
     Comparison,
+    common_subsequence,
     in_blocks,
     refuse_long_pairs,
     warn_of_long_wait,

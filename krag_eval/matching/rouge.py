@@ -19,12 +19,13 @@ from krag_eval._errors import Advice, Fix, boolean, number, one_of, warn_of, who
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.subsequences import Advance, common_subsequence
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 from krag_eval.matching.waiting import (
     CELLS_AT_ONCE,
     MAX_CELLS,
+    Advance,
     Comparison,
+    common_subsequence,
     in_blocks,
     refuse_long_pairs,
     warn_of_long_wait,

@@ -30,14 +30,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import (
-    InvalidInput,
-    InvalidType,
-    MissingPackage,
-    boolean,
-    clipped,
-    unknown,
-)
+from krag_eval._errors import InvalidInput, InvalidType, MissingPackage, boolean, clipped, unknown
 from krag_eval.matching.plaintext import plain
 
 __all__ = [

@@ -27,13 +27,7 @@ from krag_eval.documents import Tag, is_tag
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import (
-    COUNT_COLUMNS,
-    DIGEST,
-    RowsInMemory,
-    checked_digests,
-    rows_named,
-)
+from krag_eval.results.rows import COUNT_COLUMNS, DIGEST, RowsInMemory, checked_digests, rows_named
 from krag_eval.scoring.cutoffs import spelled, unspelled
 from krag_eval.scoring.metrics import completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of

@@ -20,22 +20,9 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    boolean,
-    clipped,
-    unknown,
-)
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval._text import name_and_settings
-from krag_eval.conventions import (
-    AveragingMethod,
-    Conventions,
-    MatchingCriteria,
-    counts_at_places,
-)
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, counts_at_places
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.relevance import Relevance

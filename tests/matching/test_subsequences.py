@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from krag_eval.matching import subsequences
-from krag_eval.matching.subsequences import common_subsequence
+from krag_eval.matching import waiting as subsequences
+from krag_eval.matching.waiting import common_subsequence
 
 # Few tokens, so that they repeat; more of them than a strip has columns below.
 tokens = st.lists(st.integers(0, 5), max_size=60)

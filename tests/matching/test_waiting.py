@@ -21,12 +21,7 @@ from krag_eval._errors import Advice, InvalidInput, InvalidType
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
-from krag_eval.matching.waiting import (
-    Comparison,
-    in_blocks,
-    refuse_long_pairs,
-    warn_of_long_wait,
-)
+from krag_eval.matching.waiting import Comparison, in_blocks, refuse_long_pairs, warn_of_long_wait
 
 
 def comparison(per_pair):
