@@ -210,11 +210,6 @@ class Conventions:
         return f"Conventions({changed})"
 
 
-def counts_at_places(conventions: Conventions) -> bool:
-    """Tell whether nDCG counts every item at a place of its own, not at its document's rank."""
-    return conventions.credit == "once" and conventions.ideal == "ground_truth"
-
-
 @cache
 def _allowed() -> dict[str, tuple[str, ...]]:
     # Reading annotations takes longer than averaging, and every evaluation asks several times.

@@ -627,6 +627,7 @@ class Lists(Sequence[list[Any]]):
     again and again. A query's list is made anew each time it is asked for.
 
     Attributes:
+        elements: What is in the lists, one after the other; not to be changed.
         odd_types: Types of the elements of every list that holds anything but non-empty texts.
 
     >>> lists = Lists([["a", "b"], [], ["c"]])
@@ -634,22 +635,17 @@ class Lists(Sequence[list[Any]]):
     (['a', 'b'], [['a', 'b'], [], ['c']])
     """
 
-    __slots__ = ("_bounds", "_flat", "odd_types")
+    __slots__ = ("_bounds", "elements", "odd_types")
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
-        self._flat: list[Any] = []
+        self.elements: list[Any] = []
         self._bounds = array("q", accumulate(map(len, lists), initial=0))
         self.odd_types: set[type] = set()
         # List by list, as its elements are copied and looked at while they are in the cache.
         for elements in lists:
             if not _all_non_empty_texts(elements):
                 self.odd_types.update(map(type, elements))
-            self._flat += elements
-
-    @property
-    def elements(self) -> list[Any]:
-        """What is in the lists, one after the other: the list itself, not to be changed."""
-        return self._flat
+            self.elements += elements
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -663,10 +659,10 @@ class Lists(Sequence[list[Any]]):
         if isinstance(position, slice):
             return [self[one] for one in range(*position.indices(len(self)))]
         one = range(len(self))[position]
-        return self._flat[self._bounds[one] : self._bounds[one + 1]]
+        return self.elements[self._bounds[one] : self._bounds[one + 1]]
 
     def __iter__(self) -> Iterator[list[Any]]:
-        flat = self._flat
+        flat = self.elements
         return (flat[start:end] for start, end in pairwise(self._bounds.tolist()))
 
     def __eq__(self, other: object) -> bool:
@@ -718,7 +714,11 @@ class QuerySet:
             )
         actual = _of_documents(actual, "actual_docs", ground_truth=True)
         predicted = _of_documents(predicted, "predicted_docs", ground_truth=False)
-        return cls(actual, predicted, _labels(queries, len(actual)))
+        n_queries = len(actual)
+        labels: list[str | int] = list(range(n_queries))
+        if queries is not None:
+            labels = _labels(queries, n_queries)
+        return cls(actual, predicted, labels)
 
     @property
     def n_queries(self) -> int:
@@ -748,7 +748,7 @@ class QuerySet:
     @cached_property
     def item_query(self) -> NDArray[np.int64]:
         """Query of each ground-truth item, items numbered through all queries; shape (items,)."""
-        return np.repeat(np.arange(self.n_queries), self.n_items)
+        return np.repeat(np.arange(len(self.labels)), self.n_items)
 
     @cached_property
     def n_alternatives(self) -> NDArray[np.int64]:
@@ -909,6 +909,8 @@ def _is_pandas_series(value: object) -> bool:
 
 def _of_documents(lists: Lists, name: str, *, ground_truth: bool) -> Lists:
     """Return lists of documents, walked through only if some type needs a look."""
+    if not lists.odd_types:
+        return lists
     document_class = _document_class()
     trusted: set[type] = {str} | ({AnyOf} if ground_truth else set())
     types = lists.odd_types
@@ -953,8 +955,6 @@ def _checked_grade(value: Any, at: Location) -> float | None:
 
 
 def _labels(queries: Any, n_queries: int) -> list[str | int]:
-    if queries is None:
-        return list(range(n_queries))
     labels = _as_list(queries, Location("queries"), "a list with one label per query")
     if len(labels) != n_queries:
         raise InvalidInput(

@@ -45,11 +45,13 @@ from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows, Rows, RowsInMemory, column_types, flat_columns
+from krag_eval.scoring.averages import Sums
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoff, check_cutoffs, spelled
 from krag_eval.scoring.metrics import (
     REJECTION_RATE,
     Metric,
     chosen_metrics,
+    columns_of,
     declarations,
     metrics_for,
     table_of,
@@ -122,16 +124,19 @@ class Plan:
             matching_criteria = resolve_choice(
                 MatchingCriteria, matching_criteria, "matching_criteria"
             )
-        one_of("no_ground_truth", no_ground_truth, get_args(NoGroundTruth))
+        if no_ground_truth != "error":
+            one_of("no_ground_truth", no_ground_truth, get_args(NoGroundTruth))
         if grade_key is not None:
             text("grade_key", grade_key, "the name of a metadata key")
         resolved = resolve_matcher(matcher)
+        if threshold is not None or resolved.takes_threshold:
+            threshold = _checked_threshold(threshold, resolved)
         return cls(
             resolved,
-            _checked_threshold(threshold, resolved),
+            resolved.threshold if threshold is None else threshold,
             averaging_method,
             matching_criteria,
-            _checked_conventions(conventions),
+            DEFAULT_CONVENTIONS if conventions is None else _checked_conventions(conventions),
             no_ground_truth,
             grade_key,
         )
@@ -158,7 +163,9 @@ class Plan:
             "k": ",".join(map(spelled, cutoffs)),
             "criteria": self.matching_criteria.value,
             "averaging": self.averaging_method.value,
-            "conventions": str(self.conventions),
+            "conventions": "default"
+            if self.conventions == DEFAULT_CONVENTIONS
+            else str(self.conventions),
             "grades": self.grade_key or "-",
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
@@ -175,7 +182,7 @@ class Plan:
             n_retrieved=queries.n_predicted,
             threshold=self.threshold,
             grade=grades,
-            n_alternatives=queries.n_alternatives,
+            n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
         )
 
     def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
@@ -197,18 +204,19 @@ class Plan:
         Raises:
             ValueError: Naming some of the queries, or saying that nothing can be measured.
         """
-        n_items = np.bincount(queries.item_query, grades, minlength=queries.n_queries)
+        n_queries = len(queries.labels)
+        n_items = np.bincount(queries.item_query, grades, minlength=n_queries)
         without = [
             label for label, n in zip(queries.labels, n_items.tolist(), strict=True) if not n
         ]
-        if self.no_ground_truth == "skip" and len(without) == queries.n_queries and not part:
+        if self.no_ground_truth == "skip" and len(without) == n_queries and not part:
             raise _nothing_to_measure()
         if without and self.no_ground_truth == "error":
             named = _named(without[:_NAMED])
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
             raise InvalidInput(
                 "actual_docs",
-                f": no ground truth for {len(without)} of {queries.n_queries} queries"
+                f": no ground truth for {len(without)} of {n_queries} queries"
                 f"{' of this part' if part else ''} ({named}{more})",
                 Advice(
                     "Pass {} to leave them out of every average, or {} to count them as 0",
@@ -237,9 +245,7 @@ def _nothing_to_measure() -> InvalidInput:
 
 
 def _checked_conventions(conventions: object) -> Conventions:
-    """Return conventions, given as such, by their printed form, or not at all."""
-    if conventions is None:
-        return DEFAULT_CONVENTIONS
+    """Return conventions, given as such or by their printed form."""
     if isinstance(conventions, str):
         return Conventions.parse(conventions)
     if isinstance(conventions, Conventions):
@@ -493,31 +499,27 @@ class OfflineRetrievalEvaluator:
             metrics: Metrics to compute, by column name or as :class:`~krag_eval.Metric` of your
                 own; all built-in ones if not given.
         """
+        plan, queries, found = self._plan, self._matching.queries, self._relevance
         cutoffs = check_cutoffs(k)
-        chosen = chosen_metrics(metrics, metrics_for(self.matching_criteria))
+        chosen = chosen_metrics(metrics, metrics_for(plan.matching_criteria))
+        counted = plan.counted(found)
         return EvaluationResult(
-            settings=self._plan.settings(
-                cutoffs,
-                n_queries=self._matching.queries.n_queries,
-                n_skipped=int((~self._counted).sum()),
+            settings=plan.settings(
+                cutoffs, n_queries=len(queries.labels), n_skipped=int((~counted).sum())
             ),
             rows=RowsInMemory(
-                labels=self.queries,
-                tables={
-                    cutoff: table_of(self._relevance, cutoff, chosen, self.conventions)
-                    for cutoff in cutoffs
-                },
-                counted=self._counted,
+                labels=list(queries.labels),
+                tables={one: table_of(found, one, chosen, plan.conventions) for one in cutoffs},
+                counted=counted,
                 digests=self._matching.digests,
                 tags=self._tags,
             ),
             keys={name: metric.key for name, metric in chosen.items()},
-            averaging_method=self.averaging_method,
-            conventions=self.conventions,
-            evidence=Evidence.of(
-                self._relevance,
-                takes_threshold=self.matcher.takes_threshold,
-                texts=DocumentTexts(self._matching.queries),
+            averaging_method=plan.averaging_method,
+            conventions=plan.conventions,
+            # The arrays alone, and nothing that was worked out from them.
+            evidence=Evidence(
+                replace(found, _counts={}), plan.matcher.takes_threshold, DocumentTexts(queries)
             ),
             declared=declarations(chosen),
         )
@@ -564,9 +566,9 @@ class OfflineRetrievalEvaluator:
         # Evaluators that share matches warn once for all.
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
-        nothing = not len(relevance.hit_item)
-        if nothing and matching.is_first(f"nothing matched at {self.threshold!r}"):
-            Likeness.of(relevance).warn_if_nothing_matched(self.matcher, self.threshold)
+        nothing, threshold = not len(relevance.hit_item), self._plan.threshold
+        if nothing and matching.is_first(f"nothing matched at {threshold!r}"):
+            Likeness.of(relevance).warn_if_nothing_matched(self._plan.matcher, threshold)
         return relevance
 
     @property
@@ -574,16 +576,14 @@ class OfflineRetrievalEvaluator:
         return self._plan.counted(self._relevance)
 
     def _average(self, name: str, k: int | None) -> dict[str, float]:
-        k = check_cutoff(k)
-        metric = metrics_for(self.matching_criteria)[name]
-        summary = Summary.of(
-            {k: table_of(self._relevance, k, {name: metric}, self.conventions)},
-            self._counted,
-            keys={name: metric.key},
-            averaging_method=self.averaging_method,
-            conventions=self.conventions,
-        )
-        return summary.averages(k)
+        plan, cutoff = self._plan, check_cutoff(k)
+        metric = metrics_for(plan.matching_criteria)[name]
+        columns = columns_of(self._relevance, cutoff, metric, plan.conventions)
+        if plan.no_ground_truth == "skip":
+            columns = {name: column[self._counted] for name, column in columns.items()}
+        sums = Sums.of(columns, metric.columns).by_name()
+        averages = metric.averages(plan.conventions, plan.averaging_method)
+        return {average.key: float(average.of(sums)) for average in averages}
 
 
 class _Matching:
@@ -600,13 +600,22 @@ class _Matching:
         self.grades = grades
         self.matcher = matcher
         self.n_jobs = n_jobs
-        # Made when a result is saved or compared; until then it keeps the ground truth alive, and
-        # neither the predicted documents nor the matcher.
-        make = partial(queries.ground_truth().digests, grades, matcher._document_reading)
-        self.digests = Digests(make, queries.n_queries)
+        self._digests: Digests | None = None
         self._said: set[str] = set()
         self._matches: Matches | None = None
         self._locks: dict[int, threading.RLock] = {}
+
+    @property
+    def digests(self) -> Digests:
+        """What tells the ground truth of each query from another one, made when it is looked at.
+
+        Until then it keeps the ground truth alive, and neither predicted documents nor the matcher.
+        """
+        if self._digests is None:
+            reading = self.matcher._document_reading
+            make = partial(self.queries.ground_truth().digests, self.grades, reading)
+            self._digests = Digests(make, self.queries.n_queries)
+        return self._digests
 
     @property
     def lock(self) -> threading.RLock:

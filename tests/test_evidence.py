@@ -15,8 +15,6 @@ from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
 from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.results.evidence import Evidence
-from krag_eval.scoring.relevance import Relevance
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
 # covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.
@@ -79,20 +77,10 @@ def test_one_query_is_cut_out_of_all_of_them():
 
 def test_evidence_shares_the_arrays_of_the_evaluator():
     """Nothing is copied, and nothing that was worked out from them is held."""
-    relevance = Relevance(
-        n_retrieved=np.array([2]),
-        item_query=np.array([0]),
-        grade=np.ones(1),
-        n_alternatives=np.ones(1, np.int64),
-        pair_item=np.array([0]),
-        pair_rank=np.array([2]),
-        pair_similarity=np.array([0.5]),
-        threshold=0.5,
-    )
-    assert relevance.covered_within(2).tolist() == [1]
-    kept = Evidence.of(relevance, takes_threshold=True).relevance
-    assert kept.pair_rank is relevance.pair_rank
-    assert kept.pair_similarity is relevance.pair_similarity
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["x", "a"]])
+    kept = evaluator.evaluate(2).evidence.relevance
+    assert kept.pair_rank is evaluator._relevance.pair_rank
+    assert kept.pair_similarity is evaluator._relevance.pair_similarity
     assert "covered" not in vars(kept)
     assert not kept._counts
 

@@ -377,15 +377,18 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
     Returns:
         The numbers among the ground truth and among the predicted documents.
     """
+    several = queries.has_alternatives
+    actual = _flat_alternatives(queries)[0] if several else queries.actual.elements
     blanks = (
-        _count_blank(_flat_alternatives(queries)[0], queries.texts_only[0], "actual_docs"),
+        _count_blank(actual, queries.texts_only[0], "actual_docs"),
         _count_blank(queries.predicted.elements, queries.texts_only[1], "predicted_docs"),
     )
-    warn_of(
-        "{} ground-truth and {} predicted documents have empty or blank text; a text matcher never "
-        "matches them.",
-        *blanks,
-    )
+    if any(blanks):
+        warn_of(
+            "{} ground-truth and {} predicted documents have empty or blank text; a text matcher "
+            "never matches them.",
+            *blanks,
+        )
     return blanks
 
 

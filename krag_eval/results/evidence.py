@@ -95,13 +95,6 @@ class Evidence:
     takes_threshold: bool
     texts: Texts | None = None
 
-    @classmethod
-    def of(
-        cls, relevance: Relevance, *, takes_threshold: bool, texts: Texts | None = None
-    ) -> Evidence:
-        """Keep the arrays, and nothing that was worked out from them."""
-        return cls(replace(relevance, _counts={}), takes_threshold, texts)
-
     def at_threshold(self, threshold: float) -> Relevance:
         """Return what another threshold makes of the same similarities."""
         return replace(self.relevance, threshold=threshold, _counts={})

@@ -16,9 +16,10 @@ import numpy as np
 
 from krag_eval._errors import told_apart
 from krag_eval._text import Excerpt, Row, Section, Sheet, agreement, as_html, as_text
-from krag_eval.conventions import Conventions, counts_at_places
+from krag_eval.conventions import Conventions
 from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
 from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
     import pandas as pd

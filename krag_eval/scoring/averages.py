@@ -170,12 +170,16 @@ class Sums:
         Raises:
             InvalidInput: If a value is infinite, naming the column.
         """
-        defined = {name: _defined(columns[name]) for name in names}
-        return cls(
-            n_queries=len(next(iter(columns.values()))),
-            totals={name: _sum_of(name, values) for name, values in defined.items()},
-            n_defined={name: len(values) for name, values in defined.items()},
-        )
+        totals, n_defined = {}, {}
+        for name in names:
+            values = _defined(columns[name])
+            try:
+                totals[name], n_defined[name] = exact_sum(values), len(values)
+            except InvalidInput:
+                fix = "return NaN where it is undefined"
+                problem = f": {name!r} is infinite for a query"
+                raise InvalidInput("metrics", problem, fix) from None
+        return cls(len(next(iter(columns.values()))), totals, n_defined)
 
     def __add__(self, other: Sums) -> Sums:
         if self.totals.keys() != other.totals.keys():
@@ -191,14 +195,6 @@ class Sums:
         """Return all sums under the names that :class:`Average` knows them by."""
         defined = {DEFINED + name: Fraction(number) for name, number in self.n_defined.items()}
         return {QUERIES: Fraction(self.n_queries), **self.totals, **defined}
-
-
-def _sum_of(name: str, values: NDArray[Any]) -> Fraction:
-    try:
-        return exact_sum(values)
-    except InvalidInput:
-        fix = "return NaN where it is undefined"
-        raise InvalidInput("metrics", f": {name!r} is infinite for a query", fix) from None
 
 
 def _defined(values: NDArray[Any]) -> NDArray[Any]:

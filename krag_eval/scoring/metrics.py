@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval._text import name_and_settings
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria, counts_at_places
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.relevance import Relevance
@@ -38,7 +38,9 @@ __all__ = [
     "averages_of",
     "built_in",
     "chosen_metrics",
+    "columns_of",
     "completed",
+    "counts_at_places",
     "declarations",
     "declared_content",
     "declared_metric",
@@ -407,6 +409,11 @@ class _Gained(NamedTuple):
     gain: FloatArray
 
 
+def counts_at_places(conventions: Conventions) -> bool:
+    """Tell whether nDCG counts every item at a place of its own, not at its document's rank."""
+    return conventions.credit == "once" and conventions.ideal == "ground_truth"
+
+
 def _gained(relevance: Relevance, k: int | None, conventions: Conventions) -> _Gained:
     by_grade = conventions.graded_by == "grade"
     if counts_at_places(conventions):
@@ -469,7 +476,8 @@ def _best_dcg(
     order = np.lexsort((-gain, query))
     query, gain = query[order], gain[order]
     position = np.arange(len(query)) - (np.cumsum(n_entries) - n_entries)[query]
-    within = position < _down_to(n_entries, depth)[query]
+    kept = n_entries if depth is None else np.minimum(n_entries, depth)
+    within = position < kept[query]
     return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
 
 
@@ -480,13 +488,9 @@ def _alike(gain: FloatArray) -> bool:
 
 def _dcg_of_alike(gain: FloatArray, n_entries: IntArray, depth: IntArray | None) -> FloatArray:
     """Return the DCG of so many entries of one gain, which is missing where there is no entry."""
-    kept = _down_to(n_entries, depth)
+    kept = n_entries if depth is None else np.minimum(n_entries, depth)
     terms = gain / log2(np.arange(2, int(kept.max(initial=0)) + 2))
     return np.concatenate([[0.0], np.cumsum(terms)])[kept]
-
-
-def _down_to(n_entries: IntArray, depth: IntArray | None) -> IntArray:
-    return n_entries if depth is None else np.minimum(n_entries, depth)
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
@@ -596,14 +600,14 @@ REJECTION_RATE = Average(
     labels={"en": "Rejection rate", "ko": "올바른 무응답 비율"},
 )
 
+_WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit_any)}
 # Another name of the mean of a metric.
 _ALIASES = {"hit": "hit_rate"}
 
 
 def metrics_for(criteria: MatchingCriteria) -> dict[str, Metric]:
     """Return the built-in metrics with the hit rate that ``criteria`` asks for."""
-    hit = hit_all if criteria is MatchingCriteria.ALL else hit_any
-    return {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit)}
+    return dict(METRICS if criteria is MatchingCriteria.ALL else _WITH_ANY_HIT)
 
 
 def built_in(name: str, argument: str = "metrics") -> Metric | None:
@@ -844,7 +848,22 @@ def table_of(
     table["precision_base"] = precision_base(relevance, k, conventions)
     for name, metric in metrics.items():
         table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
-    return {name: _read_only(column) for name, column in completed(table, metrics).items()}
+    if not all(table.keys() >= set(metric.of_means) for metric in metrics.values()):
+        table = completed(table, metrics)
+    return {name: _read_only(column) for name, column in table.items()}
+
+
+def columns_of(
+    relevance: Relevance, k: int | None, metric: Metric, conventions: Conventions
+) -> Table:
+    """Return the columns that the averages of one metric are made of, at one cutoff."""
+    table: Table = {metric.name: metric.values(relevance, k, conventions)}
+    for name in metric.columns:
+        if name in COUNTS:
+            table[name] = COUNTS[name](relevance, k)
+        elif name == "precision_base":
+            table[name] = precision_base(relevance, k, conventions)
+    return completed(table, {metric.name: metric}) if metric.of_means else table
 
 
 def completed(table: Table, metrics: Mapping[str, Metric]) -> Table:

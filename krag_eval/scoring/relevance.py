@@ -198,14 +198,14 @@ class Relevance:
         counts = self._counts.get((name, k))
         if counts is None:
             within = query if k is None else query[rank <= k]
-            counts = _shared(np.bincount(within, minlength=self.n_queries))
+            counts = _shared(np.bincount(within, minlength=len(self.n_retrieved)))
             self._counts[name, k] = counts
         return counts
 
     @cached_property
     def n_items(self) -> IntArray:
         """Ground-truth items per query; shape (queries,)."""
-        return _shared(np.bincount(self.item_query, minlength=self.n_queries))
+        return _shared(np.bincount(self.item_query, minlength=len(self.n_retrieved)))
 
     @cached_property
     def _matched(self) -> NDArray[np.bool_]:
