@@ -22,7 +22,7 @@ RUN = """
 import hashlib, sys, warnings
 import numpy as np
 from krag_eval import Conventions, OfflineRetrievalEvaluator, RougeMatcher, compare
-from krag_eval.digits import exp2, exp2m1, log2
+from krag_eval.scoring.digits import exp2, exp2m1, log2
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(3)

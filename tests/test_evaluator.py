@@ -324,11 +324,11 @@ def test_a_threshold_that_is_none_is_refused(threshold):
         assert at_thresholds(threshold=None).threshold == 0.5
         return
     for make in (lambda t: at_thresholds(threshold=t), at_thresholds().with_threshold):
-        with pytest.raises(
-            ValueError, match=r"^threshold must be a number from 0 to 1, got "
-        ) as info:
+        wrong_type = not isinstance(threshold, float)
+        with pytest.raises(InvalidType if wrong_type else InvalidInput) as info:
             make(threshold)
-        assert str(info.value).endswith(f"got {threshold!r}.")
+        assert info.value.argument == "threshold"
+        assert info.value.problem.endswith(f"got {threshold!r}")
 
 
 def test_a_matcher_s_own_threshold_is_checked():
@@ -389,16 +389,8 @@ def test_conventions_may_be_an_object_or_its_printed_form(conventions):
             "^averaging_method must be one of 'micro', 'macro', 'both', got 'mean'",
         ),
         (
-            {"averaging_method": None},
-            "^averaging_method must be one of .* or a member of AveragingMethod, got None",
-        ),
-        (
             {"matching_criteria": "any"},
             "^matching_criteria must be one of 'all', 'partial', got 'any'",
-        ),
-        (
-            {"matching_criteria": 1},
-            "^matching_criteria must be one of .* or a member of MatchingCriteria, got 1",
         ),
         (
             {"no_ground_truth": "skpi"},
@@ -417,7 +409,16 @@ def test_an_unknown_option_is_refused(options, message):
         sample_s(**options)
 
 
-@pytest.mark.parametrize("options", [{"no_ground_truth": None}, {"grade_key": 3}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"no_ground_truth": None},
+        {"grade_key": 3},
+        {"averaging_method": None},
+        {"matching_criteria": 1},
+        {"n_jobs": "x"},
+    ],
+)
 def test_an_option_of_another_type_is_refused(options):
     """As a wrong type, by the argument's name."""
     with pytest.raises(InvalidType) as caught:

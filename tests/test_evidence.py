@@ -364,7 +364,7 @@ def test_something_that_is_no_label_is_refused(query):
 
 def test_a_label_and_a_position_are_one_too_many():
     """They could contradict each other."""
-    with pytest.raises(ValueError, match="by its label or by its position, not both"):
+    with pytest.raises(InvalidInput, match="query and position"):
         several().explain(1, position=1)
 
 

@@ -132,7 +132,7 @@ def test_where_only_micro_averages_were_computed_the_micro_average_is_named(name
     }
     for argument, ask in refusals.items():
         with pytest.raises(
-            InvalidInput, match=f"'micro_{name}'.*averaging_method='both'"
+            InvalidInput, match=f"'micro_{name}'.*averaging_method=\"both\""
         ) as caught:
             ask()
         assert caught.value.argument == argument

@@ -163,7 +163,7 @@ def test_an_unknown_metric_is_refused_with_the_nearest():
 
 def test_a_metric_without_a_cutoff_is_refused():
     """The message shows how it is spelled."""
-    with pytest.raises(ValueError, match=r"metrics must be spelled with its cutoff, .* got 'ndcg'"):
+    with pytest.raises(ValueError, match=r"must be spelled with its cutoff, .* got 'ndcg'"):
         evaluated().metrics_at_thresholds("ndcg")
 
 

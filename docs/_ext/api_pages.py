@@ -200,7 +200,7 @@ def said_of(name: str) -> list[str]:
     """Return the ``#:`` comment of a constant, wherever in its package it is defined.
 
     >>> said_of("krag_eval.METRICS")[0]
-    'Every built-in metric, by its column in the per-query table.'
+    'Every built-in metric, by its column; of a metric with parameters, by what precedes them.'
     """
     package, _, constant = name.rpartition(".")
     if constant in krag_eval._HOMES:

@@ -424,7 +424,7 @@ def test_langsmith_knows_every_parameter():
         ({"k": 0}, "k must be a whole number"),
         ({"matcher": "rouge"}, "matcher must be one of"),
         ({"threshold": 2, "matcher": "fuzzy"}, "threshold"),
-        ({"metrics": ["recal"]}, "metrics: a metric must be one of"),
+        ({"metrics": ["recal"]}, "metrics must be one of"),
         ({"conventions": "tre"}, "conventions must be one of"),
         ({"no_ground_truth": "drop"}, "no_ground_truth must be one of"),
     ],

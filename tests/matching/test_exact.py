@@ -147,9 +147,7 @@ def test_exact_matching_of_a_text_that_is_none_names_the_argument():
     document = Document("a")
     document.page_content = None
     evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], ["b", document]])
-    with pytest.raises(
-        TypeError, match=r"predicted_docs.*page_content must be a str, got NoneType"
-    ):
+    with pytest.raises(TypeError, match=r"predicted_docs.*page_content must be text, got null"):
         evaluator.calculate_recall()
 
 

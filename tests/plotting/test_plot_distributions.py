@@ -83,7 +83,7 @@ class TestMetricDistribution:
         with pytest.raises(InvalidInput, match=r"'ndcg@all' .*\(2\)") as info:
             metric_distribution(evaluated(), "ndcg@all")
         assert info.value.argument == "metric"
-        assert info.value.fix.settings == {"k": ...}
+        assert dict(info.value.fix.settings) == {"k": ...}
         assert not pyplot.get_fignums()
 
     @pytest.mark.parametrize("metric", ["micro_recall@2", "rank@2", "mean_rank@2", "relevant@2"])

@@ -204,7 +204,7 @@ def test_several_calls_for_a_question_are_settled_by_name():
     RunnableLambda(agent).invoke(QUESTIONS[0], config={"callbacks": [recorder]})
     truth = {QUESTIONS[0]: [passage(0)]}
     with pytest.raises(
-        ValueError, match=r"called 3 times .* calls='all' \(or \"first\" or \"last\"\)"
+        ValueError, match=r"called 3 times .* calls=\"all\" \(or \"first\" or \"last\"\)"
     ):
         recorder.evaluate(truth)
     joined = recorder.evaluate(truth, 4, calls="all")
