@@ -184,7 +184,7 @@ def test_grades_are_1_and_alternatives_one_unless_given():
 
 def test_items_that_say_the_same_with_two_grades_are_refused():
     """The message names the query and both grades."""
-    with pytest.raises(ValueError, match="the grades 1 and 2.5") as caught:
+    with pytest.raises(ValueError, match=r"the grades 1 and 2\.5") as caught:
         settled([[1.0, 0.0], [1.0, 0.0]], same_as=[0, 0], grade=[1, 2.5])
     assert (caught.value.argument, caught.value.query) == ("actual_docs", 0)
 
