@@ -15,6 +15,8 @@ ROOT = Path(__file__).parent
 #: What needs an engine, another evaluation tool or the builder of the site.
 WITH_DEV = (
     "docs/_ext",
+    "docs/clusters.md",
+    "krag_eval/distributed/dask.py",
     "tests/cli/test_cli_trec.py",
     "tests/datasets/test_trec.py",
     "tests/datasets/test_trec_parity.py",
