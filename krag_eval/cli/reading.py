@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import DatasetError, Place
-from krag_eval.cli.shell import printable, refusal_of
+from krag_eval._errors import DatasetError, Place, Refusal
+from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
@@ -45,11 +45,10 @@ def evaluated_file(
     options = {name: value for name, value in settings.items() if name not in _FIELDS}
     try:
         result = dataset.evaluator(**options).evaluate(k)
-    except Exception as error:
-        refusal = refusal_of(error)
-        if refusal is None or refusal.argument not in ("actual_docs", "predicted_docs"):
+    except Refusal as error:
+        if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        raise refusal.at(place_of(dataset, refusal.query)) from error
+        raise error.at(place_of(dataset, error.query)) from error
     if dataset.notes and dataset.vocabulary != "krag_eval":
         click.echo(printable(f"{dataset.source}: {'; '.join(dataset.notes)}."), err=True)
     return dataset, result
