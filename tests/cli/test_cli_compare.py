@@ -216,7 +216,7 @@ class TestRefusals:
         ("options", "expected"),
         [
             (["--metric", "ndgc@10"], "did you mean 'ndcg'?"),
-            (["--metric", "ndcg"], "--metric must be spelled with its cutoff"),
+            (["--metric", "ndcg"], "--metric: an average must be spelled with its cutoff"),
             (["--metric", "ndcg@7"], "was evaluated at 1, 3, 5, 10; name it"),
             (["--metric", "mrr@5", "--metric", "mrr@5"], "--metric must not name a metric twice"),
             (["--matcher", "contain"], "did you mean 'contains'?"),
