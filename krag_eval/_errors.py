@@ -79,7 +79,7 @@ class Advice:
     >>> str(Advice("write them with {}", per_query=...))
     'write them with per_query=…'
     >>> str(Advice("try {} or {}", matcher=("contains", "coverage")))
-    "try matcher='contains' or matcher='coverage'"
+    'try matcher="contains" or matcher="coverage"'
     """
 
     def __init__(self, text: str, /, *pairs: tuple[str, object], **settings: object) -> None:
