@@ -29,7 +29,10 @@ _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 
 
 def evaluated_file(
-    file: str, k: Sequence[int | None], settings: Mapping[str, Any]
+    file: str,
+    k: Sequence[int | None],
+    settings: Mapping[str, Any],
+    metrics: Sequence[str] | None = None,
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
 
@@ -37,6 +40,7 @@ def evaluated_file(
         file: Its name.
         k: The cutoffs.
         settings: The options that were typed.
+        metrics: The metrics to compute; the default ones if not given.
 
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
@@ -44,7 +48,7 @@ def evaluated_file(
     dataset = _read(file, {name: settings[name] for name in _FIELDS if name in settings})
     options = {name: value for name, value in settings.items() if name not in _FIELDS}
     try:
-        result = dataset.evaluator(**options).evaluate(k)
+        result = dataset.evaluator(**options).evaluate(k, metrics=metrics)
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise

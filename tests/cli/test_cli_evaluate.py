@@ -139,7 +139,7 @@ class TestEvaluate:
     ) -> None:
         """Only our own warnings are reworded."""
 
-        def evaluate(self: OfflineRetrievalEvaluator, k: object) -> None:
+        def evaluate(self: OfflineRetrievalEvaluator, k: object, **_: object) -> None:
             warnings.warn("not ours", FutureWarning, stacklevel=1)
 
         monkeypatch.setattr(OfflineRetrievalEvaluator, "evaluate", evaluate)

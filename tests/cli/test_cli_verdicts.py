@@ -64,6 +64,23 @@ class TestFloors:
         assert (held.exit_code, broken.exit_code) == (0, 1)
         assert "failed: mean_rank@2 is 1.5000, above 1.2" in broken.output
 
+    @pytest.mark.parametrize("in_chunks", [(), ("--chunk-size", 1)])
+    def test_it_names_what_is_computed(
+        self, sample: Path, tmp_path: Path, in_chunks: tuple[object, ...]
+    ) -> None:
+        """A metric that is not computed otherwise; the saved result has it, too."""
+        path = tmp_path / "out.json"
+        floors = ("rbp@2=0.25", "rbp(p=0.5)@2=0.5", "success@2=1", "r_precision@2=0.5")
+        options = [part for floor in floors for part in ("--fail-under", floor)]
+        result = run("evaluate", sample, "-k", 2, *options, "--json", path, *in_chunks)
+        assert result.exit_code == 0, result.output
+        table = printed(result.output)
+        # (0.36 + 0.16) / 2, (0.75 + 0.25) / 2
+        assert (table["rbp(p=0.8)"], table["rbp(p=0.5)"]) == (["0.2600"], ["0.5000"])
+        assert table["mrr"] == ["0.7500"]
+        assert run("gate", path, *options).exit_code == 0
+        assert run("gate", path, "--fail-under", "rbp@2=0.27").exit_code == 1
+
     def test_outputs_are_written_all_the_same(self, sample: Path, tmp_path: Path) -> None:
         """They are what one looks at to see why."""
         outputs = [tmp_path / name for name in ("out.json", "out.csv", "out.png", "out.html")]
@@ -81,6 +98,9 @@ class TestFloors:
             ("mrr@2=80", "from 0 to 1, got 80.0"),
             ("mrr@7=0.5", "evaluated at 1, 2; name it"),
             ("recal@2=0.5", "must be one of"),
+            ("rbp(p=2)@2=0.5", "p of rbp must be a number strictly between 0 and 1"),
+            ("rbp(q=0.5)@2=0.5", "rbp has no setting 'q'"),
+            ("rbp@7=0.5", "evaluated at 1, 2; name it"),
             ("rejection_rate@2=0.5", "got 'rejection_rate'"),
         ],
     )
