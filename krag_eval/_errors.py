@@ -22,7 +22,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dis import opmap
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -47,7 +46,6 @@ __all__ = [
     "number",
     "one_line",
     "one_of",
-    "refused_by_us",
     "sentence",
     "tallied",
     "text",
@@ -427,21 +425,6 @@ def told_apart(value: float, bound: float, form: str = ".4f") -> tuple[str, str]
             if (written[0] < written[1], written[0] > written[1]) == (value < bound, value > bound):
                 return number, limit
     return repr(value), repr(bound)
-
-
-def refused_by_us(error: BaseException) -> bool:
-    """Tell a refusal from a mistake: this package raised the error by a ``raise`` of its own.
-
-    An operation that fails inside this package, or an error of other code, is a mistake.
-    """
-    innermost = error.__traceback__
-    while innermost and innermost.tb_next:
-        innermost = innermost.tb_next
-    if innermost is None:
-        return False
-    frame = innermost.tb_frame
-    ours = frame.f_globals.get("__name__", "").partition(".")[0] == "krag_eval"
-    return ours and frame.f_code.co_code[innermost.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
 def warn(problem: str, fix: Fix = "") -> None:

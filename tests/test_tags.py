@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval._errors import DatasetError, InvalidInput, InvalidType, Place
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.results.rows import RowsInFile, join_rows, write_rows
 
@@ -57,6 +58,19 @@ def test_tags_are_columns_of_the_rows_of_a_run_in_parts(tmp_path: Path, ending: 
     join_rows([path for path, _ in parts], tmp_path / f"rows{ending}")
     totals = plan.result([partial for _, partial in parts]).summary
     assert RowsInFile(tmp_path / f"rows{ending}", totals).tags == TAGS
+
+
+@pytest.mark.parametrize("cell", ["wiki", "[1]", "NaN", "[" * 10**5])
+def test_rows_with_changed_tags_are_refused_by_name(tmp_path: Path, cell: str) -> None:
+    """As any other cell that holds what no run writes."""
+    plan, path = PartitionPlan.of(5), tmp_path / "rows.csv"
+    part = plan.evaluate(ACTUAL, PREDICTED, None, {"corpus": ["wiki"] * len(ACTUAL)})
+    write_rows(path, part.rows)
+    rows = pd.read_csv(path)
+    rows.assign(**{"tag:corpus": cell}).to_csv(path, index=False)
+    with pytest.raises(DatasetError) as refused:
+        _ = RowsInFile(path, plan.result([part.partial]).summary).tags
+    assert refused.value.place == Place(str(path))
 
 
 @pytest.mark.parametrize(

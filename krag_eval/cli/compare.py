@@ -23,6 +23,7 @@ from krag_eval.cli.options import (
     floor_option,
     given,
     metric_option,
+    metrics_of,
     output_option,
     report_options,
 )
@@ -92,11 +93,12 @@ def compare(
         {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
     language = checked_language(report_language, report)
-    _check_options(options, named, metric)
+    metrics = metrics_of("metric", metric)
+    _check_options(options, named, metric, metrics)
     with printing_beside(outputs), warnings_as("warning"):
         saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-        comparison = compared(_evaluated({**named, **saved}, options), metric)
+        comparison = compared(_evaluated({**named, **saved}, options, metrics), metric)
         _print_comparison(comparison)
         _write(outputs, comparison, language)
 
@@ -135,7 +137,10 @@ def _is_saved(file: str) -> bool:
 
 
 def _check_options(
-    options: Mapping[str, Any], files: Mapping[str, str], metrics: Sequence[str]
+    options: Mapping[str, Any],
+    files: Mapping[str, str],
+    asked: Sequence[str],
+    metrics: Sequence[str] | None,
 ) -> None:
     """Refuse, before a long file is read, what could not be compared or has no effect."""
     from krag_eval.statistics.comparison import checked_metrics
@@ -143,15 +148,17 @@ def _check_options(
     settings = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
     if to_be_evaluated:
-        expected = checked_plan(options["k"], settings).nothing().summary
-        checked_metrics(dict.fromkeys(to_be_evaluated, expected), metrics)
+        expected = checked_plan(options["k"], settings, metrics).nothing().summary
+        checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
     elif settings:
         problem = "says how to evaluate, and every FILE is a saved result"
         raise InvalidInput(next(iter(settings)), problem, "leave it out, or name the JSONL files")
 
 
 def _evaluated(
-    named: Mapping[str, str | EvaluationResult], options: Mapping[str, Any]
+    named: Mapping[str, str | EvaluationResult],
+    options: Mapping[str, Any],
+    metrics: Sequence[str] | None,
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
     k, settings = options["k"], given(options)
@@ -162,7 +169,7 @@ def _evaluated(
             results[name] = one
             continue
         with warnings_as(f"warning: {printable(name)}"):
-            dataset, results[name] = evaluated_file(one, k, settings)
+            dataset, results[name] = evaluated_file(one, k, settings, metrics)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)
     return results

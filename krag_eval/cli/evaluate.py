@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,7 @@ from krag_eval.cli.options import (
     field_options,
     floor_option,
     given,
+    metrics_of,
     output_option,
     report_options,
 )
@@ -184,12 +185,7 @@ def evaluate(
     )
     language = checked_language(report_language, report)
     settings = given(options)
-    plan = checked_plan(k, settings)
-    if floors:
-        from krag_eval.statistics.gates import checked_floors
-
-        skips = plan.plan.no_ground_truth == "skip"
-        checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
+    metrics = _checked_floors(floors, k, settings)
     need_rows = {"intervals": intervals, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
@@ -197,9 +193,10 @@ def evaluate(
         if in_chunks:
             from krag_eval.streaming import evaluate_file
 
-            source, result = file, evaluate_file(file, k, **chunks.settings(), **settings)
+            source = file
+            result = evaluate_file(file, k, metrics=metrics, **chunks.settings(), **settings)
         else:
-            dataset, result = evaluated_file(file, k, settings)
+            dataset, result = evaluated_file(file, k, settings, metrics)
             source = dataset.source
         # A floor that turns out to be impossible is refused before anything is printed.
         verdict = result.check(floors) if floors else None
@@ -207,6 +204,22 @@ def evaluate(
         if outputs:
             _write(outputs, result, language)
         return None if verdict is None else pronounce(verdict)
+
+
+def _checked_floors(
+    floors: Sequence[str], k: Sequence[int | None], settings: Mapping[str, Any]
+) -> tuple[str, ...] | None:
+    """Refuse settings and floors that no file allows; return the metrics the floors ask for."""
+    if not floors:
+        checked_plan(k, settings)
+        return None
+    from krag_eval.statistics.gates import checked_floors, parse_floor
+
+    metrics = metrics_of("floors", [parse_floor(one)[0] for one in floors])
+    plan = checked_plan(k, settings, metrics)
+    skips = plan.plan.no_ground_truth == "skip"
+    checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
+    return metrics
 
 
 def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage) -> None:

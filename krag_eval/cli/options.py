@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -12,7 +12,13 @@ from click.core import ParameterSource
 from krag_eval._errors import PLAN_OPTIONS, InvalidInput
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoffs, spelled, unspelled
+from krag_eval.scoring.cutoffs import (
+    DEFAULT_CUTOFFS,
+    check_cutoffs,
+    parse_metric,
+    spelled,
+    unspelled,
+)
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
@@ -28,6 +34,7 @@ __all__ = [
     "floor_option",
     "given",
     "metric_option",
+    "metrics_of",
     "output_option",
     "report_options",
 ]
@@ -187,12 +194,36 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def checked_plan(k: Sequence[int | None], settings: Mapping[str, Any]) -> PartitionPlan:
+def metrics_of(argument: str, averages: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the metrics to compute for averages that were named, such as ``"rbp@10"``.
+
+    Args:
+        argument: The argument they came in.
+        averages: Averages with their cutoffs; a name that is no metric's is refused later.
+
+    Returns:
+        The default metrics and those named; ``None`` if the default ones are enough.
+
+    >>> metrics_of("floors", ["ndcg@10", "recall@5"])
+    >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"])[-2:]
+    ('rank', 'rbp(p=0.8)')
+    """
+    from krag_eval.scoring.metrics import DEFAULT_METRICS, built_in
+
+    named = [built_in(parse_metric(one, argument)[0], argument) for one in averages]
+    more = dict.fromkeys(one.name for one in named if one and one.name not in DEFAULT_METRICS)
+    return (*DEFAULT_METRICS, *more) if more else None
+
+
+def checked_plan(
+    k: Sequence[int | None], settings: Mapping[str, Any], metrics: Sequence[str] | None = None
+) -> PartitionPlan:
     """Refuse settings that no evaluation takes, before a long file is read.
 
     Args:
         k: The cutoffs.
         settings: The options that were typed.
+        metrics: The metrics to compute; the default ones if not given.
 
     Returns:
         The plan, whose summary of no queries knows the averages there will be.
@@ -202,4 +233,4 @@ def checked_plan(k: Sequence[int | None], settings: Mapping[str, Any]) -> Partit
     typed = {name: settings[name] for name in PLAN_OPTIONS if name in settings}
     if "matcher" not in typed:
         typed.pop("threshold", None)  # the file may name a matcher that takes it
-    return PartitionPlan.of(k, **typed)
+    return PartitionPlan.of(k, metrics=metrics, **typed)

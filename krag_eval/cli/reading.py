@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import DatasetError, Place
-from krag_eval.cli.shell import printable, refusal_of
+from krag_eval._errors import DatasetError, Place, Refusal
+from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
@@ -29,7 +29,10 @@ _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 
 
 def evaluated_file(
-    file: str, k: Sequence[int | None], settings: Mapping[str, Any]
+    file: str,
+    k: Sequence[int | None],
+    settings: Mapping[str, Any],
+    metrics: Sequence[str] | None = None,
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
 
@@ -37,6 +40,7 @@ def evaluated_file(
         file: Its name.
         k: The cutoffs.
         settings: The options that were typed.
+        metrics: The metrics to compute; the default ones if not given.
 
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
@@ -44,12 +48,11 @@ def evaluated_file(
     dataset = _read(file, {name: settings[name] for name in _FIELDS if name in settings})
     options = {name: value for name, value in settings.items() if name not in _FIELDS}
     try:
-        result = dataset.evaluator(**options).evaluate(k)
-    except Exception as error:
-        refusal = refusal_of(error)
-        if refusal is None or refusal.argument not in ("actual_docs", "predicted_docs"):
+        result = dataset.evaluator(**options).evaluate(k, metrics=metrics)
+    except Refusal as error:
+        if error.argument not in ("actual_docs", "predicted_docs"):
             raise
-        raise refusal.at(place_of(dataset, refusal.query)) from error
+        raise error.at(place_of(dataset, error.query)) from error
     if dataset.notes and dataset.vocabulary != "krag_eval":
         click.echo(printable(f"{dataset.source}: {'; '.join(dataset.notes)}."), err=True)
     return dataset, result

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -25,18 +24,15 @@ import click
 from krag_eval._errors import (
     Advice,
     Fix,
-    InvalidInput,
     KragEvalWarning,
     Refusal,
     one_line,
-    refused_by_us,
 )
 
 __all__ = [
     "Shell",
     "Verdict",
     "printable",
-    "refusal_of",
     "warnings_as",
 ]
 
@@ -90,11 +86,8 @@ class Shell(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise click.ClickException(str(error)) from error
-        except Exception as error:
-            refusal = refusal_of(error)
-            if refusal is None:
-                raise
-            raise click.ClickException(self.worded(refusal, ctx.invoked_subcommand)) from error
+        except Refusal as error:
+            raise click.ClickException(self.worded(error, ctx.invoked_subcommand)) from error
 
     def worded(self, message: Refusal | KragEvalWarning, command: str | None) -> str:
         """Return a message with options in place of arguments; advice for Python is left out."""
@@ -150,26 +143,6 @@ def _typed(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Option):
         return parameter.opts[0]
     return (parameter.metavar or (parameter.name or "").upper()).split()[0].removesuffix("...")
-
-
-# FALLBACK, to be deleted with refused_by_us once every refusal of ours is a Refusal; then callers
-# use isinstance(error, Refusal), or "except Refusal".
-_BARE = re.compile(r"([a-z_]+)(?:\[(\d+)\])?((?:\[\d+\])?)(?: (?=\S)|(?=: ))(.*)", re.DOTALL)
-
-
-def refusal_of(error: Exception) -> Refusal | None:
-    """Return the refusal that an error is; ``None`` for a bug and for others' errors."""
-    if isinstance(error, Refusal):
-        return error
-    if not isinstance(error, ValueError | TypeError | ImportError) or not refused_by_us(error):
-        return None
-    found = _BARE.fullmatch(str(error))
-    if found is None:
-        return InvalidInput("", str(error))
-    argument, query, within, problem = found.groups()
-    return InvalidInput(
-        argument, problem, query=None if query is None else int(query), within=within
-    )
 
 
 def _code_of(answer: object, stdout: _LastingStream | None) -> int:

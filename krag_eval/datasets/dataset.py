@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import EVALUATOR_OPTIONS, InvalidInput, Place, check_options, warn
+from krag_eval._errors import EVALUATOR_OPTIONS, Fix, InvalidInput, Place, check_options, warn
 from krag_eval.documents import AnyOf, DocumentLike, id_of, metadata_of
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def check_overlap(
     expected_name: str,
     given_name: str,
     absent: str | None = "and count as nothing retrieved",
+    fix: Fix = "",
 ) -> None:
     """Warn of queries that only one side knows.
 
@@ -159,6 +160,7 @@ def check_overlap(
         given_name: Where the latter are.
         absent: What happens to those of the former that the latter lack, for the warning; no
             warning if ``None``.
+        fix: What to do about them, for that warning.
 
     Raises:
         DatasetError: If they have none in common.
@@ -181,7 +183,8 @@ def check_overlap(
     if lacking and absent is not None:
         warn(
             f"{given_name}: {len(lacking)} of the {len(expected)} queries of {expected_name} are "
-            f"missing (the first is {lacking[0]!r}) {absent}."
+            f"missing (the first is {lacking[0]!r}) {absent}.",
+            fix,
         )
 
 

@@ -234,7 +234,7 @@ class Side(NamedTuple):
     @property
     def fields(self) -> list[str]:
         """The fields there must be."""
-        return [one for one in self[:2] if one] + [*self.metadata]
+        return [one for one in self[:2] if one is not None] + [*self.metadata]
 
     def __str__(self) -> str:
         return " with ".join(self.fields)

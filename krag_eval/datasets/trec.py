@@ -16,7 +16,7 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval._errors import DatasetError, InvalidInput, Place, one_of, warn, whole
+from krag_eval._errors import Advice, DatasetError, InvalidInput, Place, one_of, warn, whole
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -166,10 +166,8 @@ Missing: TypeAlias = Literal["zero", "skip"]
 ScorePrecision: TypeAlias = Literal["single", "double"]
 
 _GRADE_KEY = "grade"
-_ABSENT = (
-    'and count as nothing retrieved, as with trec_eval -c; missing="skip" leaves them out, as '
-    "trec_eval does without -c"
-)
+_ABSENT = "and count as nothing retrieved, as with trec_eval -c"
+_LEAVE_OUT = Advice("{} leaves them out, as trec_eval does without -c", missing="skip")
 
 
 @dataclass(frozen=True)
@@ -258,6 +256,7 @@ def _topics(qrels: Qrels, run: Run, missing: Missing) -> list[str]:
         expected_name=qrels.name,
         given_name=run.name,
         absent=None if missing == "skip" else _ABSENT,
+        fix=_LEAVE_OUT,
     )
     return [topic for topic in qrels.grades if missing == "zero" or topic in run.scores]
 

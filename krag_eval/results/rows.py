@@ -221,7 +221,7 @@ def _tags_from(column: Sequence[object]) -> list[Tag]:
     """Read what :func:`tag_column` made; an empty cell is no tag."""
     values = [json.loads(one) if isinstance(one, str) and one else None for one in column]
     if not all(map(is_tag, values)):
-        raise ValueError("a tag must be a short text, a number or a boolean")
+        raise InvalidInput("", "a tag must be a short text, a number or a boolean")
     return values
 
 
@@ -334,7 +334,10 @@ class RowsInFile:
         if not columns:
             return NO_TAGS
         frame = read_columns(self.path, columns, self.n_queries)
-        return {name.removeprefix(TAG): _tags_from(frame[name].tolist()) for name in columns}
+        try:
+            return {name.removeprefix(TAG): _tags_from(frame[name].tolist()) for name in columns}
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(self.path, error) from error
 
     @cached_property
     def tables(self) -> Mapping[int | None, TableOf]:

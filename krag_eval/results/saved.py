@@ -134,7 +134,7 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
     if isinstance(version, bool) or version != FORMAT_VERSION:
         raise _unusable(
             path,
-            f"saved in format {version!r}, and this version of krag_eval reads format "
+            f"saved in format {json.dumps(version)}, and this version of krag_eval reads format "
             f"{FORMAT_VERSION}",
             "a newer version may read it",
         )

@@ -142,7 +142,7 @@ def check(
     if baseline is not None:
         _check_baseline(baseline)
         if metric is None:
-            problem = "must name what may not drop below the baseline, got None"
+            problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem)
         gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
     elif metric is not None or max_drop is not None:

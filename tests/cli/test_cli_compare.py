@@ -112,6 +112,17 @@ class TestPrinted:
         output = " ".join(run("compare", a, b, "-k", 3, "--metric", "mrr@3").output.split())
         assert "k=3 |" in output
 
+    def test_it_names_what_is_computed(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """A metric that is not computed otherwise, of files and of results that have it."""
+        asked = ("--metric", "rbp(p=0.5)@3", "--metric", "ndcg@3")
+        output = run("compare", a, b, "-k", 3, *asked).output
+        assert {"rbp(p=0.5)@3", "ndcg@3"} <= printed(output).keys()
+        paths = [tmp_path / f"{path.stem}.json" for path in (a, b)]
+        for path, out in zip((a, b), paths, strict=True):
+            floor = ("--fail-under", "rbp(p=0.5)@3=0")
+            assert run("evaluate", path, "-k", 3, *floor, "--json", out).exit_code == 0
+        assert run("compare", *paths, *asked).output == output
+
     def test_warnings_name_the_system(self, tmp_path: Path, a: Path) -> None:
         """Of two files, which one matched nothing."""
         nothing = written(tmp_path / "nothing.jsonl", lines(0))
@@ -216,7 +227,7 @@ class TestRefusals:
         ("options", "expected"),
         [
             (["--metric", "ndgc@10"], "did you mean 'ndcg'?"),
-            (["--metric", "ndcg"], "must be spelled with its cutoff"),
+            (["--metric", "ndcg"], "--metric: an average must be spelled with its cutoff"),
             (["--metric", "ndcg@7"], "was evaluated at 1, 3, 5, 10; name it"),
             (["--metric", "mrr@5", "--metric", "mrr@5"], "--metric must not name a metric twice"),
             (["--matcher", "contain"], "did you mean 'contains'?"),

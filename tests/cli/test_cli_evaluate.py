@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, printed, refusal, run, shell, until_merged
+from cli_runs import SAMPLE, printed, refusal, run, shell
 
 from krag_eval import OfflineRetrievalEvaluator
 from krag_eval._errors import MissingPackage
@@ -123,7 +123,6 @@ class TestEvaluate:
         assert output.startswith("2 queries from <stdin>\n")
         assert printed(output)["mrr"] == ["0.7500"]
 
-    @until_merged
     def test_warnings_are_one_line_in_the_shell_s_words(self, tmp_path: Path) -> None:
         """A warning of ours goes to standard error without Python's decoration."""
         path = tmp_path / "run.jsonl"
@@ -140,7 +139,7 @@ class TestEvaluate:
     ) -> None:
         """Only our own warnings are reworded."""
 
-        def evaluate(self: OfflineRetrievalEvaluator, k: object) -> None:
+        def evaluate(self: OfflineRetrievalEvaluator, k: object, **_: object) -> None:
             warnings.warn("not ours", FutureWarning, stacklevel=1)
 
         monkeypatch.setattr(OfflineRetrievalEvaluator, "evaluate", evaluate)
@@ -204,7 +203,6 @@ class TestRefusals:
         """A file that is not there is bad input, not a crash."""
         assert "none.jsonl: no such file" in refusal("evaluate", tmp_path / "none.jsonl")
 
-    @until_merged
     def test_no_ground_truth_names_queries_and_option(self, tmp_path: Path) -> None:
         """The remedy is given as it is typed in a shell."""
         path = tmp_path / "run.jsonl"
@@ -267,7 +265,6 @@ class TestRefusals:
         result = run("evaluate", sample)
         assert (result.exit_code, result.output.strip()) == (130, "")
 
-    @until_merged
     def test_long_messages_are_clipped(self, tmp_path: Path) -> None:
         """A question of a megabyte is not printed whole; the remedy still is."""
         path = tmp_path / "run.jsonl"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, refusal, run, shell, until_merged
+from cli_runs import SAMPLE, refusal, run, shell
 
 from krag_eval import EvaluationResult, streaming
 from krag_eval.cli import evaluate as evaluating
@@ -94,7 +94,6 @@ class TestOutputs:
             assert run("evaluate", parquet, option, tmp_path / name).exit_code == 0
             assert (tmp_path / name).exists()
 
-    @until_merged
     def test_a_killed_run_is_continued(
         self, sample: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytrec_eval
-from cli_runs import printed, refusal, run, shell, until_merged
+from cli_runs import printed, refusal, run, shell
 
 from krag_eval import EvaluationResult
 from krag_eval.datasets import read_trec
@@ -110,7 +110,6 @@ class TestNumbers:
 class TestRuns:
     """Several runs, and where they come from."""
 
-    @until_merged
     def test_runs_are_printed_side_by_side(self) -> None:
         """A column each, in the order given; warnings name the run."""
         done = shell("trec", QRELS, TIED, SPREAD, "-k", 2, "-k", 5)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_runs import printed, refusal, run, shell, until_merged
+from cli_runs import printed, refusal, run, shell
 
 from krag_eval import OfflineRetrievalEvaluator
 from krag_eval.plotting import LANGUAGES
@@ -64,6 +64,23 @@ class TestFloors:
         assert (held.exit_code, broken.exit_code) == (0, 1)
         assert "failed: mean_rank@2 is 1.5000, above 1.2" in broken.output
 
+    @pytest.mark.parametrize("in_chunks", [(), ("--chunk-size", 1)])
+    def test_it_names_what_is_computed(
+        self, sample: Path, tmp_path: Path, in_chunks: tuple[object, ...]
+    ) -> None:
+        """A metric that is not computed otherwise; the saved result has it, too."""
+        path = tmp_path / "out.json"
+        floors = ("rbp@2=0.25", "rbp(p=0.5)@2=0.5", "success@2=1", "r_precision@2=0.5")
+        options = [part for floor in floors for part in ("--fail-under", floor)]
+        result = run("evaluate", sample, "-k", 2, *options, "--json", path, *in_chunks)
+        assert result.exit_code == 0, result.output
+        table = printed(result.output)
+        # (0.36 + 0.16) / 2, (0.75 + 0.25) / 2
+        assert (table["rbp(p=0.8)"], table["rbp(p=0.5)"]) == (["0.2600"], ["0.5000"])
+        assert table["mrr"] == ["0.7500"]
+        assert run("gate", path, *options).exit_code == 0
+        assert run("gate", path, "--fail-under", "rbp@2=0.27").exit_code == 1
+
     def test_outputs_are_written_all_the_same(self, sample: Path, tmp_path: Path) -> None:
         """They are what one looks at to see why."""
         outputs = [tmp_path / name for name in ("out.json", "out.csv", "out.png", "out.html")]
@@ -81,10 +98,12 @@ class TestFloors:
             ("mrr@2=80", "from 0 to 1, got 80.0"),
             ("mrr@7=0.5", "evaluated at 1, 2; name it"),
             ("recal@2=0.5", "must be one of"),
+            ("rbp(p=2)@2=0.5", "p of rbp must be a number strictly between 0 and 1"),
+            ("rbp(q=0.5)@2=0.5", "rbp has no setting 'q'"),
+            ("rbp@7=0.5", "evaluated at 1, 2; name it"),
             ("rejection_rate@2=0.5", "got 'rejection_rate'"),
         ],
     )
-    @until_merged
     def test_an_impossible_floor_is_refused_before_anything_is_read(
         self, sample: Path, monkeypatch: pytest.MonkeyPatch, floor: str, expected: str
     ) -> None:
@@ -224,7 +243,7 @@ class TestGate:
             (["--metric", "ndcg@10"], "--metric is about a baseline, and none was given."),
             (["--max-drop", "0.1"], "--max-drop is about a baseline, and none was given."),
             (["--baseline", "{old}"], "--metric must name what may not drop"),
-            (["--baseline", "{old}", "--metric", "ndcg"], "--metric must be spelled with"),
+            (["--baseline", "{old}", "--metric", "ndcg"], "an average must be spelled with"),
             (["--baseline", "{old}", "--metric", "ndcg@7"], "was evaluated at 5, 10; name it"),
             (
                 ["--baseline", "{old}", "--metric", "ndcg@5", "--max-drop", "-1"],
@@ -237,7 +256,6 @@ class TestGate:
             ),
         ],
     )
-    @until_merged
     def test_impossible_options_are_refused(
         self, baseline: Path, options: list[str], expected: str
     ) -> None:
@@ -266,7 +284,6 @@ class TestGate:
         assert "queries: 100 vs 40" in message
 
     @pytest.mark.parametrize("place", [0, 1])
-    @until_merged
     def test_a_result_without_rows_is_refused_by_name(
         self, sample: Path, tmp_path: Path, place: int
     ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
-from cli_runs import SAMPLE, run, until_merged
+from cli_runs import SAMPLE, run
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
 from krag_eval.cli import main
@@ -267,7 +267,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@until_merged
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case))[-80:])
 def test_nothing_is_said_that_only_python_understands(
     folder: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[object, ...]
