@@ -1066,7 +1066,7 @@ def checked_tags(tags: object, n_queries: int) -> dict[str, list[Tag]]:
 
     Args:
         tags: Name -> one value per query: texts of at most 200 characters, finite numbers and
-            booleans; ``None`` (or NaN) where a query has none.
+            booleans; ``None``, NaN or an empty text where a query has none.
         n_queries: How many queries there are.
 
     Raises:
@@ -1095,7 +1095,7 @@ def _tag_values(name: str, values: Any, n_queries: int) -> list[Tag]:
             "tags", f": {clipped(name)} has {len(listed)} values for {n_queries} queries"
         )
     plain = [value.item() if isinstance(value, np.generic) else value for value in listed]
-    found: list[Tag] = [None if value != value else value for value in plain]
+    found: list[Tag] = [None if value != value or value == "" else value for value in plain]
     for query, value in enumerate(found):
         if not is_tag(value):
             raise InvalidInput(

@@ -11,11 +11,13 @@ from typing import Any
 from krag_eval._errors import Advice, Place, warn
 from krag_eval._reading import LIMITS, MAX_BYTES, Limits, MaxObjects, kind_of
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
-from krag_eval.datasets.table import Columns, located
+from krag_eval.datasets.table import Columns, TagChoice, located, tags_of
 from krag_eval.datasets.tabular import Table, table_columns
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
 
 __all__ = ["autorag_dataset", "read_autorag"]
+
+_COLUMNS = ("qid", "query", "retrieval_gt", "retrieved_ids", "retrieved_contents")
 
 
 def read_autorag(
@@ -75,6 +77,7 @@ def autorag_dataset(
     limits: Limits = LIMITS,
     *,
     must_be_retrieved: bool = True,
+    tags: TagChoice = False,
 ) -> Dataset:
     """Return the data set of a table of questions; the arguments are those of `read_autorag`.
 
@@ -84,6 +87,7 @@ def autorag_dataset(
         retrieved: As in :func:`read_autorag`.
         limits: How much may come out of a file.
         must_be_retrieved: Whether to refuse questions for which nothing was retrieved yet.
+        tags: Which other columns of the questions to keep as tags.
     """
     questions.check_has(("qid", "query", "retrieval_gt"))
     ids = questions.texts("qid")
@@ -93,6 +97,7 @@ def autorag_dataset(
     if must_be_retrieved or retrieved is not None or "retrieved_ids" in questions.columns:
         predicted, has_texts = _predicted(questions, ids, retrieved, limits)
     texts = questions.texts("query")
+    found, notes = tags_of(questions, _COLUMNS, tags)
     dataset = Dataset(
         queries=labels_of(texts, ids, questions.name),
         actual=_ground_truth(questions),
@@ -100,7 +105,8 @@ def autorag_dataset(
         source=questions.name,
         defaults={"matcher": "id"},
         questions=texts,
-        notes=["AutoRAG: ground truth read from retrieval_gt, questions from query"],
+        notes=["AutoRAG: ground truth read from retrieval_gt, questions from query", *notes],
+        tags=found,
     )
     if corpus is None:
         return dataset

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import EVALUATOR_OPTIONS, Fix, InvalidInput, Place, check_options, warn
-from krag_eval.documents import AnyOf, DocumentLike, id_of, metadata_of
+from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -21,7 +21,8 @@ __all__ = ["Dataset", "check_overlap", "ids_in", "labels_of", "with_texts"]
 class Dataset:
     """Questions with the documents that should come back and the ranked ones that did.
 
-    Two data sets are equal if their queries, questions and documents are, wherever they were read.
+    Two data sets are equal if their queries, questions, documents and tags are, wherever they were
+    read.
 
     Attributes:
         queries: One label per query: its question, its id, or its position 0, 1, …
@@ -35,9 +36,11 @@ class Dataset:
             otherwise; ``None`` unless it is known for all of them.
         notes: How the file was understood: which columns were read as what.
         vocabulary: Whose column names those of a table are, such as ``"RAGAS"``.
+        tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: the columns
+            that have no other meaning; ``None`` where a query has none.
 
     Raises:
-        InvalidInput: If there is not one question per query.
+        InvalidInput: If there is not one question, or one value of a tag, per query.
 
     >>> Dataset(queries=["q1"], actual=[["At nine."]], questions=["When does it open?"])
     Dataset of 1 queries, nothing retrieved yet
@@ -52,6 +55,7 @@ class Dataset:
     questions: list[str] | None = None
     notes: list[str] = field(default_factory=list, compare=False)
     vocabulary: str = field(default="", compare=False)
+    tags: dict[str, list[Tag]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -61,6 +65,7 @@ class Dataset:
                 "queries",
                 "leave them out if some are unknown",
             )
+        object.__setattr__(self, "tags", checked_tags(self.tags, self.n_queries))
 
     @property
     def n_queries(self) -> int:
@@ -72,7 +77,7 @@ class Dataset:
 
         Args:
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
-                ``threshold``, …; they go before the data set's own ``defaults``.
+                ``threshold``, …; they go before the data set's own ``defaults`` and ``tags``.
 
         Raises:
             DatasetError: If nothing has been retrieved yet.
@@ -89,18 +94,17 @@ class Dataset:
                 "holds no retrieved documents",
                 "evaluate_retriever(retriever, dataset) asks a retriever for them",
             )
-        return OfflineRetrievalEvaluator(
-            self.actual, self.predicted, **{"queries": self.queries, **self.defaults, **options}
-        )
+        known = {"queries": self.queries, "tags": self.tags, **self.defaults}
+        return OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
 
         The ending of its name says what is written: ``.jsonl`` or ``.jsonl.gz``, ``.csv`` or
         ``.csv.gz``, ``.parquet``. Queries, labels, questions, documents with ids and metadata,
-        interchangeable ones and ``defaults`` are kept; LangChain documents come back as dicts,
-        which mean the same everywhere. What was written is read again before it takes the place
-        of a file of that name, so the file is there complete and equal, or as it was before.
+        interchangeable ones, ``tags`` and ``defaults`` are kept; LangChain documents come back as
+        dicts, which mean the same everywhere. What was written is read again before it takes the
+        place of a file of that name, so the file is there complete and equal, or as it was before.
 
         Raises:
             DatasetError: If something cannot be written without loss; the message names it.
@@ -118,7 +122,15 @@ class Dataset:
         from krag_eval.datasets.saving import Content, save_content
 
         save_content(
-            Content(self.queries, self.actual, self.predicted, self.questions, self.defaults), path
+            Content(
+                self.queries,
+                self.actual,
+                self.predicted,
+                self.questions,
+                self.defaults,
+                self.tags,
+            ),
+            path,
         )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,7 +19,20 @@ from krag_eval._reading import (
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.table import Query, Roles, Side, parts_of, query_in
+from krag_eval.datasets.table import (
+    Columns,
+    Query,
+    Roles,
+    Side,
+    TagChoice,
+    TagReader,
+    asked_by,
+    check_chosen,
+    checked_choice,
+    notes_on,
+    parts_of,
+    query_in,
+)
 
 __all__ = ["Fields", "read_jsonl", "record_in"]
 
@@ -31,14 +45,16 @@ def read_jsonl(
     predicted_field: str | None = "predicted",
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
+    tags: bool | Sequence[str] = True,
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
     A line looks like ``{"question": "…", "actual": [documents], "predicted": [documents]}``. A
     document is a string or ``{"page_content": "…", "metadata": {…}, "id": "…"}``; among the ground
-    truth, ``{"any_of": [documents]}`` lists interchangeable ones. Other fields are ignored. The
-    question is optional: unless every line has one, queries are labelled by position. Rows of
-    tables, as :func:`load_dataset` reads them, mean the same.
+    truth, ``{"any_of": [documents]}`` lists interchangeable ones. The question is optional: unless
+    every line has one, queries are labelled by position. Other fields are kept as tags of the
+    queries, where they hold short texts, numbers or booleans alone; ``notes`` name those that do
+    not. Rows of tables, as :func:`load_dataset` reads them, mean the same.
 
     The text is UTF-8, with or without a byte order mark; blank lines are skipped wherever they
     are. JSON is read strictly: ``NaN``, ``Infinity``, a key given twice in one object and half of
@@ -57,6 +73,8 @@ def read_jsonl(
         max_objects: How many values (texts, numbers, lists, objects) may come out of it, for the
             same reason; unless given, a million and eight for each byte of the file as it is
             stored, which plain files never hold; ``None`` for no limit.
+        tags: Whether to keep other fields as tags: texts of at most 200 characters, numbers and
+            booleans, at most 100 fields; or the names of those to keep.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -70,8 +88,10 @@ def read_jsonl(
     fields = Fields(question_field, actual_field, predicted_field)
     name = name_of(source)
     limits = Limits(max_bytes, max_objects).checked()
+    choice = checked_choice(tags)
+    reader = fields.tags(choice) if choice else None
     with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
-        records = [record_in(text, fields, Place(name, number)) for number, text in lines]
+        records = [record_in(text, fields, Place(name, number), reader) for number, text in lines]
     if not records:
         raise Place(name).error(
             "holds no queries; expected one JSON object per line, such as "
@@ -82,7 +102,13 @@ def read_jsonl(
             f'no field "{fields.question}" on any line',
             Advice("name the one with the question by {}, or leave that out", question_field=...),
         )
-    return Dataset(**parts_of(records, name, fields.roles))
+    parts = parts_of(records, name, fields.roles)
+    if reader is None:
+        return Dataset(**parts)
+    table = Columns(name, {}, [*filter(None, fields), *reader.seen])
+    check_chosen(choice, table, asked_by(fields.roles), reader.names, reader.left_out)
+    kept = reader.columns([one.tags for one in records])
+    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
 
 
 class Fields(NamedTuple):
@@ -97,6 +123,10 @@ class Fields(NamedTuple):
         """What these fields mean in a row."""
         return _roles(*self)
 
+    def tags(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
+        """Return what reads the other fields; ``names`` are the only ones there can be."""
+        return TagReader(asked_by(self.roles), choice, names)
+
 
 @lru_cache(maxsize=8)
 def _roles(question: str, actual: str, predicted: str | None) -> Roles:
@@ -104,11 +134,11 @@ def _roles(question: str, actual: str, predicted: str | None) -> Roles:
     return Roles("named", question, Side(actual), side, ("actual_field", "predicted_field"))
 
 
-def record_in(text: str, fields: Fields, place: Place) -> Query:
+def record_in(text: str, fields: Fields, place: Place, tags: TagReader | None = None) -> Query:
     """Read one query from one line.
 
     Raises:
         DatasetError: If anything on it cannot be used.
     """
     content = object_of(text, place, 'a JSON object with "actual" and "predicted"')
-    return query_in(content, fields.roles, place)
+    return query_in(content, fields.roles, place, tags)

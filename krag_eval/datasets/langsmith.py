@@ -12,7 +12,17 @@ from typing import Any
 from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped
 from krag_eval._reading import kind_of
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.table import Columns, Query, Roles, Side, located, parts_of, query_in
+from krag_eval.datasets.table import (
+    Columns,
+    Query,
+    Roles,
+    Side,
+    TagChoice,
+    located,
+    parts_of,
+    query_in,
+    tags_of,
+)
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
 
 __all__ = ["OUTPUT_KEYS", "REFERENCE_KEYS", "example_as_row", "langsmith_dataset", "list_under"]
@@ -124,12 +134,13 @@ def example_as_row(example: Any) -> Mapping[str, Any] | None:
     return row if len(row) > 1 else None
 
 
-def langsmith_dataset(table: Columns, mapped: Mapped) -> Dataset:
+def langsmith_dataset(table: Columns, mapped: Mapped, tags: TagChoice = False) -> Dataset:
     """Return the data set of a table with the columns ``inputs`` and ``outputs``.
 
     Args:
         table: The table; ``reference_outputs`` may be there as well.
         mapped: Keys within them, where the usual ones are not meant.
+        tags: Which other columns to keep as tags.
 
     Raises:
         DatasetError: If a row cannot be used; the message names it.
@@ -154,7 +165,8 @@ def langsmith_dataset(table: Columns, mapped: Mapped) -> Dataset:
         f"LangSmith examples: ground truth read from {expected}",
         "retrieved documents read from outputs" if is_run else "no retrieved documents",
     ]
-    return Dataset(**parts_of(queries, table.name, roles), notes=notes)
+    found, left_out = tags_of(table, LANGSMITH, tags)
+    return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=found)
 
 
 def _query(content: Mapping[str, Any], fields: Sequence[str], place: Place) -> Query:

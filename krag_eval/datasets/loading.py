@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped, one_of
@@ -11,7 +11,18 @@ from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_me
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
-from krag_eval.datasets.table import Columns, check_collected, is_frame, parts_of, queries_of
+from krag_eval.datasets.table import (
+    Columns,
+    TagChoice,
+    asked_by,
+    check_collected,
+    checked_choice,
+    is_frame,
+    is_wanted,
+    parts_of,
+    queries_of,
+    tags_of,
+)
 from krag_eval.datasets.tabular import (
     check_encoding,
     delimited_columns,
@@ -45,6 +56,7 @@ def load_dataset(
     encoding: str = "utf-8",
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
+    tags: bool | Sequence[str] = True,
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -57,7 +69,8 @@ def load_dataset(
 
     A cell holds a list of documents: natively, or as text written as JSON or as Python writes
     lists, which is read as data and never run. Other text is refused: one document is a list too.
-    Without retrieved documents, ``predicted`` is ``None``, for a retriever to be asked.
+    Without retrieved documents, ``predicted`` is ``None``, for a retriever to be asked. Columns
+    that mean nothing else are kept as ``tags`` of the queries.
 
     Args:
         source: A path: JSON lines (``.jsonl``, perhaps ``.jsonl.gz``), a JSON array, CSV, TSV or
@@ -75,6 +88,7 @@ def load_dataset(
         max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold once
             they are decoded.
         max_objects: As in :func:`read_jsonl`.
+        tags: Which other columns to keep as tags, as in :func:`read_jsonl`.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -92,9 +106,10 @@ def load_dataset(
     limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
-    options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)})
+    options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
+                       checked_choice(tags))  # fmt: skip
     with within_memory(_name(source)):
-        return _dataset(_table(source, options), mapped, corpus, retrieved, limits)
+        return _dataset(_table(source, options), mapped, corpus, retrieved, options)
 
 
 def _name(source: Any) -> str:
@@ -104,12 +119,14 @@ def _name(source: Any) -> str:
 
 
 def _dataset(
-    table: Columns, mapped: Mapped, corpus: Any, retrieved: Any, limits: Limits
+    table: Columns, mapped: Mapped, corpus: Any, retrieved: Any, options: _Options
 ) -> Dataset:
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query")
     if is_autorag(table.names, mapped):
-        return autorag_dataset(table, corpus, retrieved, limits, must_be_retrieved=False)
+        return autorag_dataset(
+            table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
+        )
     if corpus is not None or retrieved is not None:
         raise InvalidInput(
             "retrieved" if corpus is None else "corpus",
@@ -118,10 +135,12 @@ def _dataset(
             "leave it out",
         )
     if is_langsmith(table.names) and mapped.actual not in table.names:
-        return langsmith_dataset(table, mapped)
+        return langsmith_dataset(table, mapped, options.tags)
     roles = roles_of(table, mapped)
-    parts = parts_of(queries_of(table, roles), table.name, roles)
-    return Dataset(**parts, notes=said(roles), vocabulary=roles.shape)
+    queries = queries_of(table, roles)
+    tags, notes = tags_of(table, asked_by(roles), options.tags, [one.mark for one in queries])
+    parts = parts_of(queries, table.name, roles)
+    return Dataset(**parts, notes=said(roles) + notes, vocabulary=roles.shape, tags=tags)
 
 
 class _Options(NamedTuple):
@@ -130,6 +149,7 @@ class _Options(NamedTuple):
     encoding: str
     limits: Limits
     wanted: Collection[str]
+    tags: TagChoice
 
 
 def _mapped(*names: str | None) -> Mapped:
@@ -154,12 +174,12 @@ def _table(source: Any, options: _Options) -> Columns:
     if refused:
         raise InvalidInput(refused[0], f"is for files, got a {type(source).__name__}")
     if isinstance(source, Mapping):
-        return _columns(source, options.wanted)
+        return _columns(source, options.wanted, options.tags)
     check_collected(source, "source")
     if is_frame(source):
-        return Columns.of_frame(source, "frame", options.wanted)
+        return Columns.of_frame(source, "frame", options.wanted, options.tags)
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        return _rows(source, options.wanted)
+        return _rows(source, options.wanted, options.tags)
     raise InvalidType(
         "source",
         "must be a path, an open file, a data frame, a list of dicts or of LangSmith examples, or "
@@ -176,9 +196,9 @@ def _file(source: Any, options: _Options) -> Columns:
     if kind not in ("csv", "tsv"):
         _check_is_for_text(options, kind)
     if kind == "parquet":
-        return parquet_columns(source, name, options.limits, options.wanted)
+        return parquet_columns(source, name, options.limits, options.wanted, options.tags)
     if kind in ("json", "jsonl"):
-        return json_columns(source, name, options.limits, options.wanted)
+        return json_columns(source, name, options.limits, options.wanted, options.tags)
     delimiter = options.delimiter or ("\t" if kind == "tsv" else ",")
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise InvalidInput(
@@ -191,6 +211,7 @@ def _file(source: Any, options: _Options) -> Columns:
         options.wanted,
         delimiter=delimiter,
         encoding=options.encoding,
+        tags=options.tags,
     )
 
 
@@ -227,7 +248,7 @@ def _check_is_for_text(options: _Options, kind: str) -> None:
 # What is in memory
 
 
-def _rows(source: Iterable[Any], wanted: Collection[str]) -> Columns:
+def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Columns:
     rows = []
     for number, one in enumerate(source):
         row = example_as_row(one)
@@ -240,10 +261,10 @@ def _rows(source: Iterable[Any], wanted: Collection[str]) -> Columns:
                 query=number,
             )
         rows.append(row)
-    return Columns.of_rows(rows, "rows", wanted)._replace(in_memory=True)
+    return Columns.of_rows(rows, "rows", wanted, tags)._replace(in_memory=True)
 
 
-def _columns(source: Mapping[str, Any], wanted: Collection[str]) -> Columns:
+def _columns(source: Mapping[str, Any], wanted: Collection[str], tags: TagChoice) -> Columns:
     tables = [str(name) for name, value in source.items() if is_frame(value)]
     if tables:
         several = ", ".join(map(repr, tables))
@@ -262,4 +283,5 @@ def _columns(source: Mapping[str, Any], wanted: Collection[str]) -> Columns:
             "put a single row into a list",
         )
     kept = {name: value for name, value in columns.items() if name in wanted}
-    return Columns("columns", kept, [*columns], in_memory=True)
+    others = [one for one in columns.items() if one[0] not in wanted and is_wanted(one[0], tags)]
+    return Columns("columns", kept, [*columns], in_memory=True).with_others(others)

@@ -16,10 +16,18 @@ from typing import IO, Any, NamedTuple
 from krag_eval._errors import DatasetError, InvalidInput, MissingPackage, Place, clipped
 from krag_eval._io import replacing, shielded
 from krag_eval._reading import Limits
-from krag_eval.datasets.table import OWN, mark_to_write, parts_of, queries_of
+from krag_eval.datasets.table import (
+    OWN,
+    asked_by,
+    mark_to_write,
+    parts_of,
+    queries_of,
+    tag_cell,
+    tags_of,
+)
 from krag_eval.datasets.tabular import delimited_columns, json_columns, parquet_columns
-from krag_eval.datasets.vocabularies import KNOWN, roles_of
-from krag_eval.documents import AnyOf, id_of, metadata_of, text_of
+from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
+from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
 
 __all__ = ["Content", "save_content"]
 
@@ -46,6 +54,7 @@ class Content(NamedTuple):
     predicted: list[list[Any]] | None
     questions: list[str] | None
     defaults: Mapping[str, Any]
+    tags: Mapping[str, list[Tag]] = {}
 
 
 def save_content(content: Content, path: str | os.PathLike[str]) -> None:
@@ -95,8 +104,23 @@ class _Rows:
         """Yield each query's documents of a side."""
         return ([_plain(one) for one in items] for items in self.sides[side])
 
-    def marks(self) -> list[dict[str, Any] | None]:
-        """Return what krag_eval adds to each query."""
+    @property
+    def tags(self) -> dict[str, list[Tag]]:
+        """The tags that have a column of their own: all whose names mean nothing else."""
+        return {name: tags for name, tags in self.content.tags.items() if name not in NAMED}
+
+    def marks(self, shown: Mapping[str, Sequence[Any]] = {}) -> list[dict[str, Any] | None]:
+        """Return what krag_eval adds to each query: also the tags that its cells do not tell.
+
+        Args:
+            shown: Tag -> the cells of its column, where they are not its values.
+        """
+        kept: list[dict[str, Tag]] = [{} for _ in self.content.queries]
+        for name, values in self.content.tags.items():
+            cells = shown.get(name, values)
+            for query, value in enumerate(values):
+                if name in NAMED or (value is not None and cells[query] is not value):
+                    kept[query][name] = value
         labels: Sequence[Any] = self.content.queries
         if self.questions is not None:
             labels = [None if label == asked and isinstance(label, str) else label
@@ -104,7 +128,10 @@ class _Rows:
         elif labels == list(range(len(labels))):
             labels = [None] * len(labels)
         try:
-            return [mark_to_write(label, self.content.defaults) for label in labels]
+            return [
+                mark_to_write(label, self.content.defaults, tags)
+                for label, tags in zip(labels, kept, strict=True)
+            ]
         except InvalidInput as error:
             raise error.at(Place(self.name)) from error
 
@@ -173,6 +200,7 @@ def _write_jsonl(rows: _Rows, file: IO[str]) -> None:
     for query, mark in enumerate(rows.marks()):
         row: dict[str, Any] = {} if rows.questions is None else {"question": rows.questions[query]}
         row |= {side: next(documents) for side, documents in sides.items()}
+        row |= {name: values[query] for name, values in rows.tags.items()}
         if mark is not None:
             row[OWN] = mark
         file.write(rows.json(query, row) + "\n")
@@ -180,12 +208,13 @@ def _write_jsonl(rows: _Rows, file: IO[str]) -> None:
 
 def _write_csv(rows: _Rows, file: IO[str]) -> None:
     """Write a table in which no cell can be taken for a formula, however lines are parted."""
-    marks = rows.marks()
+    tags = {name: [*map(_shown, values)] for name, values in rows.tags.items()}
+    marks = rows.marks(tags)
     if rows.questions is not None:
         for query, question in enumerate(rows.questions):
             if shielded(question) != question:
                 marks[query] = {**(marks[query] or {}), "shielded": True}
-    columns = _columns(rows, lambda query, value: _csv_json(rows.json(query, value)), marks)
+    columns = _columns(rows, lambda query, value: _csv_json(rows.json(query, value)), marks, tags)
     if rows.questions is not None:
         columns["question"] = [*map(shielded, rows.questions)]
     writer = csv.writer(file)
@@ -198,10 +227,17 @@ def _csv_json(text: str) -> str:
     return _SEMICOLON.sub(r"\\u003b", text)
 
 
+def _shown(tag: Tag) -> Tag:
+    """Return a tag as the cell of a table of texts; the same text where it needs no mark."""
+    text = shielded(tag_cell(tag))[:LONGEST_TAG]
+    return tag if text == tag else text
+
+
 def _columns(
     rows: _Rows,
     written: Callable[[int, Any], Any],
     marks: Sequence[Mapping[str, Any] | None],
+    tags: Mapping[str, Sequence[Any]],
     empty: str | None = "",
 ) -> dict[str, list[Any]]:
     """Return the columns of a table; a mark is JSON, and there only if some query has one."""
@@ -211,6 +247,7 @@ def _columns(
     for side in rows.sides:
         lists = rows.documents(side)
         columns[side] = [written(query, documents) for query, documents in enumerate(lists)]
+    columns |= {name: [*values] for name, values in tags.items()}
     if any(marks):
         columns[OWN] = [
             empty if mark is None else written(query, mark) for query, mark in enumerate(marks)
@@ -230,8 +267,15 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         side: all(isinstance(one, str) for items in lists for one in items)
         for side, lists in rows.sides.items()
     }
-    columns = _columns(rows, rows.json, rows.marks(), None)
+    types = {name: _type_of(values) for name, values in rows.tags.items()}
+    tags = {
+        name: values if types[name] else [one if isinstance(one, str) else tag_cell(one) or None
+                                          for one in values]
+        for name, values in rows.tags.items()
+    }  # fmt: skip
+    columns = _columns(rows, rows.json, rows.marks(tags), tags, None)
     kinds: dict[str, Any] = dict.fromkeys(columns, pyarrow.string())
+    kinds |= {name: getattr(pyarrow, kind)() for name, kind in types.items() if kind}
     for side, plain in texts.items():
         if plain:
             columns[side] = [*rows.documents(side)]
@@ -243,15 +287,28 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         parquet.write_table(table, path)
 
 
+def _type_of(values: Sequence[Tag]) -> str:
+    """Return the type of a column of tags in Parquet; empty where they are of several."""
+    kinds = {type(one) for one in values if one is not None}
+    if kinds <= {str}:
+        return "string"
+    if kinds == {int} and any(isinstance(one, int) and abs(one) >= 2**63 for one in values):
+        return ""
+    names = {int: "int64", float: "float64", bool: "bool_"}
+    return names.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
+
+
 # What was written, read again
 
 
 def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     """Refuse what is read as anything else than what was to be written."""
     try:
-        table = _READERS[kind](path, rows.name, Limits(None, None), KNOWN)
+        table = _READERS[kind](path, rows.name, Limits(None, None), KNOWN, tags=True)
         roles = roles_of(table)
-        again = parts_of(queries_of(table, roles), rows.name, roles)
+        queries = queries_of(table, roles)
+        again = parts_of(queries, rows.name, roles)
+        tags, _ = tags_of(table, asked_by(roles), True, [one.mark for one in queries])
     except DatasetError as error:
         raise DatasetError(
             error.argument,
@@ -270,6 +327,11 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
                 (at for at, one in enumerate(before or []) if not after or one != after[at]), 0
             )
             raise rows.refusal(query, f"its part in {field} would be read as something else")
+    for name, values in rows.content.tags.items():
+        if tags.get(name) != values:
+            found = tags.get(name, [])
+            query = next((at for at, one in enumerate(values) if found[at : at + 1] != [one]), 0)
+            raise rows.refusal(query, f"its tag {clipped(name)} would be read as something else")
     if again["defaults"] != dict(rows.content.defaults):
         raise Place(rows.name).error("the data set's defaults cannot be written without loss")
 

@@ -7,44 +7,62 @@ it, and :func:`parts_of` the parts of a data set of all queries.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, Place, Refusal, clipped, warn
-from krag_eval._io import unshielded
+from krag_eval._io import shielded, unshielded
 from krag_eval._reading import kind_of, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.documents import (
+    LONGEST_TAG,
     Location,
+    Tag,
     check_characters,
     check_text,
     documents_in,
     is_missing,
+    is_tag,
     list_in,
     plain,
 )
 
 __all__ = [
+    "MOST_TAGS",
     "OWN",
+    "TOO_MANY",
     "Columns",
     "Mark",
     "Query",
     "Roles",
     "Side",
+    "TagChoice",
+    "TagReader",
+    "asked_by",
+    "check_chosen",
     "check_collected",
+    "checked_choice",
     "is_frame",
+    "is_wanted",
     "labels_and_questions",
     "located",
     "mark_to_write",
     "no_field",
+    "notes_on",
     "parts_of",
     "queries_of",
     "query_in",
+    "tag_cell",
+    "tag_in",
+    "tags_in",
+    "tags_of",
 ]
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40
+# How many values of a column say whether it is worth listing.
+_LOOKED_AT = 100
 
 
 @contextmanager
@@ -77,6 +95,8 @@ class Columns(NamedTuple):
         first: Number of the first row.
         counted: How rows are counted, for messages; empty where a line says it all.
         in_memory: Whether its texts come from Python, where they may hold half of a character.
+        others: Columns beside those that were asked for, as tags.
+        left_out: Why further columns cannot be tags, by name.
     """
 
     name: str
@@ -86,9 +106,17 @@ class Columns(NamedTuple):
     first: int = 0
     counted: str = "from 0"
     in_memory: bool = False
+    others: Mapping[str, list[Tag]] = {}
+    left_out: Mapping[str, str] = {}
 
     @classmethod
-    def of_frame(cls, frame: Any, name: str, wanted: Collection[str] | None = None) -> Columns:
+    def of_frame(
+        cls,
+        frame: Any,
+        name: str,
+        wanted: Collection[str] | None = None,
+        choice: TagChoice = False,
+    ) -> Columns:
         """Take the columns of a data frame, of pandas or like it: any that are asked for.
 
         >>> import pandas as pd
@@ -100,11 +128,20 @@ class Columns(NamedTuple):
         table = cls(name, {}, [*map(str, names)], in_memory=True)
         table.check_names()
         kept = [one for one in names if wanted is None or one in wanted]
-        return table._replace(columns={str(one): _listed(frame[one]) for one in kept})
+        columns = {str(one): _listed(frame[one]) for one in kept}
+        return table._replace(columns=columns).with_others(
+            (str(one), _tags_of_frame(frame, one))
+            for one in names
+            if wanted is not None and one not in wanted and is_wanted(str(one), choice)
+        )
 
     @classmethod
     def of_rows(
-        cls, rows: Sequence[Mapping[str, Any]], name: str, wanted: Collection[str]
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        name: str,
+        wanted: Collection[str],
+        choice: TagChoice = False,
     ) -> Columns:
         """Turn rows into columns.
 
@@ -114,7 +151,25 @@ class Columns(NamedTuple):
         """
         names = [*dict.fromkeys(str(one) for row in rows for one in row)]
         kept = [one for one in names if one in wanted]
-        return cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
+        table = cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
+        return table.with_others(
+            (one, (row.get(one) for row in rows))
+            for one in names
+            if one not in wanted and is_wanted(one, choice)
+        )
+
+    def with_others(self, columns: Iterable[tuple[str, Iterable[Any]]]) -> Columns:
+        """Add the columns that can be tags; a text in place of the values says why one cannot."""
+        others: dict[str, list[Tag]] = {}
+        left_out: dict[str, str] = {}
+        for name, values in columns:
+            problem = TOO_MANY if len(others) == MOST_TAGS else ""
+            found = problem or (values if isinstance(values, str) else tags_in(values))
+            if isinstance(found, str):
+                left_out[name] = found
+            else:
+                others[name] = found
+        return self._replace(others=others, left_out=left_out)
 
     @property
     def n_rows(self) -> int:
@@ -215,6 +270,18 @@ def check_collected(frame: Any, name: str) -> None:
         raise InvalidType(name, f"holds several tables, {several}", "pass one of them")
 
 
+def _tags_of_frame(frame: Any, name: Any) -> list[Tag] | str:
+    """Return a column as tags, or why it cannot be; of another kind, it is not made first."""
+    kind = type(getattr(frame, "features", {}).get(name)).__name__
+    if kind not in ("NoneType", "Value", "ClassLabel"):
+        return f"holds values of type {kind}"  # Hugging Face would make all of the pictures
+    column = frame[name]
+    if not hasattr(column, "__getitem__"):
+        return tags_in(column)
+    begin = tags_in(_listed(column[:_LOOKED_AT]))
+    return begin if isinstance(begin, str) else tags_in(_listed(column))
+
+
 # Which field holds what
 
 
@@ -262,7 +329,7 @@ class Roles(NamedTuple):
 
 #: The field, or column, with what krag_eval adds.
 OWN = "krag_eval"
-_KEYS = {"label", "evaluator", "shielded"}
+_KEYS = {"label", "evaluator", "shielded", "tags"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method")  # fmt: skip
 
@@ -273,6 +340,7 @@ class Mark(NamedTuple):
     label: str | int | None = None
     defaults: Mapping[str, Any] = {}
     shielded: bool = False
+    tags: Mapping[str, Tag] = {}
 
 
 _NO_MARK = Mark()
@@ -290,8 +358,8 @@ def _mark_in(value: Any) -> Mark:
     if not isinstance(value, Mapping) or not value.keys() <= _KEYS:
         got = names_of(value) if isinstance(value, Mapping) else kind_of(value)
         raise _not_ours(
-            'must be what Dataset.save wrote, an object with "label", "evaluator" and "shielded", '
-            f"got {got}"
+            'must be what Dataset.save wrote, an object with "label", "evaluator", "shielded" and '
+            f'"tags", got {got}'
         )
     label = value.get("label")
     if isinstance(label, bool) or not isinstance(label, str | int | None):
@@ -299,7 +367,10 @@ def _mark_in(value: Any) -> Mark:
     shielded = value.get("shielded", False)
     if not isinstance(shielded, bool):
         raise _not_ours(f": shielded must be true, got {kind_of(shielded)}")
-    return Mark(label, _read_defaults(value.get("evaluator") or {}), shielded)
+    tags = value.get("tags") or {}
+    if not isinstance(tags, Mapping) or not all(map(is_tag, tags.values())):
+        raise _not_ours(": the tags must be an object of short texts, numbers and booleans")
+    return Mark(label, _read_defaults(value.get("evaluator") or {}), shielded, tags)
 
 
 def _not_ours(problem: str) -> InvalidInput:
@@ -322,8 +393,10 @@ def _read_defaults(value: Any) -> dict[str, Any]:
     return defaults
 
 
-def mark_to_write(label: str | int | None, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what to write of a label and of defaults; ``None`` if there is nothing to say.
+def mark_to_write(
+    label: str | int | None, defaults: Mapping[str, Any], tags: Mapping[str, Tag]
+) -> dict[str, Any] | None:
+    """Return what to write of a label, defaults and tags; ``None`` if there is nothing to say.
 
     Raises:
         InvalidInput: If a default cannot be written as text or a number.
@@ -332,6 +405,8 @@ def mark_to_write(label: str | int | None, defaults: Mapping[str, Any]) -> dict[
     written = {name: _written(name, option) for name, option in defaults.items()}
     if written:
         mark["evaluator"] = written
+    if tags:
+        mark["tags"] = dict(tags)
     return mark or None
 
 
@@ -350,6 +425,216 @@ def _written(name: str, option: Any) -> Any:
     )
 
 
+# Tags: the fields that no role names
+
+#: All that can be tags, none, or those of these names.
+TagChoice: TypeAlias = "bool | tuple[str, ...]"
+# Rows may have fields of ever other names; each tag holds one value per query.
+MOST_TAGS = 100
+TOO_MANY = f"there are {MOST_TAGS} others"
+_NO_TAGS: Mapping[str, Tag] = {}
+
+
+def checked_choice(tags: object) -> TagChoice:
+    """Return which columns to keep as tags.
+
+    Raises:
+        InvalidType: If it is neither a boolean nor a list of names.
+    """
+    if isinstance(tags, bool):
+        return tags
+    if isinstance(tags, list | tuple) and all(isinstance(one, str) for one in tags):
+        return tuple(dict.fromkeys(tags))
+    problem = f"must be True, False or a list of names of columns, got {clipped(tags)}"
+    raise InvalidType("tags", problem)
+
+
+def is_wanted(name: str, choice: TagChoice) -> bool:
+    """Tell whether a column is to be kept as tags, if it can be."""
+    return name != "" and (choice if isinstance(choice, bool) else name in choice)
+
+
+def tag_in(value: Any) -> tuple[Tag, str]:
+    """Return a value as a tag, and why it cannot be one; an empty text is nothing.
+
+    >>> tag_in("wiki"), tag_in(""), tag_in([0.5])
+    (('wiki', ''), (None, ''), (None, 'holds a list'))
+    """
+    if isinstance(value, str):
+        if len(value) > LONGEST_TAG:
+            return None, f"holds texts of more than {LONGEST_TAG} characters"
+        if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+            return None, "holds half of a character"
+        return value or None, ""
+    value = plain(value)
+    if value is _ABSENT or is_missing(value):
+        return None, ""
+    return (value, "") if is_tag(value) else (None, f"holds {kind_of(value)}")
+
+
+def tags_in(values: Iterable[Any]) -> list[Tag] | str:
+    """Return a column as tags, or why it cannot be; it is read no further than that."""
+    found = []
+    for value in values:
+        tag, problem = tag_in(value)
+        if problem:
+            return problem
+        found.append(tag)
+    return found
+
+
+def tag_cell(tag: Tag) -> str:
+    """Return what a table shows of a tag where a column holds texts alone."""
+    if tag is None:
+        return ""
+    return tag if isinstance(tag, str) else json.dumps(tag)[:LONGEST_TAG]
+
+
+def _as_marked(cell: Tag, tag: Tag) -> bool:
+    """Tell whether a cell still shows the tag that it was written for."""
+    text = tag_cell(tag)
+    return (cell or "") in (text, shielded(text)[:LONGEST_TAG])
+
+
+class TagReader:
+    """Reads the tags of rows that come one by one.
+
+    Attributes:
+        names: The tags that were met, in order.
+        left_out: Why other fields are not among them, by name.
+    """
+
+    def __init__(
+        self, asked: Iterable[str | None], choice: TagChoice, names: Sequence[str] | None = None
+    ) -> None:
+        self.names: dict[str, None] = dict.fromkeys(names or ())
+        self.left_out: dict[str, str] = {}
+        self._asked = frozenset(asked)
+        self._choice = choice
+        self._settled = names is not None
+        self._unwanted: dict[str, None] = {}
+
+    @property
+    def seen(self) -> list[str]:
+        """The names of the other fields, for messages; not all, if there are very many."""
+        return [*self.names, *self.left_out, *self._unwanted]
+
+    def settle(self) -> None:
+        """Add no names from here on, and keep those there are."""
+        self._settled = True
+
+    def read(self, row: Mapping[str, Any], mark: Mark) -> Mapping[str, Tag]:
+        """Return the tags of a row; where it has none, there is none."""
+        found: dict[str, Tag] = {}
+        for name, value in row.items():
+            if name in self.names or self._is_new(name):
+                tag, problem = tag_in(value)
+                if problem:
+                    self._leave_out(name, problem)
+                elif tag is not None:
+                    found[name] = tag
+        for name, tag in mark.tags.items():
+            known = name in self.names or self._is_new(name, written=True)
+            if known and (name not in row or _as_marked(found.get(name), tag)):
+                found[name] = tag
+        return found or _NO_TAGS
+
+    def _is_new(self, name: str, *, written: bool = False) -> bool:
+        """Add a name, unless it is not wanted or there are enough."""
+        is_asked = not written and name in self._asked
+        if is_asked or name in self.left_out:
+            return False
+        if not is_wanted(name, self._choice):
+            if len(self._unwanted) < MOST_TAGS:
+                self._unwanted[name] = None
+            return False
+        if self._settled or len(self.names) == MOST_TAGS:
+            self.left_out[name] = "is not in the first chunk" if self._settled else TOO_MANY
+            return False
+        self.names[name] = None
+        return True
+
+    def _leave_out(self, name: str, problem: str) -> None:
+        self.left_out.setdefault(name, problem)
+        if not self._settled:
+            del self.names[name]
+
+    def columns(self, found: Sequence[Mapping[str, Tag]]) -> dict[str, list[Tag]]:
+        """Return the tags of rows as columns."""
+        return {name: [one.get(name) for one in found] for name in self.names}
+
+
+def asked_by(roles: Roles) -> set[str | None]:
+    """Return the fields that mean something else than tags."""
+    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
+    return {OWN, roles.question, *(name for side in sides for name in side.fields)}
+
+
+def tags_of(
+    table: Columns,
+    asked: Collection[str | None],
+    choice: TagChoice,
+    marks: Sequence[Mark] = (),
+) -> tuple[dict[str, list[Tag]], list[str]]:
+    """Return the tags of a table, and a note on the columns that cannot be any.
+
+    Raises:
+        DatasetError: If a column that was chosen is not there, or cannot be a tag.
+    """
+    others, left_out = dict(table.others), dict(table.left_out)
+    for name, values in table.columns.items():
+        if name not in asked and is_wanted(name, choice):
+            found = tags_in(values)
+            if isinstance(found, str):
+                left_out[name] = found
+            else:
+                others[name] = found
+    tags = {name: others[name] for name in table.names if name in others}
+    for query, mark in enumerate(marks):
+        for name, tag in mark.tags.items() if choice else ():
+            if is_wanted(name, choice) and name not in left_out:
+                column = tags.setdefault(name, [None] * len(marks))
+                if name not in others or _as_marked(column[query], tag):
+                    column[query] = tag
+    check_chosen(choice, table, asked, tags, left_out)
+    return tags, notes_on(left_out)
+
+
+def check_chosen(
+    choice: TagChoice,
+    table: Columns,
+    asked: Collection[str | None],
+    tags: Collection[str],
+    left_out: Mapping[str, str],
+) -> None:
+    """Refuse a name that was chosen and cannot be a tag.
+
+    Raises:
+        DatasetError: If there is one.
+    """
+    for name in () if isinstance(choice, bool) else choice:
+        if name in left_out:
+            problem = f"column {name!r} cannot be a tag: it {left_out[name]}"
+            raise Place(table.name).error(problem, Advice("leave it out of {}", tags=...))
+        if name in asked:
+            problem = f"column {name!r} cannot be a tag: it is read as something else"
+            raise Place(table.name).error(problem, Advice("leave it out of {}", tags=...))
+        if name not in tags:
+            raise Place(table.name).error(
+                f"no column {name!r}, which is named in tags; {table.described()}"
+            )
+
+
+def notes_on(left_out: Mapping[str, str]) -> list[str]:
+    """Say which columns are left out, and why, in one sentence, if there are any."""
+    if not left_out:
+        return []
+    shown = [f"{name[:_LONGEST_NAME]} ({why})" for name, why in left_out.items()]
+    more = len(shown) - _MOST_NAMES
+    text = ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return [f"left out, because they cannot be tags: {text}"]
+
+
 # From a row to a query
 
 
@@ -364,6 +649,7 @@ class Query(NamedTuple):
     actual: list[Any]
     predicted: list[Any]
     mark: Mark = _NO_MARK
+    tags: Mapping[str, Tag] = _NO_TAGS
 
     @property
     def label(self) -> str | int | None:
@@ -371,8 +657,10 @@ class Query(NamedTuple):
         return self.question if self.mark.label is None else self.mark.label
 
 
-def query_in(row: Mapping[str, Any], roles: Roles, place: Place) -> Query:
-    """Make a query of a row.
+def query_in(
+    row: Mapping[str, Any], roles: Roles, place: Place, tags: TagReader | None = None
+) -> Query:
+    """Make a query of a row, with its tags if there is a reader of them.
 
     Raises:
         DatasetError: If a field cannot be used; it names the place and the field.
@@ -396,7 +684,8 @@ def query_in(row: Mapping[str, Any], roles: Roles, place: Place) -> Query:
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
     except Refusal as error:
         raise error.at(place) from error
-    return Query(place, question, actual, predicted, mark)
+    found = _NO_TAGS if tags is None else tags.read(row, mark)
+    return Query(place, question, actual, predicted, mark, found)
 
 
 def _question_in(value: Any, name: str) -> str | int | None:

@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -36,7 +36,18 @@ from krag_eval._reading import (
     values_in_cells,
     within_memory,
 )
-from krag_eval.datasets.table import Columns, is_frame, located
+from krag_eval.datasets.table import (
+    MOST_TAGS,
+    TOO_MANY,
+    Columns,
+    TagChoice,
+    is_frame,
+    is_wanted,
+    located,
+    tag_in,
+    tags_in,
+)
+from krag_eval.documents import LONGEST_TAG, Tag
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +70,11 @@ _LIMIT = threading.RLock()
 
 
 def json_columns(
-    source: Source, name: str, limits: Limits = LIMITS, wanted: Collection[str] = ()
+    source: Source,
+    name: str,
+    limits: Limits = LIMITS,
+    wanted: Collection[str] = (),
+    tags: TagChoice = False,
 ) -> Columns:
     """Read JSON lines, or a JSON array of objects, whichever it is.
 
@@ -76,13 +91,13 @@ def json_columns(
             raise Place(name).error("holds no queries; expected JSON lines or a JSON array")
         every = chain([first], lines)
         if first[1].lstrip().startswith("["):
-            return Columns.of_rows(_array([*every], name), name, wanted)
+            return Columns.of_rows(_array([*every], name), name, wanted, tags)
         numbers: list[int] = []
         rows: list[dict[str, Any]] = []
         for number, text in every:
             rows.append(object_of(text, Place(name, number), "a JSON object with a query"))
             numbers.append(number)
-    return Columns.of_rows(rows, name, wanted)._replace(lines=numbers, counted="")
+    return Columns.of_rows(rows, name, wanted, tags)._replace(lines=numbers, counted="")
 
 
 def _array(lines: list[tuple[int, str]], name: str) -> list[dict[str, Any]]:
@@ -109,6 +124,7 @@ def delimited_columns(
     *,
     delimiter: str = ",",
     encoding: str = "utf-8",
+    tags: TagChoice = False,
 ) -> Columns:
     r"""Read a table from a file with a header, its cells separated by commas, tabs or the like.
 
@@ -122,6 +138,7 @@ def delimited_columns(
         wanted: Names of columns; all if not given.
         delimiter: What separates cells: one character.
         encoding: Of the text.
+        tags: Which columns to keep as tags beside those that are wanted.
 
     Raises:
         DatasetError: If it cannot be read as such a table; the message names line and row.
@@ -141,6 +158,7 @@ def delimited_columns(
         kept = [at for at, one in enumerate(header) if wanted is None or one in wanted]
         columns: dict[str, list[str]] = {header[at]: [] for at in kept}
         lines: list[int] = []
+        others = _CellTags(header, columns, tags if wanted is not None else False)
         for line, cells in rows:
             if len(cells) != len(header):
                 raise Place(name, line).error(
@@ -151,7 +169,36 @@ def delimited_columns(
             lines.append(line)
             for at in kept:
                 columns[header[at]].append(cells[at])
+            others.add(cells)
+    table = table._replace(others=others.columns, left_out=others.left_out)
     return table._replace(columns=columns, lines=lines, in_memory=encoding != "utf-8")
+
+
+class _CellTags:
+    """Keeps the columns of a table of texts that can be tags, and no others."""
+
+    def __init__(self, header: Sequence[str], known: Collection[str], choice: TagChoice) -> None:
+        places = {
+            name: at
+            for at, name in enumerate(header)
+            if name not in known and is_wanted(name, choice)
+        }
+        kept = [*places][:MOST_TAGS]
+        self.columns: dict[str, list[Tag]] = {name: [] for name in kept}
+        self.left_out = dict.fromkeys([*places][MOST_TAGS:], TOO_MANY)
+        self._adders = {name: (places[name], self.columns[name].append) for name in kept}
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Add a row; a column ends where it holds what cannot be a tag."""
+        refused = []
+        for name, (at, append) in self._adders.items():
+            tag, problem = tag_in(cells[at])
+            if problem:
+                refused.append((name, problem))
+            append(tag)
+        for name, problem in refused:
+            self.left_out[name] = problem
+            del self._adders[name], self.columns[name]
 
 
 def check_encoding(encoding: object) -> None:
@@ -284,6 +331,7 @@ def parquet_columns(
     name: str,
     limits: Limits = LIMITS,
     wanted: Collection[str] | None = None,
+    tags: TagChoice = False,
 ) -> Columns:
     """Read a Parquet file, or those of its columns that are wanted.
 
@@ -292,6 +340,7 @@ def parquet_columns(
         name: What to call it.
         limits: How much its columns may hold once they are decoded.
         wanted: Names of columns; all if not given.
+        tags: Which columns to keep as tags beside those that are wanted.
 
     Raises:
         DatasetError: If it cannot be read, or holds more.
@@ -309,7 +358,46 @@ def parquet_columns(
         table = Columns(name, {}, content.file.schema_arrow.names)
         table.check_names()
         kept = [one for one in table.names if wanted is None or one in wanted]
-        return table._replace(columns=_decoded(content, kept, name, limits))
+        others = () if wanted is None else [one for one in table.names if one not in wanted]
+        columns, so_far = _decoded(content, kept, name, limits)
+        return table._replace(columns=columns).with_others(
+            _tag_columns(content, [one for one in others if is_wanted(one, tags)], limits, so_far)
+        )
+
+
+def _tag_columns(
+    content: OpenParquet, names: Sequence[str], limits: Limits, so_far: _Weight
+) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yield columns that may be tags, or why they cannot be, within what is left of the limits."""
+    for name in names:
+        problem = _no_tags(content, name)
+        if problem:
+            yield name, problem
+            continue
+        try:
+            columns, after = _decoded(content, [name], name, limits, so_far)
+        except DatasetError:
+            yield name, "cannot be read within the limits"
+            continue
+        found = tags_in(columns[name])
+        yield name, found
+        so_far = so_far if isinstance(found, str) else after
+
+
+def _no_tags(content: OpenParquet, name: str) -> str:
+    """Say why a column cannot hold tags, by what the file says of it."""
+    from pyarrow import types
+
+    kind = content.file.schema_arrow.field(name).type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    simple = (types.is_string, types.is_large_string, types.is_integer, types.is_floating,
+              types.is_boolean, types.is_null)  # fmt: skip
+    if not any(is_kind(kind) for is_kind in simple):
+        return f"holds values of type {str(kind)[:40]}"
+    stored = [one for group in content.chunks for one in group if one.path == name]
+    most = sum(one.num_values for one in stored) * 4 * (LONGEST_TAG + 1) + 2**16
+    too_long = sum(one.total_uncompressed_size for one in stored) > most
+    return f"holds texts of more than {LONGEST_TAG} characters" if too_long else ""
 
 
 class OpenParquet(NamedTuple):
@@ -384,21 +472,6 @@ def parquet_rows(
                         number += 1
 
 
-def _decoded(content: Any, kept: Sequence[str], name: str, limits: Limits) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {one: [] for one in kept}
-    reader = _Reader(content, name, kept, limits)
-    so_far = _Weight(0, 0)
-    number = 0
-    for group in range(content.metadata.num_row_groups):
-        reader.check_group(group, number, so_far)
-        for batch in reader.batches(group):
-            so_far = reader.added(so_far, batch, number)
-            for one in kept:
-                columns[one] += _values(batch.column(one))
-            number += batch.num_rows
-    return columns
-
-
 class _Weight(NamedTuple):
     """What some values hold: bytes of texts and the like, and how many values."""
 
@@ -411,6 +484,26 @@ class _Weight(NamedTuple):
 
     def plus(self, other: _Weight) -> _Weight:
         return _Weight(self.n_bytes + other.n_bytes, self.n_values + other.n_values)
+
+
+def _decoded(
+    content: Any,
+    kept: Sequence[str],
+    name: str,
+    limits: Limits,
+    so_far: _Weight = _Weight(0, 0),  # noqa: B008 - immutable
+) -> tuple[dict[str, list[Any]], _Weight]:
+    columns: dict[str, list[Any]] = {one: [] for one in kept}
+    reader = _Reader(content, name, kept, limits)
+    number = 0
+    for group in range(content.metadata.num_row_groups):
+        reader.check_group(group, number, so_far)
+        for batch in reader.batches(group):
+            so_far = reader.added(so_far, batch, number)
+            for one in kept:
+                columns[one] += _values(batch.column(one))
+            number += batch.num_rows
+    return columns, so_far
 
 
 class _Reader:

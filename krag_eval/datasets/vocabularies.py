@@ -15,6 +15,7 @@ from krag_eval.datasets.table import OWN, Columns, Roles, Side
 __all__ = [
     "KNOWN",
     "LANGSMITH",
+    "NAMED",
     "QUESTIONS",
     "Mapped",
     "is_autorag",
@@ -61,11 +62,13 @@ _SHAPES: tuple[tuple[str, Side, Side], ...] = (
     ),
     ("krag", Side("context", None, ("source", "doc_id")), Side()),
 )
-#: Every column that may be needed; others are not read.
-KNOWN = frozenset(
-    {*QUESTIONS, *_AUTORAG, *_KRAG, *LANGSMITH, OWN, "retrieved_ids", "retrieved_contents"}
+#: Columns that say by themselves what a table is; no tag can be written under such a name.
+NAMED = frozenset(
+    {*QUESTIONS, *LANGSMITH, OWN}
     | {name for _, *sides in _SHAPES for side in sides for name in side[:2] if name}
 )
+#: Every column that may be needed; others can only be tags.
+KNOWN = NAMED | {*_AUTORAG, *_KRAG, "retrieved_ids", "retrieved_contents"}
 
 
 def is_autorag(names: Sequence[str], mapped: Mapped) -> bool:

@@ -123,7 +123,8 @@ class TestSources:
             column_names = ("question", "actual", "predicted", "embedding")
 
             def __getitem__(self, name: str) -> Any:
-                assert name != "embedding", "is not needed, so it is not read"
+                if name == "embedding":
+                    return (pytest.fail("one was enough") if at else [0.5] for at in range(2))
                 return iter([row[name] for row in ROWS])
 
         assert load_dataset(Like()) == EXPECTED
