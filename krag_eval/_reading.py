@@ -257,7 +257,8 @@ def every_line(
             codec = encoding or "utf-8"
             counter = _Counter(limits, stream, whole=whole) if _counts(limits, stream) else None
             for number, line in enumerate(_bounded(stream, name, max_bytes, unseen=unseen), 1):
-                read = line if number > 1 else _without_mark(line, name, encoding)
+                marked = number == 1 and line.startswith(codecs.BOM_UTF8)
+                read = _without_mark(line, name, encoding) if marked else line
                 try:
                     text = read.decode(codec)
                 except UnicodeDecodeError as error:
@@ -443,9 +444,7 @@ def _decompressed(stream: Peekable, name: str, stack: ExitStack) -> Peekable:
 
 
 def _without_mark(line: bytes, name: str, encoding: str | None) -> bytes:
-    """Return a file's first line without the mark that says UTF-8."""
-    if not line.startswith(codecs.BOM_UTF8):
-        return line
+    """Return a line without the mark before it that says UTF-8."""
     if encoding is not None and codecs.lookup(encoding).name != "utf-8":
         raise Place(name, 1).error(
             f"begins with a mark that says UTF-8, and the encoding named is {encoding!r}",

@@ -961,17 +961,12 @@ def _labels(queries: Any, n_queries: int) -> list[str | int]:
             "queries",
             f"must have one label per query, got {len(labels)} labels for {n_queries} queries",
         )
-    return [_label(label, position) for position, label in enumerate(labels)]
-
-
-def _label(label: Any, position: int) -> str | int:
-    if isinstance(label, np.integer):
-        return int(label)
-    if isinstance(label, bool) or not isinstance(label, str | int):
-        raise InvalidType(
-            "queries", f"must be text or a whole number, got {clipped(label)}", query=position
-        )
-    return label
+    for position, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, str | int | np.integer):
+            raise InvalidType(
+                "queries", f"must be text or a whole number, got {clipped(label)}", query=position
+            )
+    return [int(label) if isinstance(label, np.integer) else label for label in labels]
 
 
 _NAMED = 10

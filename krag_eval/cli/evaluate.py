@@ -183,7 +183,7 @@ def evaluate(
     outputs = checked_outputs(
         {"json": json, "csv": csv, "plot": plot, "report": report, "per_query": per_query}, [file]
     )
-    language = checked_language(report_language, report)
+    language = checked_language(report_language, report) if report_language else "en"
     settings = given(options)
     metrics = _checked_floors(floors, k, settings)
     need_rows = {"intervals": intervals, "csv": csv, "report": report}

@@ -65,7 +65,7 @@ class Dataset:
                 "queries",
                 "leave them out if some are unknown",
             )
-        object.__setattr__(self, "tags", checked_tags(self.tags, self.n_queries))
+        object.__setattr__(self, "tags", checked_tags(self.tags, len(self.queries)))
 
     @property
     def n_queries(self) -> int:

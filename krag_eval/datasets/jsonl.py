@@ -89,7 +89,7 @@ def read_jsonl(
     name = name_of(source)
     limits = Limits(max_bytes, max_objects).checked()
     choice = checked_choice(tags)
-    reader = fields.tags(choice) if choice else None
+    reader = TagReader(asked_by(fields.roles), choice) if choice else None
     with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
         records = [record_in(text, fields, Place(name, number), reader) for number, text in lines]
     if not records:
@@ -105,10 +105,11 @@ def read_jsonl(
     parts = parts_of(records, name, fields.roles)
     if reader is None:
         return Dataset(**parts)
-    table = Columns(name, {}, [*filter(None, fields), *reader.seen])
-    check_chosen(choice, table, asked_by(fields.roles), reader.names, reader.left_out)
-    kept = reader.columns([one.tags for one in records])
-    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
+    if not isinstance(choice, bool):
+        table = Columns(name, {}, [*filter(None, fields), *reader.seen])
+        check_chosen(choice, table, asked_by(fields.roles), reader.names, reader.left_out)
+    kept = {name: [one.tags.get(name) for one in records] for name in reader.names}
+    return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out) if reader.left_out else [])
 
 
 class Fields(NamedTuple):

@@ -527,22 +527,21 @@ class TagReader:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
         for name, value in row.items():
-            if name in self.names or self._is_new(name):
+            if name not in self._asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
                     self._leave_out(name, problem)
                 elif tag is not None:
                     found[name] = tag
         for name, tag in mark.tags.items():
-            known = name in self.names or self._is_new(name, written=True)
+            known = name in self.names or self._is_new(name)
             if known and (name not in row or _as_marked(found.get(name), tag)):
                 found[name] = tag
         return found or _NO_TAGS
 
-    def _is_new(self, name: str, *, written: bool = False) -> bool:
+    def _is_new(self, name: str) -> bool:
         """Add a name, unless it is not wanted or there are enough."""
-        is_asked = not written and name in self._asked
-        if is_asked or name in self.left_out:
+        if name in self.left_out:
             return False
         if not is_wanted(name, self._choice):
             if len(self._unwanted) < MOST_TAGS:

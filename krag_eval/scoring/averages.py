@@ -172,7 +172,9 @@ class Sums:
         """
         totals, n_defined = {}, {}
         for name in names:
-            values = _defined(columns[name])
+            values = np.asarray(columns[name])
+            if values.dtype.kind not in "iu":
+                values = values[~np.isnan(values)]  # NaN is undefined for a query
             try:
                 totals[name], n_defined[name] = exact_sum(values), len(values)
             except InvalidInput:
@@ -195,12 +197,3 @@ class Sums:
         """Return all sums under the names that :class:`Average` knows them by."""
         defined = {DEFINED + name: Fraction(number) for name, number in self.n_defined.items()}
         return {QUERIES: Fraction(self.n_queries), **self.totals, **defined}
-
-
-def _defined(values: NDArray[Any]) -> NDArray[Any]:
-    """Drop the NaN of queries for which a metric is undefined."""
-    numbers = np.asarray(values)
-    if numbers.dtype.kind in "iu":
-        return numbers
-    undefined = np.isnan(numbers)
-    return numbers[~undefined] if undefined.any() else numbers

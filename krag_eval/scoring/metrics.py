@@ -471,7 +471,8 @@ def _best_dcg(
     depth: IntArray | None,
 ) -> FloatArray:
     """Return each query's DCG with its gains sorted, best first, down to its depth."""
-    if _alike(gain):
+    if not len(gain) or gain.min() == gain.max():
+        # The usual case: one gain for all, so that DCG depends on their number.
         return _dcg_of_alike(gain[:1], n_entries, depth)
     order = np.lexsort((-gain, query))
     query, gain = query[order], gain[order]
@@ -479,11 +480,6 @@ def _best_dcg(
     kept = n_entries if depth is None else np.minimum(n_entries, depth)
     within = position < kept[query]
     return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
-
-
-def _alike(gain: FloatArray) -> bool:
-    """Tell whether there is but one gain, the usual case: DCG then depends on their number."""
-    return not len(gain) or bool(gain.min() == gain.max())
 
 
 def _dcg_of_alike(gain: FloatArray, n_entries: IntArray, depth: IntArray | None) -> FloatArray:
@@ -850,7 +846,11 @@ def table_of(
         table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
     if not all(table.keys() >= set(metric.of_means) for metric in metrics.values()):
         table = completed(table, metrics)
-    return {name: _read_only(column) for name, column in table.items()}
+    # Counts are shared between tables, so views are given out that cannot be written to.
+    views = {name: column.view() for name, column in table.items()}
+    for view in views.values():
+        view.flags.writeable = False
+    return views
 
 
 def columns_of(
@@ -884,10 +884,3 @@ def _checked(name: str, values: Any, n_queries: int) -> NDArray[Any]:
             f"{np.shape(values)} of {type(values).__name__}",
         )
     return column.astype(np.float64) if column.dtype.kind == "b" else column
-
-
-def _read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to: counts are shared between tables."""
-    view = column.view()
-    view.flags.writeable = False
-    return view

@@ -208,12 +208,10 @@ class Relevance:
         return _shared(np.bincount(self.item_query, minlength=len(self.n_retrieved)))
 
     @cached_property
-    def _matched(self) -> NDArray[np.bool_]:
-        return self.pair_similarity >= self.threshold
-
-    @cached_property
-    def _all_matched(self) -> bool:
-        return bool(self._matched.all())
+    def _matched(self) -> NDArray[np.bool_] | None:
+        """Whether each pair matches; ``None`` if all do, as where matching is yes or no."""
+        matched = self.pair_similarity >= self.threshold
+        return None if matched.all() else matched
 
     @cached_property
     def hit_item(self) -> IntArray:
@@ -231,8 +229,8 @@ class Relevance:
         return self._matching(self.pair_similarity)
 
     def _matching(self, of_pairs: NDArray[Number]) -> NDArray[Number]:
-        """Keep the pairs that match; all of them do where matching is yes or no."""
-        return of_pairs if self._all_matched else of_pairs[self._matched]
+        """Keep the pairs that match."""
+        return of_pairs if self._matched is None else of_pairs[self._matched]
 
     @cached_property
     def hit_number(self) -> IntArray:
