@@ -20,14 +20,12 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.table import (
-    Columns,
     Query,
     Roles,
     Side,
     TagChoice,
     TagReader,
     asked_by,
-    check_chosen,
     checked_choice,
     notes_on,
     parts_of,
@@ -105,8 +103,7 @@ def read_jsonl(
     parts = parts_of(records, name, fields.roles)
     if reader is None:
         return Dataset(**parts)
-    table = Columns(name, {}, [*filter(None, fields), *reader.seen])
-    check_chosen(choice, table, asked_by(fields.roles), reader.names, reader.left_out)
+    reader.check(name, [*filter(None, fields)])
     kept = reader.columns([one.tags for one in records])
     return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out))
 

@@ -149,12 +149,13 @@ class Columns(NamedTuple):
         >>> [row for _, row in table.rows()]
         [{'a': 1}, {}]
         """
-        names = [*dict.fromkeys(str(one) for row in rows for one in row)]
+        keys = dict.fromkeys(one for row in rows for one in row)
+        names = [*dict.fromkeys(map(str, keys))]
         kept = [one for one in names if one in wanted]
         table = cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
         return table.with_others(
             (one, (row.get(one) for row in rows))
-            for one in names
+            for one in keys
             if one not in wanted and is_wanted(one, choice)
         )
 
@@ -451,7 +452,11 @@ def checked_choice(tags: object) -> TagChoice:
 
 def is_wanted(name: str, choice: TagChoice) -> bool:
     """Tell whether a column is to be kept as tags, if it can be."""
-    return name != "" and (choice if isinstance(choice, bool) else name in choice)
+    return (
+        isinstance(name, str)
+        and name != ""
+        and (choice if isinstance(choice, bool) else name in choice)
+    )
 
 
 def tag_in(value: Any) -> tuple[Tag, str]:
@@ -514,11 +519,6 @@ class TagReader:
         self._settled = names is not None
         self._unwanted: dict[str, None] = {}
 
-    @property
-    def seen(self) -> list[str]:
-        """The names of the other fields, for messages; not all, if there are very many."""
-        return [*self.names, *self.left_out, *self._unwanted]
-
     def settle(self) -> None:
         """Add no names from here on, and keep those there are."""
         self._settled = True
@@ -548,11 +548,31 @@ class TagReader:
             if len(self._unwanted) < MOST_TAGS:
                 self._unwanted[name] = None
             return False
-        if self._settled or len(self.names) == MOST_TAGS:
-            self.left_out[name] = "is not in the first chunk" if self._settled else TOO_MANY
+        problem = TOO_MANY if len(self.names) == MOST_TAGS else ""
+        if self._settled:
+            problem = "is not in the first chunk"
+        elif len(name.splitlines()) > 1:
+            problem = "has a line end in its name"
+        if problem:
+            self.left_out[name] = problem
             return False
         self.names[name] = None
         return True
+
+    def may_be(self, name: str) -> bool:
+        """Tell whether a column may hold tags, by its name."""
+        return name in self.names or (name not in self._asked and is_wanted(name, self._choice))
+
+    def check(self, name: str, fields: Sequence[str]) -> None:
+        """Refuse a name that was chosen and is not among the tags.
+
+        Args:
+            name: What to call the file.
+            fields: The fields that mean something else.
+        """
+        others = [*self.names, *self.left_out, *self._unwanted]
+        table = Columns(name, {}, [*fields, *others])
+        check_chosen(self._choice, table, self._asked, self.names, self.left_out)
 
     def _leave_out(self, name: str, problem: str) -> None:
         self.left_out.setdefault(name, problem)
