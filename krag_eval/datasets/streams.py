@@ -278,7 +278,8 @@ def _parquet_records(
     file = opened_parquet(path, name)
     columns = _checked_columns(file.file.schema_arrow.names, fields, name)
     if tags is not None:
-        others = [one for one in file.file.schema_arrow.names if tags.may_be(one)]
+        known = file.file.schema_arrow.names
+        others = [one for one in known if tags.may_be(one) and known.count(one) == 1]
         found, left_out = columns_of_tags(file, name, columns, others, limits)
         columns += found
         tags.left_out |= {one: why for one, why in left_out.items() if one not in tags.left_out}

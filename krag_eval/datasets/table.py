@@ -612,7 +612,8 @@ def tags_of(
     tags = {name: others[name] for name in table.names if name in others}
     for query, mark in enumerate(marks):
         for name, tag in mark.tags.items() if choice else ():
-            if is_wanted(name, choice) and name not in left_out:
+            known = name in tags or (name not in left_out and len(tags) < MOST_TAGS)
+            if known and is_wanted(name, choice):
                 column = tags.setdefault(name, [None] * len(marks))
                 if name not in others or _as_marked(column[query], tag):
                     column[query] = tag
@@ -652,7 +653,7 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
     shown = [f"{name[:_LONGEST_NAME]} ({why})" for name, why in left_out.items()]
     more = len(shown) - _MOST_NAMES
     text = ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return [f"left out, because they cannot be tags: {text}"]
+    return [f"columns that cannot be tags of the queries are left out: {text}"]
 
 
 # From a row to a query
