@@ -29,6 +29,7 @@ from krag_eval.documents import (
 )
 
 __all__ = [
+    "MOST_LEFT_OUT",
     "MOST_TAGS",
     "OWN",
     "TOO_MANY",
@@ -432,6 +433,8 @@ def _written(name: str, option: Any) -> Any:
 TagChoice: TypeAlias = "bool | tuple[str, ...]"
 # Rows may have fields of ever other names; each tag holds one value per query.
 MOST_TAGS = 100
+#: How many names are remembered of fields beyond those, however long a file.
+MOST_LEFT_OUT = 1_000
 TOO_MANY = f"there are {MOST_TAGS} others"
 _NO_TAGS: Mapping[str, Tag] = {}
 
@@ -554,7 +557,8 @@ class TagReader:
         elif len(name.splitlines()) > 1:
             problem = "has a line end in its name"
         if problem:
-            self.left_out[name] = problem
+            if len(self.left_out) < MOST_LEFT_OUT:
+                self.left_out[name] = problem
             return False
         self.names[name] = None
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
-from krag_eval.datasets.table import TagChoice, TagReader, checked_choice, notes_on
+from krag_eval.datasets.table import MOST_LEFT_OUT, TagChoice, TagReader, checked_choice, notes_on
 from krag_eval.documents import Tag
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -218,8 +219,13 @@ class _Run:
             done.n_unnamed + len(unnamed),
             done.first_unnamed or (str(unnamed[0]) if unnamed else ""),
             () if self._tags is None else tuple(self._tags.names),
-            {} if self._tags is None else dict(self._tags.left_out),
+            {} if self._tags is None else _left_out(self._tags),
         )
+
+
+def _left_out(tags: TagReader) -> dict[str, str]:
+    """Return what to say of other fields in the end; their names may be as many as queries."""
+    return dict(islice(tags.left_out.items(), MOST_LEFT_OUT))
 
 
 def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:

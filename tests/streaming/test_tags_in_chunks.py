@@ -133,3 +133,12 @@ def test_long_texts_of_parquet_are_no_reason_to_refuse_a_file(tmp_path: Path) ->
     with pytest.warns(KragEvalWarning, match="body"):
         result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", max_bytes=40_000)
     assert result.tags == TAGS
+
+
+def test_fields_of_ever_other_names_fill_no_memory(tmp_path: Path) -> None:
+    """Some of them are remembered, to be named."""
+    rows = [{**ROWS[0], f"{kind}{n}": 1} for n in range(1500) for kind in "ab"]
+    path = written(tmp_path, rows)
+    with pytest.warns(KragEvalWarning, match="980 more"):
+        result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=100)
+    assert len(result.tags) == 100
