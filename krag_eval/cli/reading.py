@@ -45,6 +45,8 @@ def evaluated_file(
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
     """
+    from krag_eval.datasets.vocabularies import N_SAID
+
     dataset = _read(file, {name: settings[name] for name in _FIELDS if name in settings})
     options = {name: value for name, value in settings.items() if name not in _FIELDS}
     try:
@@ -53,8 +55,10 @@ def evaluated_file(
         if error.argument not in ("actual_docs", "predicted_docs"):
             raise
         raise error.at(place_of(dataset, error.query)) from error
-    if dataset.notes and dataset.vocabulary != "krag_eval":
-        click.echo(printable(f"{dataset.source}: {'; '.join(dataset.notes)}."), err=True)
+    # How columns of our own names were read goes without saying.
+    notes = dataset.notes[N_SAID:] if dataset.vocabulary == "krag_eval" else dataset.notes
+    if notes:
+        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
     return dataset, result
 
 

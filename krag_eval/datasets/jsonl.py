@@ -20,14 +20,12 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.table import (
-    Columns,
     Query,
     Roles,
     Side,
     TagChoice,
     TagReader,
     asked_by,
-    check_chosen,
     checked_choice,
     notes_on,
     parts_of,
@@ -89,7 +87,7 @@ def read_jsonl(
     name = name_of(source)
     limits = Limits(max_bytes, max_objects).checked()
     choice = checked_choice(tags)
-    reader = TagReader(asked_by(fields.roles), choice) if choice else None
+    reader = fields.tags(choice) if choice else None
     with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
         records = [record_in(text, fields, Place(name, number), reader) for number, text in lines]
     if not records:
@@ -106,9 +104,8 @@ def read_jsonl(
     if reader is None:
         return Dataset(**parts)
     if not isinstance(choice, bool):
-        table = Columns(name, {}, [*filter(None, fields), *reader.seen])
-        check_chosen(choice, table, asked_by(fields.roles), reader.names, reader.left_out)
-    kept = {name: [one.tags.get(name) for one in records] for name in reader.names}
+        reader.check(name, [*filter(None, fields)])
+    kept = reader.columns([one.tags for one in records])
     return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out) if reader.left_out else [])
 
 

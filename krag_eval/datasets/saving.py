@@ -107,7 +107,7 @@ class _Rows:
     @property
     def tags(self) -> dict[str, list[Tag]]:
         """The tags that have a column of their own: all whose names mean nothing else."""
-        return {name: tags for name, tags in self.content.tags.items() if name not in NAMED}
+        return {name: tags for name, tags in self.content.tags.items() if _names_a_column(name)}
 
     def marks(self, shown: Mapping[str, Sequence[Any]] = {}) -> list[dict[str, Any] | None]:
         """Return what krag_eval adds to each query: also the tags that its cells do not tell.
@@ -119,7 +119,7 @@ class _Rows:
         for name, values in self.content.tags.items():
             cells = shown.get(name, values)
             for query, value in enumerate(values):
-                if name in NAMED or (value is not None and cells[query] is not value):
+                if not _names_a_column(name) or (value is not None and cells[query] is not value):
                     kept[query][name] = value
         labels: Sequence[Any] = self.content.queries
         if self.questions is not None:
@@ -149,6 +149,10 @@ class _Rows:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise self.refusal(query, f"{error} (only what JSON has can be kept)") from error
+
+
+def _names_a_column(tag: str) -> bool:
+    return tag not in NAMED and shielded(tag) == tag
 
 
 def _plain(item: Any) -> Any:

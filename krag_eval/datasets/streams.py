@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 from krag_eval._errors import Place
 from krag_eval._reading import LIMITS, Limits, numbered_lines, values_in_cells, within_memory
 from krag_eval.datasets.jsonl import Fields, record_in
-from krag_eval.datasets.table import OWN, Query, located, no_field, query_in
-from krag_eval.datasets.tabular import opened_parquet, parquet_rows
+from krag_eval.datasets.table import OWN, Query, TagReader, located, no_field, query_in
+from krag_eval.datasets.tabular import columns_of_tags, opened_parquet, parquet_rows
+from krag_eval.documents import Tag
 
 __all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
 
@@ -81,6 +82,8 @@ class Chunk(NamedTuple):
     after: Cursor
     #: How far the reading has come, in the unit of :attr:`QueryFiles.size`.
     reached: int
+    #: Name -> one value per query, once it is settled which there are.
+    tags: Mapping[str, list[Tag]] = {}
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,9 @@ class QueryFiles:
         """
         return next((record for record, *_ in self._records(fields, Cursor())), None)
 
-    def chunks(self, fields: Fields, chunk_size: int, start: Cursor) -> Iterator[Chunk]:
+    def chunks(
+        self, fields: Fields, chunk_size: int, start: Cursor, tags: TagReader | None = None
+    ) -> Iterator[Chunk]:
         """Yield the queries in chunks, from a place on; the last chunk may be smaller.
 
         A chunk is cut short where its queries pass 64 MiB, and continues over the end of a file.
@@ -184,7 +189,7 @@ class QueryFiles:
         """
         records: list[Query] = []
         n_bytes, after, reached = 0, start, 0
-        for record, size, after, reached in self._records(fields, start):
+        for record, size, after, reached in self._records(fields, start, tags):
             records.append(record)
             n_bytes += size
             if len(records) == chunk_size or n_bytes > _MOST_WEIGHT:
@@ -193,7 +198,9 @@ class QueryFiles:
         if records:
             yield Chunk(records, after, reached)
 
-    def _records(self, fields: Fields, start: Cursor) -> Iterator[tuple[Query, int, Cursor, int]]:
+    def _records(
+        self, fields: Fields, start: Cursor, tags: TagReader | None = None
+    ) -> Iterator[tuple[Query, int, Cursor, int]]:
         """Yield each query, how large it is, where the next begins and how far that is."""
         read = _parquet_records if self.parquet else _jsonl_records
         before = 0
@@ -203,7 +210,7 @@ class QueryFiles:
             )
             if number >= start.file:
                 skipped = start.records if number == start.file else 0
-                found = enumerate(read(path, fields, skipped, self.limits), skipped + 1)
+                found = enumerate(read(path, fields, skipped, self.limits, tags), skipped + 1)
                 for n_records, (record, size, reached) in found:
                     yield record, size, Cursor(number, n_records), before + reached
             before += whole
@@ -247,7 +254,7 @@ def _fingerprint(path: Path) -> list[Any]:
 
 
 def _jsonl_records(
-    path: Path, fields: Fields, skipped: int, limits: Limits
+    path: Path, fields: Fields, skipped: int, limits: Limits, tags: TagReader | None
 ) -> Iterator[tuple[Query, int, int]]:
     """Yield the queries of a file of JSON lines, from one on; those before it are not parsed."""
     name = str(path)
@@ -257,22 +264,28 @@ def _jsonl_records(
         closing(numbered_lines(file, name, limits, whole=False)) as lines,
     ):
         for number, text in islice(lines, skipped, None):
-            record = record_in(text, fields, Place(name, number))
+            record = record_in(text, fields, Place(name, number), tags)
             weight = len(text) + _VALUE_WEIGHT * values_in_cells(text)
             # What is in the buffer counts as read; a bar need not be that exact.
             yield record, weight, file.raw.tell()
 
 
 def _parquet_records(
-    path: Path, fields: Fields, skipped: int, limits: Limits
+    path: Path, fields: Fields, skipped: int, limits: Limits, tags: TagReader | None
 ) -> Iterator[tuple[Query, int, int]]:
     """Yield the queries of a Parquet file, from one on; whole row groups before it are not read."""
     name = str(path)
     file = opened_parquet(path, name)
     columns = _checked_columns(file.file.schema_arrow.names, fields, name)
+    if tags is not None:
+        known = file.file.schema_arrow.names
+        others = [one for one in known if tags.may_be(one) and known.count(one) == 1]
+        found, left_out = columns_of_tags(file, name, columns, others, limits)
+        columns += found
+        tags.left_out |= {one: why for one, why in left_out.items() if one not in tags.left_out}
     rows = parquet_rows(file, name, columns, limits, skipped)
     for number, (content, weight) in enumerate(rows, skipped):
-        yield query_in(content, fields.roles, Place(name, row=number)), weight, number + 1
+        yield query_in(content, fields.roles, Place(name, row=number), tags), weight, number + 1
 
 
 def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[str]:

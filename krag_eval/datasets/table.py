@@ -29,6 +29,7 @@ from krag_eval.documents import (
 )
 
 __all__ = [
+    "MOST_LEFT_OUT",
     "MOST_TAGS",
     "OWN",
     "TOO_MANY",
@@ -149,12 +150,13 @@ class Columns(NamedTuple):
         >>> [row for _, row in table.rows()]
         [{'a': 1}, {}]
         """
-        names = [*dict.fromkeys(str(one) for row in rows for one in row)]
+        keys = dict.fromkeys(one for row in rows for one in row)
+        names = [*dict.fromkeys(map(str, keys))]
         kept = [one for one in names if one in wanted]
         table = cls(name, {one: [row.get(one, _ABSENT) for row in rows] for one in kept}, names)
         return table.with_others(
             (one, (row.get(one) for row in rows))
-            for one in names
+            for one in keys
             if one not in wanted and is_wanted(one, choice)
         )
 
@@ -431,6 +433,8 @@ def _written(name: str, option: Any) -> Any:
 TagChoice: TypeAlias = "bool | tuple[str, ...]"
 # Rows may have fields of ever other names; each tag holds one value per query.
 MOST_TAGS = 100
+#: How many names are remembered of fields beyond those, however long a file.
+MOST_LEFT_OUT = 1_000
 TOO_MANY = f"there are {MOST_TAGS} others"
 _NO_TAGS: Mapping[str, Tag] = {}
 
@@ -451,7 +455,11 @@ def checked_choice(tags: object) -> TagChoice:
 
 def is_wanted(name: str, choice: TagChoice) -> bool:
     """Tell whether a column is to be kept as tags, if it can be."""
-    return name != "" and (choice if isinstance(choice, bool) else name in choice)
+    return (
+        isinstance(name, str)
+        and name != ""
+        and (choice if isinstance(choice, bool) else name in choice)
+    )
 
 
 def tag_in(value: Any) -> tuple[Tag, str]:
@@ -514,11 +522,6 @@ class TagReader:
         self._settled = names is not None
         self._unwanted: dict[str, None] = {}
 
-    @property
-    def seen(self) -> list[str]:
-        """The names of the other fields, for messages; not all, if there are very many."""
-        return [*self.names, *self.left_out, *self._unwanted]
-
     def settle(self) -> None:
         """Add no names from here on, and keep those there are."""
         self._settled = True
@@ -547,11 +550,32 @@ class TagReader:
             if len(self._unwanted) < MOST_TAGS:
                 self._unwanted[name] = None
             return False
-        if self._settled or len(self.names) == MOST_TAGS:
-            self.left_out[name] = "is not in the first chunk" if self._settled else TOO_MANY
+        problem = TOO_MANY if len(self.names) == MOST_TAGS else ""
+        if self._settled:
+            problem = "is not in the first chunk"
+        elif len(name.splitlines()) > 1:
+            problem = "has a line end in its name"
+        if problem:
+            if len(self.left_out) < MOST_LEFT_OUT:
+                self.left_out[name] = problem
             return False
         self.names[name] = None
         return True
+
+    def may_be(self, name: str) -> bool:
+        """Tell whether a column may hold tags, by its name."""
+        return name in self.names or (name not in self._asked and is_wanted(name, self._choice))
+
+    def check(self, name: str, fields: Sequence[str]) -> None:
+        """Refuse a name that was chosen and is not among the tags.
+
+        Args:
+            name: What to call the file.
+            fields: The fields that mean something else.
+        """
+        others = [*self.names, *self.left_out, *self._unwanted]
+        table = Columns(name, {}, [*fields, *others])
+        check_chosen(self._choice, table, self._asked, self.names, self.left_out)
 
     def _leave_out(self, name: str, problem: str) -> None:
         self.left_out.setdefault(name, problem)
@@ -591,7 +615,8 @@ def tags_of(
     tags = {name: others[name] for name in table.names if name in others}
     for query, mark in enumerate(marks):
         for name, tag in mark.tags.items() if choice else ():
-            if is_wanted(name, choice) and name not in left_out:
+            known = name in tags or (name not in left_out and len(tags) < MOST_TAGS)
+            if known and is_wanted(name, choice):
                 column = tags.setdefault(name, [None] * len(marks))
                 if name not in others or _as_marked(column[query], tag):
                     column[query] = tag
@@ -631,7 +656,7 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
     shown = [f"{name[:_LONGEST_NAME]} ({why})" for name, why in left_out.items()]
     more = len(shown) - _MOST_NAMES
     text = ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return [f"left out, because they cannot be tags: {text}"]
+    return [f"columns that cannot be tags of the queries are left out: {text}"]
 
 
 # From a row to a query
@@ -671,7 +696,7 @@ def query_in(
     (None, ['a'])
     """
     try:
-        mark = _mark_in(row.get(OWN))
+        mark = _mark_in(row[OWN]) if OWN in row else _NO_MARK
         question = None
         if roles.question is not None:
             question = _question_in(row.get(roles.question), roles.question)

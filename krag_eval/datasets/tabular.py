@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from krag_eval._errors import (
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Table",
     "check_encoding",
+    "columns_of_tags",
     "delimited_columns",
     "is_parquet",
     "json_columns",
@@ -285,6 +286,8 @@ _MAGIC = b"PAR1"
 # such texts cannot be read as they are stored.
 _BATCH, _SMALL_BATCH = 4096, 16
 _PIECEWISE = 7  # DELTA_BYTE_ARRAY, among the encodings of parquet.thrift
+# How many rows say whether a column is worth reading on.
+_LOOKED_AT = 100
 # What a value weighs in Python beside its text, and how much is made of a file at a time.
 _VALUE_WEIGHT = 64
 _MOST_WEIGHT = 64 * 2**20
@@ -382,6 +385,35 @@ def _tag_columns(
         found = tags_in(columns[name])
         yield name, found
         so_far = so_far if isinstance(found, str) else after
+
+
+def columns_of_tags(
+    content: OpenParquet, name: str, columns: Sequence[str], others: Sequence[str], limits: Limits
+) -> tuple[list[str], dict[str, str]]:
+    """Return which other columns to read as tags beside some, and why not the rest.
+
+    What can be seen of it is looked at here: the types, the sizes and the first rows.
+    """
+    problems = {one: _no_tags(content, one) or _no_tags_at_first(content, one, limits)
+                for one in others}  # fmt: skip
+    found = [one for one in others if not problems[one]]
+    reader = _Reader(content, name, [*columns, *found], limits)
+    try:
+        for group in range(content.metadata.num_row_groups):
+            reader.check_group(group, 0)
+    except DatasetError:  # perhaps the other columns alone are within the limits
+        problems |= dict.fromkeys(found, "cannot be read within the limits")
+        found = []
+    return found, {one: problem for one, problem in problems.items() if problem}
+
+
+def _no_tags_at_first(content: OpenParquet, name: str, limits: Limits) -> str:
+    try:
+        first = islice(parquet_rows(content, name, [name], limits), _LOOKED_AT)
+        found = tags_in(row[name] for row, _ in first)
+    except DatasetError:
+        return "cannot be read within the limits"
+    return found if isinstance(found, str) else ""
 
 
 def _no_tags(content: OpenParquet, name: str) -> str:

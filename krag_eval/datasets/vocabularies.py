@@ -16,6 +16,7 @@ __all__ = [
     "KNOWN",
     "LANGSMITH",
     "NAMED",
+    "N_SAID",
     "QUESTIONS",
     "Mapped",
     "is_autorag",
@@ -180,6 +181,10 @@ def _hint(table: Columns) -> str:
         return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
     doubtful = [name for name in _DOUBTFUL if name in table.names]
     return "".join(f"{name!r} {_DOUBTFUL[name]}; " for name in doubtful)
+
+
+#: How many sentences :func:`said` returns.
+N_SAID = 3
 
 
 def said(roles: Roles) -> list[str]:

@@ -202,7 +202,11 @@ class Matcher(ABC):
     def signature(self) -> str:
         """Name and settings, such as ``rougeL(statistic=fmeasure)``."""
         settings, complete = self.settings(), True
-        if _is_constructor_newer(type(self)):
+        constructor, known = (
+            next(place for place, one in enumerate(type(self).__mro__) if name in vars(one))
+            for name in ("__init__", "settings")
+        )
+        if constructor < known:  # it has arguments that an inherited ``settings`` cannot know
             arguments, complete = _arguments(self, settings)
             settings = {**settings, **arguments}
         return _signature(self.name or type(self).__name__, settings, complete=complete)
@@ -430,15 +434,6 @@ def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> 
 
 def _spelled(value: object) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
-
-
-def _is_constructor_newer(kind: type) -> bool:
-    """Tell whether a constructor has arguments that an inherited ``settings`` cannot know."""
-    constructor, settings = (
-        next(place for place, one in enumerate(kind.__mro__) if name in vars(one))
-        for name in ("__init__", "settings")
-    )
-    return constructor < settings
 
 
 def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str, object], bool]:

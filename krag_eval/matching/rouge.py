@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import count
 from typing import Any, ClassVar, TypeAlias
 
@@ -350,7 +350,6 @@ _SUFFIXES = (
 )
 
 
-@lru_cache(maxsize=1 << 17)  # several runs on one corpus share its words; at most some 25 MB
 def _stem(word: str) -> str:
     """Return the stem of a word as rouge-score does, which leaves short words as they are."""
     if len(word) <= 3:

@@ -26,7 +26,8 @@ from krag_eval._errors import (
 )
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.documents import Location, QuerySet, documents_in
+from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, notes_on
+from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.results.latency import RetrievalRun
@@ -85,7 +86,8 @@ def evaluate_retriever(
             strings or dicts; best first.
         dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
             columns, or what :func:`~krag_eval.load_dataset` returns. A question may occur twice;
-            its query is then labelled by ``"id"`` or position.
+            its query is then labelled by ``"id"`` or position. Other columns are kept as tags of
+            the queries, where they hold short texts, numbers or booleans alone.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
             the data set.
@@ -332,6 +334,7 @@ _SHAPES = (
     'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
     "what load_dataset returns"
 )
+_ASKED = ("question", "actual", "predicted", "id", OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
 
 
@@ -344,12 +347,16 @@ class Questions:
         labels: One label per query: its text, or its id or position where texts repeat.
         actual: Per query, its ground truth.
         defaults: Options for the evaluator that come with the data set.
+        tags: Name -> one value per query, by the columns that have no other meaning.
+        notes: Which columns cannot be tags.
     """
 
     texts: list[str]
     labels: list[str | int]
     actual: list[Any]
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, list[Tag]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     @classmethod
     def of(cls, dataset: Rows) -> Questions:
@@ -383,7 +390,11 @@ def _of_dataset(dataset: Dataset) -> Questions:
             "read it with its questions, or pass rows of question and actual documents",
         )
     return Questions(
-        list(dataset.questions), list(dataset.queries), list(dataset.actual), dataset.defaults
+        list(dataset.questions),
+        list(dataset.queries),
+        list(dataset.actual),
+        dataset.defaults,
+        dataset.tags,
     )
 
 
@@ -394,7 +405,10 @@ def _of_frame(frame: pd.DataFrame) -> Questions:
         problem = f": the data frame has no column {absent[0]!r}, only {columns}"
         raise InvalidInput("dataset", problem, _LOAD)
     names = [name for name in ("question", "actual", "id") if name in frame.columns]
-    return _of_rows(frame[names].to_dict("records"))
+    questions = _of_rows(frame[names].to_dict("records"))
+    once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
+    table = Columns.of_frame(once, "dataset", _ASKED, choice=True)
+    return replace(questions, tags=table.others, notes=notes_on(table.left_out))
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
@@ -407,7 +421,9 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
         documents_in(row["actual"], Location("dataset", at, "['actual']"), ground_truth=True)
         for at, row in enumerate(rows)
     ]
-    return Questions(texts, _labels(texts, rows), actual)
+    tags = TagReader(_ASKED, choice=True)
+    found = tags.columns([tags.read(row, Mark()) for row in rows])
+    return Questions(texts, _labels(texts, rows), actual, tags=found, notes=notes_on(tags.left_out))
 
 
 def _check_row(row: object, position: int) -> None:
@@ -476,7 +492,12 @@ class Evaluation:
     ) -> Evaluation:
         """Refuse before anything is asked what could not be evaluated afterwards."""
         questions = Questions.of(dataset)
-        options = {"queries": questions.labels, **questions.defaults, **options}
+        if "tags" in options:
+            checked_tags(options["tags"] or {}, len(questions))
+        elif questions.notes:
+            warn(f"dataset: {questions.notes[0]}.", Advice("pass {} to keep none", tags={}))
+        known = {"queries": questions.labels, "tags": questions.tags, **questions.defaults}
+        options = {**known, **options}
         if matcher is not None:
             options["matcher"] = matcher
         check_n_jobs(options.get("n_jobs"))

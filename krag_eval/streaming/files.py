@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
+from krag_eval.datasets.table import MOST_LEFT_OUT, TagChoice, TagReader, checked_choice, notes_on
+from krag_eval.documents import Tag
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult
@@ -40,6 +43,7 @@ def evaluate_file(
     predicted_field: str = "predicted",
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
+    tags: bool | Sequence[str] = True,
     **options: Any,
 ) -> EvaluationResult:
     """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
@@ -77,6 +81,9 @@ def evaluate_file(
         max_objects: How many values (texts, numbers, lists, objects) may come out of a line of a
             compressed file, or of a row or row group of a Parquet file; unless given, as many as
             its size justifies, as in :func:`~krag_eval.datasets.read_jsonl`.
+        tags: Which other fields to write beside, as tags of the queries (``tag:name``): texts of at
+            most 200 characters, numbers and booleans; the first chunk settles their names. A
+            warning names what is left out.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
 
@@ -99,6 +106,7 @@ def evaluate_file(
     check_options(evaluate_file, options, PLAN_OPTIONS)
     check_progress(progress)
     n_jobs = check_n_jobs(n_jobs)
+    choice = checked_choice(tags)
     size = whole("chunk_size", chunk_size, 1)
     fields = Fields(question_field, actual_field, predicted_field)
     output = None if per_query is None else checked_row_file(per_query)
@@ -115,6 +123,8 @@ def evaluate_file(
         "settings": plan.nothing().settings,
         "metrics": {name: metric.key for name, metric in plan.metrics.items()},
     }
+    if choice is not True:
+        run["tags"] = choice
     if output is not None:
         check_apart(
             {"per_query": output},
@@ -123,7 +133,7 @@ def evaluate_file(
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
-        done = _Run(plan, defaults, files, fields, state).all_chunks(size, progress)
+        done = _Run(plan, defaults, files, fields, state, choice).all_chunks(size, progress)
         if files.fingerprint() != run["files"]:
             anew = Advice("evaluate it anew, with {}", resume=False)
             raise Place(files.name).error("changed while it was read", anew)
@@ -132,6 +142,8 @@ def evaluate_file(
             state.finish(done.n_parts)
             rows = RowsInFile(output, done.partial.summary)
     _warn_of_unnamed(done, files, fields)
+    for note in notes_on(done.left_out):
+        warn(f"{files.name}: {note}.", Advice("pass {} to keep none", tags=False))
     return plan.result([done.partial], rows)
 
 
@@ -145,6 +157,7 @@ class _Run:
         files: QueryFiles,
         fields: Fields,
         state: RunState | None,
+        choice: TagChoice,
     ) -> None:
         self._plan = plan
         self._defaults = defaults
@@ -153,12 +166,16 @@ class _Run:
         self._state = state
         begun = None if state is None else state.progress
         self._done = begun or Progress(plan.nothing())
+        self._tags: TagReader | None = None
+        if state is not None and choice:
+            self._tags = fields.tags(choice, None if begun is None else begun.tags)
+            self._tags.left_out |= self._done.left_out
 
     def all_chunks(self, chunk_size: int, progress: bool | None) -> Progress:
         """Evaluate what is left, and return what must be kept of the whole."""
         for chunk in self._with_bar(chunk_size, progress):
             _check_defaults(chunk, self._defaults)
-            part = _evaluated(self._plan, chunk)
+            part = _evaluated(self._plan, chunk._replace(tags=self._tags_of(chunk)))
             first = self._done.n_queries
             self._done = self._after(chunk, part)
             if self._state is not None:
@@ -168,11 +185,20 @@ class _Run:
                 self._state.add(rows, self._done)
         return self._done
 
+    def _tags_of(self, chunk: Chunk) -> dict[str, list[Tag]]:
+        """Return the tags of a chunk; the first settles which there are."""
+        if self._tags is None:
+            return {}
+        if not self._done.n_parts:
+            self._tags.check(self._files.name, [name for name in self._fields if name])
+            self._tags.settle()
+        return self._tags.columns([record.tags for record in chunk.records])
+
     def _with_bar(self, chunk_size: int, progress: bool | None) -> Iterator[Chunk]:
         files, before = self._files, 0
         bar = bar_of(progress, total=files.size, done=0, title="evaluating", unit=files.unit)
         try:
-            for chunk in files.chunks(self._fields, chunk_size, self._done.cursor):
+            for chunk in files.chunks(self._fields, chunk_size, self._done.cursor, self._tags):
                 yield chunk
                 if bar is not None:
                     bar.update(chunk.reached - before)
@@ -192,7 +218,14 @@ class _Run:
             done.n_parts + 1,
             done.n_unnamed + len(unnamed),
             done.first_unnamed or (str(unnamed[0]) if unnamed else ""),
+            () if self._tags is None else tuple(self._tags.names),
+            {} if self._tags is None else _left_out(self._tags),
         )
+
+
+def _left_out(tags: TagReader) -> dict[str, str]:
+    """Return what to say of other fields in the end; their names may be as many as queries."""
+    return dict(islice(tags.left_out.items(), MOST_LEFT_OUT))
 
 
 def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
@@ -203,6 +236,7 @@ def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
             [record.actual for record in records],
             [record.predicted for record in records],
             [record.label for record in records],
+            chunk.tags,
         )
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):

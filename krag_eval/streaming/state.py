@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -47,6 +47,8 @@ class Progress:
         n_parts: Number of chunks whose rows are written.
         n_unnamed: Queries without a question.
         first_unnamed: The place of the first of them.
+        tags: The names of the tags, in order: those of the first chunk.
+        left_out: Why other fields are not among them, or not in every row.
     """
 
     partial: Partial
@@ -54,6 +56,8 @@ class Progress:
     n_parts: int = 0
     n_unnamed: int = 0
     first_unnamed: str = ""
+    tags: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_queries(self) -> int:
@@ -79,6 +83,8 @@ class Progress:
             int(content["n_parts"]),
             int(content["n_unnamed"]),
             str(content["first_unnamed"]),
+            tuple(map(str, content.get("tags", ()))),
+            dict(content.get("left_out", {})),
         )
 
 

@@ -115,6 +115,7 @@ def test_tags_are_chosen(tmp_path: Path, read: Callable[..., Dataset]) -> None:
         KEPT,
         {"corpus": ["=1+1", "'=1"], "pages": ["3", 3], "ratio": [0.5, 1]},
         {"query": ["a", None], "context": [None, None], "inputs": [1, 2], "outputs": ["b", "c"]},
+        {"=1+1": ["a", 1], "a;=1": [None, "b"], "query": [1, "=1"]},
         {"big": [2**70, None], "cut": ["=" * 200, "null"], "empty": [None, None]},
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import AnyOf, KragEvalWarning, evaluate_retriever
+from krag_eval import AnyOf, KragEvalWarning, evaluate_retriever, load_dataset
 from krag_eval.datasets import Dataset
 from krag_eval.retrievers.evaluating import Questions
 
@@ -120,3 +120,23 @@ def test_rows_mean_what_they_mean_to_load_dataset():
         {"question": "b", "actual": [{"any_of": ["There.", "Here."]}]},
     ]
     assert evaluate_retriever(echo, rows, k=2).averages()["hit_rate"] == 1.0
+
+
+@pytest.mark.parametrize("of", [list, pd.DataFrame])
+def test_other_columns_are_tags_of_the_queries(of):
+    """What cannot be one is named, unless tags are given."""
+    dataset = of([{**row, "corpus": "wiki", "pages": n} for n, row in enumerate(ROWS)])
+    tags = {"corpus": ["wiki", "wiki"], "pages": [0, 1]}
+    assert evaluate_retriever(echo, dataset, 2).tags == tags
+    assert evaluate_retriever(echo, load_dataset(dataset), 2).tags == tags
+    assert evaluate_retriever(echo, dataset, 2, tags={}).tags == {}
+    listed = of([{**row, "corpus": ["wiki"], "id": n} for n, row in enumerate(ROWS)])
+    with pytest.warns(KragEvalWarning, match="corpus"):
+        assert evaluate_retriever(echo, listed, 2).tags == {}
+    assert evaluate_retriever(echo, listed, 2, tags={"a": [1, 2]}).tags == {"a": [1, 2]}
+
+
+def test_tags_are_checked_before_anything_is_asked():
+    """One value per query."""
+    with pytest.raises(ValueError, match="tags"):
+        evaluate_retriever(lambda question: pytest.fail("asked"), ROWS, tags={"a": [1]})

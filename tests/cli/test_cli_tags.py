@@ -1,0 +1,43 @@
+"""The shell keeps other columns as tags, and says once what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import run
+
+from krag_eval import EvaluationResult, load_dataset
+
+ROWS = [
+    {"question": "When?", "actual": ["a"], "predicted": ["a"], "corpus": "wiki", "scores": [1]},
+    {"question": "Where?", "actual": ["b"], "predicted": ["x"], "corpus": "chat", "scores": []},
+]
+TAGS = {"corpus": ["wiki", "chat"]}
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json", ".parquet"])
+@pytest.mark.parametrize("rows", [[], ["--per-query"]])
+def test_tags_go_into_the_saved_result(tmp_path: Path, ending: str, rows: list[str]) -> None:
+    """Nothing has to be typed; in chunks they are in the rows."""
+    if ending == ".json" and rows:
+        pytest.skip("a JSON array is read whole")
+    path, output = tmp_path / f"qa{ending}", tmp_path / "result.json"
+    if ending == ".parquet":
+        pytest.importorskip("pandas").DataFrame(ROWS).to_parquet(path)
+        rows = ["--per-query"]
+    else:
+        lines = [json.dumps(row) for row in ROWS]
+        path.write_text("\n".join(lines) if ending == ".jsonl" else json.dumps(ROWS), "utf-8")
+    done = run("evaluate", path, "--json", output, *rows, *[tmp_path / "rows.csv" for _ in rows])
+    assert done.exit_code == 0
+    assert EvaluationResult.from_json(output).tags == TAGS
+    assert done.stderr.count("scores (holds a list") == 1 or "scores (holds values" in done.stderr
+    assert "read from" not in done.stderr
+
+
+def test_without_other_columns_nothing_is_said(tmp_path: Path) -> None:
+    """As before."""
+    load_dataset(ROWS, tags=False).save(tmp_path / "qa.csv")
+    assert run("evaluate", tmp_path / "qa.csv").stderr == ""
