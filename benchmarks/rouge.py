@@ -9,12 +9,11 @@ it in the last bit, ends the run. Other packages tokenise or count otherwise: ho
 scores are rouge-score's (to 6 digits) stands beside their times, for speed with other numbers is no
 comparison.
 
-Times are CPU times of one process, imports excluded, each the median of several rounds. Stems are
-kept for the process, so only the first, uncounted round makes them (some 100 ms). "krag's
+Times are CPU times of one process, imports excluded, each the median of several rounds. "krag's
 calls" is krag's way of using rouge-score: with its stemmer, each pair scored anew for every metric
-and every k, 11 times in all. Whoever takes long and has nothing in common to all pairs is timed on
-the first queries only and compared by time per pair. "The floor" is to split each distinct text at
-its spaces, lowered, once: nobody who looks at words does less.
+and every k, 11 times in all. Whatever takes long and shares nothing between pairs is timed on the
+first queries only and compared by time per pair. "The floor" is to split each distinct text at its
+spaces, lowered, once, which anything that looks at words must do.
 """
 
 from __future__ import annotations
