@@ -8,8 +8,9 @@
     UserWarning  <- KragEvalWarning
 
 All but the last are a :class:`Refusal`, which keeps the parts of its message as attributes. A
-reader adds the place in a file, the shell names options instead of arguments; nobody takes a
-message apart. An exception that is no ``Refusal`` and no ``OSError`` is a bug, or the user's code.
+reader adds the place in a file, the shell names options instead of arguments, and no code takes a
+message apart. An exception that is neither a ``Refusal`` nor an ``OSError`` is a bug, or comes from
+the user's code.
 """
 
 from __future__ import annotations
@@ -284,7 +285,7 @@ def whole(argument: str, value: object, least: int, most: int | None = None) -> 
     """Return a whole number within bounds.
 
     Raises:
-        InvalidType: If it is of another type; a bool is no number.
+        InvalidType: If it is of another type; a bool is not a number.
         InvalidInput: If it is out of bounds.
 
     >>> whole("seed", 3, 0)
@@ -307,7 +308,7 @@ def number(argument: str, value: object, low: float, high: float = float("inf"))
     """Return a finite number within bounds, both of them allowed.
 
     Raises:
-        InvalidType: If it is of another type; a bool is no number.
+        InvalidType: If it is of another type; a bool is not a number.
         InvalidInput: If it is out of bounds, or NaN.
     """
     allowed = f"a number from {low:g} to {high:g}"
@@ -456,7 +457,7 @@ def warn(problem: str, fix: Fix = "") -> None:
 def muted() -> Iterator[None]:
     """Keep our own warnings back meanwhile, in this thread or task alone.
 
-    For those who look at one query at a time, where "nothing matched at all" is no news. Python's
+    For those who look at one query at a time, where "nothing matched at all" is normal. Python's
     own ``warnings.catch_warnings`` would silence every other thread as well.
     """
     before = _MUTED.set(True)

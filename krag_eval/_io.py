@@ -41,7 +41,7 @@ FileOrDescriptor: TypeAlias = "str | os.PathLike[str] | int"
 _TEMPORARY = ".krag-eval-"
 # What makes a spreadsheet take a cell for a formula, by its first character (OWASP, "CSV
 # injection"; the wide forms are for Japanese and Korean input). A cell also begins where a
-# spreadsheet that was told so, or guesses, parts a line by semicolons or tabs.
+# spreadsheet may also split a line at semicolons or tabs.
 _BEGINS = r"(?:\A|(?<=[;\t]))"
 _FORMULA = "(?='*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
 _BLANK = r"(?='*[\t\r\n])"
@@ -354,7 +354,7 @@ def check_progress(progress: object) -> None:
 
 @contextmanager
 def bars(progress: bool | None) -> Iterator[None]:
-    """Let bars that nobody asked for by an argument of their own follow this one meanwhile.
+    """Let progress bars without an argument of their own follow this one meanwhile.
 
     >>> with bars(True), bars(False):
     ...     print(bar_of(None, total=1, done=0, title="working"))

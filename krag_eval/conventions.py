@@ -159,7 +159,7 @@ class Conventions:
 
         Raises:
             InvalidInput: If the text is neither; the message says what was expected.
-            InvalidType: If it is no text.
+            InvalidType: If it is not text.
 
         >>> Conventions.parse("trec").gain
         'linear'

@@ -318,7 +318,7 @@ class OfflineRetrievalEvaluator:
         grade_key: Key in the metadata of ground-truth documents that holds their grade; a document
             without it has grade 1, grade 0 says that it is not ground truth. All grades are 1 if
             not given.
-        n_jobs: Processes that prepare and score texts at once, -1 for one per core; in this one
+        n_jobs: Processes that prepare and score texts in parallel, -1 for one per core; in this one
             alone if not given. More than there are cores are cut to that number, with a warning.
             The results are the same. It pays from some seconds of matching on, and does nothing for
             matchers by key or embedding.

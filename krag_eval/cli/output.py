@@ -67,7 +67,7 @@ class StandardOutput:
         self._stream.buffer.flush()
 
     def descriptor(self) -> int | None:
-        """Return what the operating system calls it; ``None`` if it is no file of its own."""
+        """Return what the operating system calls it; ``None`` if it is not a file of its own."""
         return _descriptor(self._stream)
 
 

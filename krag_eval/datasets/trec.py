@@ -343,7 +343,7 @@ def read_trec(
             nothing retrieved, with a warning (``trec_eval -c``); ``"skip"`` leaves them out
             (trec_eval without it).
         relevance_level: Grade from which a document is relevant (``trec_eval -l``). The documents
-            below it are no ground truth at all, so nDCG, for which trec_eval disregards ``-l``,
+            below it are not ground truth at all, so nDCG, for which trec_eval disregards ``-l``,
             is trec_eval's at level 1 only.
         scores: ``"single"`` compares scores in single precision, as trec_eval up to version 9
             does, with a warning where that changes the order; ``"double"`` as they are, as

@@ -1,10 +1,10 @@
 """The matcher hierarchy, for built-in matchers and those of users.
 
-A matcher looks at all queries at once and returns :class:`Matches`: how similar each ground-truth
-item is to each predicted document of its query, sparsely. A :class:`KeyMatcher` compares keys for
-equality and joins by hash; every other :class:`Matcher` scores the pairs within each query.
-``a & b`` and ``a | b`` combine the decisions of several, and :func:`resolve_matcher` makes built-in
-ones by name.
+A matcher compares all queries in one call and returns :class:`Matches`: how similar each
+ground-truth item is to each predicted document of its query, sparsely. A :class:`KeyMatcher`
+compares keys for equality and joins by hash; every other :class:`Matcher` scores the pairs within
+each query. ``a & b`` and ``a | b`` combine the decisions of several, and :func:`resolve_matcher`
+makes built-in ones by name.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def plain(text: str) -> str:
     'See the [statement of the international bank'
     """
     if not text.isascii():
-        # "≯" and "ñ" may be written with a combining mark, which is no reason to see a tag's end.
+        # "≯" and "ñ" may be written with a combining mark, which does not end a tag.
         text = unicodedata.normalize("NFC", text)
     if "<" in text:
         text = _without_tags(text)
@@ -167,7 +167,7 @@ def numbers_in(text: str) -> list[str]:
     not count (see :func:`plain`). Zeros that do not change the value are dropped, ``05`` is ``5``
     and ``7.50`` is ``7.5``, but not where there are several points, as in ``30.09.2024``. A comma
     that joins no groups separates numbers: ``2,5`` holds ``2`` and ``5``. Signs, percent signs and
-    units are no part of a number: ``-5 %`` holds ``5``. A date is the numbers in it, and
+    units are not part of a number: ``-5 %`` holds ``5``. A date is the numbers in it, and
     numbers spelled in letters are none.
 
     >>> numbers_in("In Q3 2024 revenue grew 2.50% to $1,234,567 (2024-09-30)")

@@ -334,7 +334,7 @@ def has_words(text: str) -> bool:
     (True, False, False)
     """
     # Asked of the normalised text too: a few letters, such as the stand-alone voicing mark U+FF9E,
-    # are other spellings of a combining mark, which is no word.
+    # are other spellings of a combining mark, which is not a word.
     return bool(
         _LETTER_OR_DIGIT.search(text)
         and _LETTER_OR_DIGIT.search(unicodedata.normalize("NFKC", text))

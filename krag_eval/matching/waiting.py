@@ -72,7 +72,7 @@ class Comparison:
 def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -> None:
     """Warn if the queries with long texts together take more than a minute.
 
-    Short texts, however many, are left out: that many queries take long is no surprise.
+    Short texts are left out, however many: users expect many queries to take long.
 
     Args:
         units: Which texts are compared with which.

@@ -1,8 +1,7 @@
-"""Evidence: which predicted document is how similar to which ground-truth item, kept for later.
+"""Evidence: how similar each predicted document is to each ground-truth item, kept for explaining.
 
-This room knows the flat arrays of ``relevance`` and where the texts are. It must not know metrics,
-results, or how anything is shown. Nothing is copied: the arrays are the evaluator's, and texts are
-read from the user's own documents when somebody asks for one query.
+Nothing is copied: the arrays are the evaluator's, and texts are read from the user's own documents
+when one query is explained.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Explanations: one query, with what every document matched and what every item came to.
+"""Explanations: one query, with what every document matched and how every item was found or missed.
 
-This room knows the evidence of one query and puts it into words and tables. It must not know how
-matches are decided or metrics computed; pandas is loaded only when a table is asked for.
+An explanation words the evidence of one query; pandas is loaded only for a table.
 """
 
 from __future__ import annotations
@@ -159,76 +158,82 @@ def explained(
     )
 
 
-def _sheet(told: Explanation) -> Sheet:
+def _sheet(explanation: Explanation) -> Sheet:
     """Put an explanation into words."""
-    documents, items = _highlighted(told)
+    documents, items = _highlighted(explanation)
     sections = []
-    if told.documents:
+    if explanation.documents:
         sections.append(
             Section(
                 "Predicted documents",
                 ("rank", "similarity", "credit"),
                 [
-                    _document_row(d, documents[d.rank], told.threshold)
-                    for d in told.documents
+                    _document_row(d, documents[d.rank], explanation.threshold)
+                    for d in explanation.documents
                     if d.rank in documents
                 ],
                 numeric=frozenset({0, 1}),
-                note=_hidden(len(told.documents) - len(documents), "predicted documents"),
+                note=_hidden(len(explanation.documents) - len(documents), "predicted documents"),
             )
         )
-    if told.items:
+    if explanation.items:
         sections.append(
             Section(
                 "Ground truth",
                 ("item", "grade", "outcome"),
                 [
-                    _item_row(i, items[i.number], told.threshold)
-                    for i in told.items
+                    _item_row(i, items[i.number], explanation.threshold)
+                    for i in explanation.items
                     if i.number in items
                 ],
                 numeric=frozenset({0, 1}),
-                note=_hidden(len(told.items) - len(items), "items"),
+                note=_hidden(len(explanation.items) - len(items), "items"),
             )
         )
-    return Sheet(_title(told), _lines(told), sections)
+    return Sheet(_title(explanation), _lines(explanation), sections)
 
 
-def _title(told: Explanation) -> str:
-    if told.query == told.position:
-        return f"Query {told.position}"
-    return f"Query {told.position}: {told.query}"
+def _title(explanation: Explanation) -> str:
+    if explanation.query == explanation.position:
+        return f"Query {explanation.position}"
+    return f"Query {explanation.position}: {explanation.query}"
 
 
-def _lines(told: Explanation) -> list[str]:
-    within = "" if told.k is None else f" within the first {told.k}"
-    n_found = sum(item.outcome == "found" for item in told.items)
+def _lines(explanation: Explanation) -> list[str]:
+    within = "" if explanation.k is None else f" within the first {explanation.k}"
+    n_found = sum(item.outcome == "found" for item in explanation.items)
     summary = {
         "no ground truth": "nothing should be retrieved",
-        "nothing retrieved": f"0 of {len(told.items)} items found",
-    }.get(told.status, f"{n_found} of {len(told.items)} items found{within}")
-    values = (f"{name}@{spelled(told.k)} {_value(v)}" for name, v in told.metrics.items())
+        "nothing retrieved": f"0 of {len(explanation.items)} items found",
+    }.get(explanation.status, f"{n_found} of {len(explanation.items)} items found{within}")
+    values = (
+        f"{name}@{spelled(explanation.k)} {_value(v)}" for name, v in explanation.metrics.items()
+    )
     lines = [
-        f"{told.status}: {summary}; documents retrieved: {len(told.documents)}",
+        f"{explanation.status}: {summary}; documents retrieved: {len(explanation.documents)}",
         " | ".join(values) or "not counted in the averages",
-        f"matcher {told.matcher}"
-        + ("" if told.threshold is None else f", threshold {_threshold(told, told.threshold)}"),
+        f"matcher {explanation.matcher}"
+        + (
+            ""
+            if explanation.threshold is None
+            else f", threshold {_threshold(explanation, explanation.threshold)}"
+        ),
     ]
-    if told.failure is not None:
-        said = " ".join(told.failure.split())
+    if explanation.failure is not None:
+        said = " ".join(explanation.failure.split())
         short = said if len(said) <= _FAILURE else f"{said[:_FAILURE]}…"
         lines.insert(1, f"Asking the retriever failed: {short}")
-    if told.conventions.credit == "every":
+    if explanation.conventions.credit == "every":
         lines.append("By the convention credit=every, repeats are rewarded too.")
-    if any(document.text is None for document in told.documents):
+    if any(document.text is None for document in explanation.documents):
         lines.append("Texts were not kept; to_json(path, texts=True) keeps them.")
     return lines
 
 
-def _threshold(told: Explanation, threshold: float) -> str:
+def _threshold(explanation: Explanation, threshold: float) -> str:
     """Write the threshold with the digits that tell every similarity apart from it."""
-    similarities = [one.similarity for one in told.documents]
-    similarities += [one.similarity for one in told.items]
+    similarities = [one.similarity for one in explanation.documents]
+    similarities += [one.similarity for one in explanation.items]
     bounds = (told_apart(similarity, threshold)[1] for similarity in similarities)
     return max(bounds, key=len, default=f"{threshold:g}")
 
@@ -294,17 +299,17 @@ def _hidden(number: int, what: str) -> str:
 
 
 def _highlighted(
-    told: Explanation,
+    explanation: Explanation,
 ) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
     """Return the excerpts to show, per rank and per item, highlighted where partners agree.
 
     A document is compared with the item it is most similar to, an item with the document that
     covers it first or comes nearest.
     """
-    documents = {d.rank: d for d in told.documents}
-    items = {i.number: i for i in told.items}
-    ranks = _to_show(documents, [i.rank for i in told.items])
-    numbers = _to_show(items, [d.closest for d in told.documents])
+    documents = {d.rank: d for d in explanation.documents}
+    items = {i.number: i for i in explanation.items}
+    ranks = _to_show(documents, [i.rank for i in explanation.items])
+    numbers = _to_show(items, [d.closest for d in explanation.documents])
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(items[number].rank for number in numbers)} - {None}
     all_numbers = {*numbers, *(documents[rank].closest for rank in ranks)} - {None}

@@ -1,7 +1,6 @@
-"""What is remembered of asking a retriever: how long each answer took, and what failed.
+"""Retrieval runs: how long a retriever took for each query, and which queries failed.
 
-This room knows seconds and exceptions per query. It must not know retrievers, documents or
-metrics; pandas is loaded only when a table is asked for.
+pandas is loaded only for a table.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Failure(NamedTuple):
 
 
 class Retry(Protocol):
-    """Asks the failed queries again; made by whoever asked the first time."""
+    """Asks the failed queries again; made by what asked the first time."""
 
     def now(self, **changes: Any) -> Any:
         """Return a new whole result."""

@@ -1,8 +1,7 @@
-"""Results: the per-query table at every cutoff, its averages, and how to read and keep them.
+"""Results: the per-query table at every cutoff, its averages, and how to show and save them.
 
-This room knows tables, signatures and what became of each query. It must not know documents,
-matchers or drawing; pandas is loaded only when a table is asked for, and what explains, saves or
-gates a result when that is.
+pandas is loaded only for a table, and the code that explains, saves or gates a result when it is
+first used.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
 
 
 def _checksum(content: Content) -> str:
-    # Of the values, not of the bytes: laying the file out anew is no damage.
+    # Of the values, not of the bytes: laying the file out anew is not damage.
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -206,7 +206,7 @@ def _tags(content: Content, n_queries: int) -> dict[str, list[Tag]]:
 def _parts(content: Content, path: Path) -> dict[str, Any]:
     """Return the parts of a result, checked for what its methods take for granted."""
     if not all(isinstance(one, str) for pair in content["settings"].items() for one in pair):
-        raise TypeError("its settings are no texts")
+        raise TypeError("its settings are not texts")
     common = {
         "settings": content["settings"],
         "keys": content["keys"],
@@ -229,7 +229,7 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
 def _whole_parts(content: Content) -> dict[str, Any]:
     labels, counted = content["queries"], np.array(content["counted"], np.bool_)
     if not isinstance(labels, list) or not all(type(one) in (str, int) for one in labels):
-        raise TypeError("the labels of its queries are no list of texts and whole numbers")
+        raise TypeError("the labels of its queries are not a list of texts and whole numbers")
     tables = {
         unspelled(k): {name: _column(values) for name, values in table.items()}
         for k, table in content["per_query"].items()

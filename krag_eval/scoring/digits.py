@@ -164,7 +164,7 @@ def exact_parts(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def exact_sums(times: FloatArray, parts: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return the sums of columns whose rows are taken so many times, whoever multiplies.
+    """Return the sums of columns whose rows are taken so many times, however they are multiplied.
 
     Args:
         times: How often each row is taken: whole numbers, as floats, that add up to 2**26 at most

@@ -365,7 +365,7 @@ def r_precision(relevance: Relevance, k: int | None, conventions: Conventions) -
 def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: float) -> FloatArray:
     """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant documents.
 
-    What a reader finds per document read who goes on to the next one with the probability p
+    What a reader finds per document read, who continues to the next one with the probability p
     (Moffat and Zobel 2008); in [0, 1].
     """
     found = relevance.relevant

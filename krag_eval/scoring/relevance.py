@@ -345,7 +345,7 @@ def _numbers_within(groups: IntArray) -> IntArray:
 
 
 def _queued(query: IntArray, rank: IntArray) -> IntArray:
-    """Return the places that are taken, ascending, whoever takes which.
+    """Return the places that are taken, ascending, by whichever item.
 
     The j-th item of a query (from 0), by first rank f, comes to j + the greatest f - j so far.
     """

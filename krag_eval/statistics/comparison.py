@@ -100,7 +100,7 @@ def compare(
 
     Warns:
         KragEvalWarning: If there are fewer than 30 queries, the results were made by different
-            versions of krag_eval, or it cannot be told whether they have the same ground truth
+            versions of krag_eval, or it is unknown whether they have the same ground truth
             (saved by krag_eval 0.1) or the same settings of a matcher of your own.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
@@ -398,7 +398,7 @@ def check_comparable(
         InvalidInput: If there are fewer than two, or two of them differ; the message says in what.
 
     Warns:
-        KragEvalWarning: If something cannot be told: the ground truth of a result of 0.1.0, the
+        KragEvalWarning: If something is unknown: the ground truth of a result of 0.1.0, the
             settings of a matcher of one's own; or if versions differ.
     """
     (first_name, first), *others = _checked_results(results).items()
@@ -711,6 +711,6 @@ def _for_latex(text: str) -> str:
 
 
 def _for_markdown(text: str) -> str:
-    """Escape what Markdown would read as markup; underscores within a word are no markup."""
+    """Escape what Markdown would read as markup; underscores within a word are not markup."""
     escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)

@@ -38,7 +38,7 @@ IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
 FEW_QUERIES = 30
 # Differences below this share of a value are rounding: sums of 10,000 floats agree to 1e-13.
 ROUNDING = 1e-12
-# Draws held at once; three arrays of this many 8-byte numbers are alive in a block.
+# Draws held in memory together; three arrays of this many 8-byte numbers are alive in a block.
 _BLOCK = 2_000_000
 _FEWEST_RESAMPLES = 100
 

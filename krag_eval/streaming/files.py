@@ -266,7 +266,7 @@ def _check_question_field(fields: Fields, place: Place) -> None:
 
 
 def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
-    """Say that questions are no labels, where some queries have one and others have none."""
+    """Warn that questions cannot be labels where only some queries have one."""
     if 0 < done.n_unnamed < done.n_queries:
         warn(
             f"{done.n_unnamed} of {done.n_queries} queries in {files.name} have no "

@@ -215,6 +215,6 @@ class RunState:
 
 
 def _flush(path: Path) -> None:
-    """Have the disk keep a file, so that a loss of power is no worse than a kill."""
+    """Flush a file to disk, so that a loss of power does no more harm than a kill."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
