@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try fewer examples of each property unless everything is to run."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As where a shell runs the tests in the background; what they start must be interruptible.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--full"):
         settings.load_profile("quick")
 
