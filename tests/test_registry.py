@@ -305,6 +305,8 @@ def test_micro_averages_of_ones_own(tmp_path):
         ({"lower_is_better": "no"}, "lower_is_better"),
         ({"labels": "Cost"}, "labels"),
         ({"labels": {"en": 3}}, "labels"),
+        ({"parameters": {"p": 0.8}}, "parameters"),
+        ({"parameters": 0.8}, "parameters"),
         ({"micro": ("relevant", "retrieved")}, "micro"),
         ({"micro": (("relevant", "cost"),)}, "micro"),
         ({"micro": (("relevant", "retrieved"),), "of_means": ("a", "b")}, "of_means"),

@@ -151,6 +151,7 @@ class Metric:
             _check_range(self.range)
         if self.micro:
             _check_micro(self.micro, self.of_means)
+        _check_parameters(self.parameters)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -236,6 +237,17 @@ def _check_labels(argument: str, labels: object) -> None:
         raise InvalidType(
             argument,
             f"must map languages to texts, such as {{'en': 'Coverage'}}, got {clipped(labels)}",
+        )
+
+
+def _check_parameters(parameters: object) -> None:
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, Parameter) for name, one in parameters.items()
+    ):
+        raise InvalidType(
+            "parameters",
+            f"must map names to krag_eval.scoring.metrics.Parameter, such as "
+            f"{{'p': Parameter(0.8, 0.0, 1.0)}}, got {clipped(parameters)}",
         )
 
 
