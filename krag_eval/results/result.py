@@ -129,7 +129,7 @@ class EvaluationResult:
             declared=self.declared,
         )
 
-    @cached_property
+    @property
     def definitions(self) -> dict[str, Average]:
         """How each average is made and read, by its key: its range, direction and labels.
 
@@ -138,9 +138,7 @@ class EvaluationResult:
         >>> result.definitions["mean_rank"].lower_is_better
         True
         """
-        metrics = metrics_of(self.keys, self.declared).values()
-        known = averages_of(metrics, self.conventions, self.averaging_method)
-        return known | {REJECTION_RATE.key: REJECTION_RATE}
+        return self.summary.definitions
 
     @property
     def threshold(self) -> float | None:
