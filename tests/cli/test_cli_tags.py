@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cli_runs import run
 
@@ -25,14 +26,14 @@ def test_tags_go_into_the_saved_result(tmp_path: Path, ending: str, rows: list[s
     """Nothing has to be typed; in chunks they are in the rows."""
     path, output = tmp_path / f"qa{ending}", tmp_path / "result.json"
     if ending == ".parquet":
-        pytest.importorskip("pandas").DataFrame(ROWS).to_parquet(path)
+        pd.DataFrame(ROWS).to_parquet(path)
     else:
         lines = [json.dumps(row) for row in ROWS]
         path.write_text("\n".join(lines) if ending == ".jsonl" else json.dumps(ROWS), "utf-8")
     done = run("evaluate", path, "--json", output, *rows, *[tmp_path / "rows.csv" for _ in rows])
     assert done.exit_code == 0
     assert EvaluationResult.from_json(output).tags == TAGS
-    assert done.stderr.count("scores (holds a list") == 1 or "scores (holds values" in done.stderr
+    assert done.stderr.count("scores (holds ") == 1
     assert "read from" not in done.stderr
 
 
