@@ -131,6 +131,10 @@ class Matcher(ABC):
     takes_threshold: ClassVar[bool] = True
     #: Whether its work may be divided among processes, each with a copy of the matcher.
     divisible: ClassVar[bool] = True
+    #: Whether it knows which words of the ground truth a document holds, for token metrics.
+    counts_words: ClassVar[bool] = False
+    #: Whether documents count together, so that no pair alone tells what was found.
+    union: bool = False
     #: What to try when nothing matched at all.
     advice: ClassVar[Fix] = ""
 
@@ -243,10 +247,14 @@ class Matcher(ABC):
     def _match(self, units: Units) -> Matches:
         """Score the pairs of units, here or in several processes."""
         if n_processes() == 1 or not self.divisible:
-            return units.match(self._scorer(units.values), self.signature)
+            return units.matches([self._pairs(units)])
         parts = units.parts(_PARTS_PER_PROCESS * n_processes())
         name = f"matcher {self.signature}"
         return units.matches(in_processes(_score_part, self, name, parts))
+
+    def _pairs(self, units: Units) -> Pairs:
+        """Score the pairs of units in this process."""
+        return units.pairs(self._scorer(units.values), self.signature)
 
     def _scorer(self, values: Any) -> BlockScorer:
         """Return the scorer of blocks of these texts or documents."""
@@ -423,7 +431,7 @@ class KeyMatcher(Matcher):
 def _score_part(matcher: Matcher, part: tuple[int, Units]) -> Pairs:
     """Score one run of queries; what other processes do."""
     n_items_before, units = part
-    return units.pairs(matcher._scorer(units.values), matcher.signature).after(n_items_before)
+    return matcher._pairs(units).after(n_items_before)
 
 
 def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> str:
@@ -543,6 +551,13 @@ class _CombinedMatcher(Matcher):
                 "matcher", f": {self._sign} needs at least two matchers, got {len(parts)}"
             )
         for part in self.parts:
+            if part.union:
+                raise InvalidInput(
+                    "matcher",
+                    f": {self._sign} decides about pairs, and for {part.signature} documents count "
+                    "together",
+                    "leave out union=True",
+                )
             number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
@@ -817,9 +832,9 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
 
 def _value(setting: str, value: str, annotation: str) -> Any:
     if annotation == "bool":
-        if value not in ("yes", "no"):
+        if value not in ("yes", "no", "true", "false"):
             raise InvalidInput("matcher", f": {setting} must be yes or no, got {clipped(value)}")
-        return value == "yes"
+        return value in ("yes", "true")
     if annotation.startswith("int"):
         if not value.isdecimal():
             raise InvalidInput(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import chain, pairwise
 from operator import length_hint
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +23,7 @@ __all__ = [
     "KeyJoin",
     "Matches",
     "Pairs",
+    "Pieces",
     "Units",
     "real_numbers",
     "warn_of_blank_texts",
@@ -54,12 +55,14 @@ class Matches:
         similarity: Similarity of each pair in (0, 1]; shape (pairs,).
         same_as: The first item of its query that says the same as each item, itself if none
             does; shape (items,).
+        pieces: Which words each document holds; ``None`` from matchers that do not know.
     """
 
     item: IntArray
     rank: IntArray
     similarity: FloatArray
     same_as: IntArray
+    pieces: Pieces | None = None
 
     def __len__(self) -> int:
         return len(self.item)
@@ -159,12 +162,66 @@ class KeyJoin:
         return Matches(item[order], rank, np.ones(len(order)), same_as)
 
 
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Which words of the ground truth each document holds, and which of its own words those are.
+
+    Alternatives are the documents of all items, numbered through all queries: one of a plain item,
+    several of an ``AnyOf``.
+
+    Attributes:
+        alternative_item: Item of each alternative, ascending; shape (alternatives,).
+        alternative_tokens: Its tokens; shape (alternatives,).
+        document_tokens: Tokens of each predicted document, query by query; shape (documents,).
+        added_alternative, added_rank, added_tokens: Tokens of an alternative that the document at a
+            rank holds and none before it, where there are any; sorted by alternative, then rank.
+        span_alternative, span_rank, span_start, span_stop: The tokens of the document at a rank
+            that lie in runs shared with an alternative, as stretches that do not touch; sorted by
+            alternative, rank and start.
+    """
+
+    alternative_item: IntArray
+    alternative_tokens: IntArray
+    document_tokens: IntArray
+    added_alternative: IntArray
+    added_rank: IntArray
+    added_tokens: IntArray
+    span_alternative: IntArray
+    span_rank: IntArray
+    span_start: IntArray
+    span_stop: IntArray
+
+    def after(self, n_items: int) -> Pieces:
+        """Return these pieces as their items are numbered after so many others."""
+        return replace(self, alternative_item=self.alternative_item + n_items)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pieces]) -> Pieces:
+        """Return the pieces of consecutive runs of queries, whose items are numbered already."""
+        before = np.cumsum([0, *(len(part.alternative_item) for part in parts)]).tolist()
+        numbered = [
+            replace(
+                part,
+                added_alternative=part.added_alternative + n,
+                span_alternative=part.span_alternative + n,
+            )
+            for part, n in zip(parts, before, strict=False)
+        ]
+        return cls(
+            *(np.concatenate([getattr(part, one.name) for part in numbered]) for one in fields(cls))
+        )
+
+
 class Pairs(NamedTuple):
-    """Pairs with a similarity above 0, sorted by item, then rank, as in :class:`Matches`."""
+    """Pairs with a similarity above 0, sorted by item, then rank, as in :class:`Matches`.
+
+    With them, from matchers that know, the pieces that the documents hold.
+    """
 
     item: IntArray
     rank: IntArray
     similarity: FloatArray
+    pieces: Pieces | None = None
 
     @classmethod
     def none(cls) -> Pairs:
@@ -173,7 +230,16 @@ class Pairs(NamedTuple):
 
     def after(self, n_items: int) -> Pairs:
         """Return these pairs as they are numbered after so many items."""
-        return self._replace(item=self.item + n_items)
+        pieces = None if self.pieces is None else self.pieces.after(n_items)
+        return self._replace(item=self.item + n_items, pieces=pieces)
+
+    def best_of_each(self) -> Pairs:
+        """Return each pair once, with the greatest of its similarities."""
+        begins = np.ones(len(self.item), np.bool_)
+        begins[1:] = (np.diff(self.item) != 0) | (np.diff(self.rank) != 0)
+        start = np.flatnonzero(begins)
+        best = np.maximum.reduceat(self.similarity, start) if len(start) else self.similarity
+        return self._replace(item=self.item[start], rank=self.rank[start], similarity=best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,24 +313,32 @@ class Units:
     @classmethod
     def of_pair(cls, values: Any) -> Units:
         """Return the units of one query with one ground-truth and one predicted text."""
-        one = np.ones(1, np.int64)
-        return cls(values, np.zeros(2, np.bool_), one - 1, one, one - 1, one, one, one)
+        return cls.of_block(values, np.zeros(1, np.int64), np.ones(1, np.int64))
 
-    def match(self, score: BlockScorer, name: str) -> Matches:
-        """Score the pairs within each query and keep those above 0.
-
-        Args:
-            score: Returns the similarities of units, shape (ground truth, predicted).
-            name: The matcher's name, for error messages.
-        """
-        return self.matches([self.pairs(score, name)])
+    @classmethod
+    def of_block(cls, values: Any, actual: IntArray, predicted: IntArray) -> Units:
+        """Return the units of one query, given by their positions among the values."""
+        return cls(
+            values=values,
+            blank=np.zeros(len(values), np.bool_),
+            alternatives=actual,
+            item_sizes=np.ones(len(actual), np.int64),
+            identity=actual,
+            predicted=predicted,
+            n_items=np.array([len(actual)]),
+            n_predicted=np.array([len(predicted)]),
+        )
 
     def matches(self, pairs: Iterable[Pairs]) -> Matches:
         """Return the matches of all queries from the pairs of each part, in order."""
         parts = [Pairs.none(), *pairs]
+        pieces = [part.pieces for part in parts if part.pieces is not None]
         # Queries, items and ranks were walked through in order: nothing is left to sort.
-        item, rank, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Matches(item, rank, similarity, self._same_as())
+        item, rank, similarity = (
+            np.concatenate(column) for column in zip(*(part[:3] for part in parts), strict=True)
+        )
+        joined = Pieces.joined(pieces) if pieces else None
+        return Matches(item, rank, similarity, self._same_as(), joined)
 
     def pairs(self, score: BlockScorer, name: str) -> Pairs:
         """Score the pairs within each query and return those above 0."""
@@ -273,7 +347,7 @@ class Units:
             for score_items, first_item in self._blocks(score, name)
             if score_items.size
         ]
-        columns = zip(Pairs.none(), *blocks, strict=True)
+        columns = zip(*(pairs[:3] for pairs in (Pairs.none(), *blocks)), strict=True)
         return Pairs(*(np.concatenate(column) for column in columns))
 
     def parts(self, n: int) -> Iterator[tuple[int, Units]]:
@@ -315,6 +389,17 @@ class Units:
         ends = np.concatenate([[0], np.cumsum(self.item_sizes)])
         counts: IntArray = np.diff(ends[np.concatenate([[0], np.cumsum(self.n_items)])])
         return counts
+
+    def check_sizes(self) -> None:
+        """Refuse a query with more pairs than can be scored.
+
+        Raises:
+            InvalidInput: If there is one.
+        """
+        sizes = self.n_alternatives, self.n_predicted
+        too_many = np.flatnonzero(sizes[0].astype(np.float64) * sizes[1] > _MOST_PAIRS)
+        for query in too_many[:1].tolist():
+            _check_size(self.first_query + query, *(int(size[query]) for size in sizes))
 
     def _blocks(self, score: BlockScorer, name: str) -> Iterator[tuple[FloatArray, int]]:
         """Yield, per query, the similarities (items, predicted) and its first item's number."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.evaluator import OfflineRetrievalEvaluator
-from krag_eval.matching import coverage
+from krag_eval.matching import pieces
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 
@@ -131,7 +131,7 @@ def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: l
     """The hash only saves work: with one hash for everything the result is the same."""
     expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coverage, "_buckets", lambda tokens, run: np.zeros(len(tokens), np.uint16))
+        patch.setattr(pieces, "_hashes", lambda tokens, run: np.zeros(len(tokens), np.uint64))
         scores = scores_of(CoverageMatcher(min_run=3), actual, predicted)
     assert scores.tolist() == expected
 
@@ -433,6 +433,7 @@ def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
 
     together = similarities()
     assert len(set(together)) > 3
-    for cells in (1, 18, 60):
-        monkeypatch.setattr(coverage, "_MOST_CELLS", cells)
+    for rows, tokens in ((1, 1), (7, 5), (60, 20)):
+        monkeypatch.setattr(pieces, "_MOST_ROWS", rows)
+        monkeypatch.setattr(pieces, "_BLOCK", tokens)
         assert similarities() == together

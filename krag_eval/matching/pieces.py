@@ -1,0 +1,515 @@
+"""Runs of tokens that ground truth and documents share, found once for all texts.
+
+For :class:`~krag_eval.CoverageMatcher`: which tokens of a ground-truth text a document holds, and
+which tokens of its own these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
+from krag_eval.matching.numbering import TokenNumbers
+
+__all__ = ["SharedRuns", "shared_runs"]
+
+TokenArray: TypeAlias = NDArray[np.int32]
+HashArray: TypeAlias = NDArray[np.uint64]
+
+# Rows of a join at a time, positions of texts at a time: what fits into some ten MB.
+_MOST_ROWS = 1 << 20
+_BLOCK = 1 << 18
+# Bits of a hash that say, before anything is searched, whether it may be there.
+_MARK_BITS = 20
+# Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_TURN = np.uint64(0xC2B2AE3D27D4EB4F)  # another one, with its bits mixed
+
+
+class Spans(NamedTuple):
+    """Stretches of tokens, none touching another of its pair, sorted by truth, document, start.
+
+    Attributes:
+        truth: Number of the ground-truth text within all queries; shape (spans,).
+        document: Number of the document within all queries; shape (spans,).
+        start, stop: First token, and the one after the last; shape (spans,).
+    """
+
+    truth: IntArray
+    document: IntArray
+    start: IntArray
+    stop: IntArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """Tokens of each; shape (spans,)."""
+        return self.stop - self.start
+
+    def sorted(self) -> Spans:
+        """Return them by truth, document and start."""
+        order = np.lexsort((self.start, self.document, self.truth))
+        return Spans(*(column[order] for column in self))
+
+    @classmethod
+    def joined(cls, parts: list[Spans]) -> Spans:
+        """Return all of them, in this order."""
+        empty = np.empty(0, np.int64)
+        return cls(*map(np.concatenate, zip(cls(*[empty] * 4), *parts, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class OnceEach:
+    """The texts of one side, each once per query.
+
+    Attributes:
+        query: The query of each; shape (members,).
+        unit: Its text; shape (members,).
+        of: The member that each occurrence is; shape (occurrences,).
+    """
+
+    query: IntArray
+    unit: IntArray
+    of: IntArray
+
+    @classmethod
+    def among(cls, query: IntArray, unit: IntArray, n_units: int) -> OnceEach:
+        """Gather occurrences, given their queries and texts."""
+        members, of = np.unique(query * n_units + unit, return_inverse=True)
+        return cls(members // max(n_units, 1), members % max(n_units, 1), of.reshape(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRuns:
+    """What the ground-truth texts and the documents of each query share.
+
+    Attributes:
+        truths: The ground-truth texts, each once per query.
+        documents: The documents, each once per query.
+        sizes: Tokens of each text, by unit; shape (texts,).
+        of_truth: The tokens of ground truth that documents hold.
+        of_document: The tokens of documents that are such.
+    """
+
+    truths: OnceEach
+    documents: OnceEach
+    sizes: IntArray
+    of_truth: Spans
+    of_document: Spans
+
+    def shares(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return every pair that shares a run, and how many tokens of each of its sides do.
+
+        Returns:
+            Ground truth and document, by member; tokens of the ground truth that the document
+            holds, and tokens of the document that are such.
+        """
+        pair, start = _pairs(self.of_truth)
+        held = np.add.reduceat(self.of_truth.sizes, start) if len(start) else start
+        _, start = _pairs(self.of_document)
+        own = np.add.reduceat(self.of_document.sizes, start) if len(start) else start
+        return *pair, held, own
+
+    def pairs(self, units: Units, similarity: FloatArray) -> Pairs:
+        """Return similarities, given for the pairs that share a run, by item and rank."""
+        (truth, document), _ = _pairs(self.of_truth)
+        kept = np.flatnonzero(similarity)
+        pair, alternative = _each(truth[kept], self.truths.of)
+        row, occurrence = _each(document[kept][pair], self.documents.of)
+        item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative[row]]
+        rank = _ranges(np.ones_like(units.n_predicted), units.n_predicted)[occurrence]
+        order = np.lexsort((rank, item))
+        found = Pairs(item[order], rank[order], similarity[kept][pair[row[order]]])
+        return found.best_of_each() if len(units.alternatives) > len(units.item_sizes) else found
+
+    def pieces(self, units: Units) -> Pieces:
+        """Return which tokens each document holds, for every alternative of an item."""
+        ranks = _ranges(np.ones_like(units.n_predicted), units.n_predicted)
+        truth, rank, tokens = self._added(ranks)
+        added, alternative = _each(truth, self.truths.of)
+        by_rank = np.lexsort((rank[added], alternative))
+        spans = self.of_document
+        of_truth, holder = _each(spans.truth, self.truths.of)
+        row, occurrence = _each(spans.document[of_truth], self.documents.of)
+        span, holder = of_truth[row], holder[row]
+        order = np.lexsort((spans.start[span], ranks[occurrence], holder))
+        return Pieces(
+            alternative_item=np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
+            alternative_tokens=self.sizes[units.alternatives],
+            document_tokens=self.sizes[units.predicted],
+            added_alternative=alternative[by_rank],
+            added_rank=rank[added][by_rank],
+            added_tokens=tokens[added][by_rank],
+            span_alternative=holder[order],
+            span_rank=ranks[occurrence][order],
+            span_start=spans.start[span][order],
+            span_stop=spans.stop[span][order],
+        )
+
+    def _added(self, ranks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return truth, rank, and the tokens of the truth that no better-ranked document holds.
+
+        Args:
+            ranks: The rank of every predicted document.
+        """
+        first_rank = np.full(len(self.documents.unit), np.iinfo(np.int64).max)
+        np.minimum.at(first_rank, self.documents.of, ranks)
+        sizes = self.sizes[self.truths.unit]
+        begin = np.cumsum(sizes) - sizes
+        none = int(ranks.max(initial=0)) + 1
+        held = np.full(int(sizes.sum()), none)
+        spans = self.of_truth
+        for part in _slices(spans.sizes):
+            lengths = spans.sizes[part]
+            token = _ranges(begin[spans.truth[part]] + spans.start[part], lengths)
+            np.minimum.at(held, token, np.repeat(first_rank[spans.document[part]], lengths))
+        found = held < none
+        key = np.repeat(np.arange(len(sizes)), sizes)[found] * none + held[found]
+        key, tokens = np.unique(key, return_counts=True)
+        return key // none, key % none, tokens
+
+
+def _pairs(spans: Spans) -> tuple[tuple[IntArray, IntArray], IntArray]:
+    """Return truth and document of each pair, and where its spans begin."""
+    begins = np.ones(len(spans.truth), np.bool_)
+    begins[1:] = (np.diff(spans.truth) != 0) | (np.diff(spans.document) != 0)
+    start = np.flatnonzero(begins)
+    return (spans.truth[start], spans.document[start]), start
+
+
+def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
+    """Find the runs of tokens that a query's ground-truth texts share with its documents.
+
+    Args:
+        tokens: The tokens of all distinct texts.
+        units: Which of them are the ground truth and the documents of each query.
+        min_run: Tokens in a run; of a shorter ground-truth text, all.
+    """
+    n_units, n_queries = len(tokens), len(units.n_items)
+    queries = np.arange(n_queries)
+    truths = OnceEach.among(np.repeat(queries, units.n_alternatives), units.alternatives, n_units)
+    documents = OnceEach.among(np.repeat(queries, units.n_predicted), units.predicted, n_units)
+    run = np.minimum(tokens.sizes[truths.unit], min_run)
+    of_truth, of_document = [], []
+    for length in np.unique(run[run > 0]).tolist():
+        wanted = np.flatnonzero(run == length)
+        asked = np.zeros(n_queries, np.bool_)
+        asked[truths.query[wanted]] = True
+        found = np.flatnonzero(asked[documents.query] & (tokens.sizes[documents.unit] >= length))
+        truth, document = _joined(tokens, truths, wanted, documents, found, length)
+        of_truth.append(truth)
+        of_document.append(document)
+    return SharedRuns(
+        truths,
+        documents,
+        tokens.sizes,
+        Spans.joined(of_truth).sorted(),
+        Spans.joined(of_document).sorted(),
+    )
+
+
+class _Places(NamedTuple):
+    """Where runs of one length begin that ground truth has, sorted by text, then position.
+
+    Attributes:
+        unit: The text; shape (places,).
+        position: Where in it the run begins; shape (places,).
+        run: The number of the run, equal for equal runs; shape (places,).
+    """
+
+    unit: IntArray
+    position: IntArray
+    run: IntArray
+
+    def of(self, members: OnceEach, chosen: IntArray, n_units: int) -> _Rows:
+        """Return them for chosen members, each of which has the places of its text."""
+        counts = np.bincount(self.unit, minlength=n_units)
+        sizes = counts[members.unit[chosen]]
+        row = _ranges((np.cumsum(counts) - counts)[members.unit[chosen]], sizes)
+        member = np.repeat(chosen, sizes)
+        return _Rows(member, self.position[row], members.query[member], self.run[row])
+
+
+class _Rows(NamedTuple):
+    """Places of the texts of queries.
+
+    Attributes:
+        member: The text within all queries; shape (rows,).
+        position: Where in it a run begins; shape (rows,).
+        query: Its query; shape (rows,).
+        run: The run, numbered through all queries or within the query's own; shape (rows,).
+    """
+
+    member: IntArray
+    position: IntArray
+    query: IntArray
+    run: IntArray
+
+    def take(self, rows: IntArray | BoolArray) -> _Rows:
+        """Return some of them."""
+        return _Rows(*(column[rows] for column in self))
+
+    def halves(self) -> list[_Rows]:
+        """Return them in two parts that share no text; nothing if there is one text only."""
+        members = np.unique(self.member)
+        if len(members) < 2:
+            return []
+        before = self.member < members[len(members) // 2]
+        return [self.take(before), self.take(~before)]
+
+    def once(self) -> _Rows:
+        """Return the first place of each run in each text."""
+        key = self.member * (int(self.run.max(initial=0)) + 1) + self.run
+        return self.take(np.sort(np.unique(key, return_index=True)[1]))
+
+
+def _joined(
+    tokens: TokenNumbers,
+    truths: OnceEach,
+    wanted: IntArray,
+    documents: OnceEach,
+    found: IntArray,
+    length: int,
+) -> tuple[Spans, Spans]:
+    """Return what is shared, as tokens of the ground truth and as tokens of the documents.
+
+    Args:
+        tokens: The tokens of all distinct texts.
+        truths: The ground truth.
+        wanted: The members of it whose runs have this length.
+        documents: The documents.
+        found: The members that may share such runs.
+        length: Tokens in a run.
+    """
+    runs = _WantedRuns.of(tokens, np.unique(truths.unit[wanted]), length)
+    truth = runs.places.of(truths, wanted, len(tokens))
+    places = runs.found_in(tokens, np.unique(documents.unit[found]))
+    document = places.of(documents, found, len(tokens))
+    # From here on a run is one of its query: what another query asks for is nothing here.
+    n_runs = int(truth.run.max(initial=-1)) + 1
+    asked, run = np.unique(truth.query * n_runs + truth.run, return_inverse=True)
+    truth = truth._replace(run=run.reshape(-1))
+    document = document._replace(run=document.query * n_runs + document.run)
+    document = document.take(_marks(asked)[_marked_by(document.run)])
+    place = np.searchsorted(asked, document.run)
+    document = document._replace(run=place).take(np.append(asked, -1)[place] == document.run)
+    is_shared = np.zeros(len(asked), np.bool_)
+    is_shared[document.run] = True
+    truth = truth.take(is_shared[truth.run])
+    document = document.take(np.argsort(document.run, kind="stable"))
+    # A run that occurs several times in both texts is joined once for each side, not squared.
+    return (
+        Spans.joined([_merged(*batch, length, 0) for batch in _batches(truth, document.once())]),
+        Spans.joined([_merged(*batch, length, 1) for batch in _batches(truth.once(), document)]),
+    )
+
+
+def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
+    """Yield parts of both sides that do not have too many rows in common; none parts a text."""
+    counts = np.bincount(document.run, minlength=int(truth.run.max(initial=-1)) + 1)
+    if counts[truth.run].sum() > _MOST_ROWS:
+        for halves in (
+            [(half, document) for half in truth.halves()],
+            [(truth, half) for half in document.halves()],
+        ):
+            if halves:
+                for half in halves:
+                    yield from _batches(*half)
+                return
+    yield truth, document
+
+
+def _merged(truth: _Rows, document: _Rows, length: int, side: int) -> Spans:
+    """Join ground truth and documents by run, and merge the runs of each pair on one side.
+
+    Args:
+        truth: Where the ground truth has runs.
+        document: Where the documents have them, sorted by run.
+        length: Tokens in a run.
+        side: 0 for positions in the ground truth, 1 for those in the documents.
+    """
+    n_runs = max(int(rows.run.max(initial=-1)) for rows in (truth, document)) + 1
+    counts = np.bincount(document.run, minlength=n_runs)
+    sizes = counts[truth.run]
+    ours = np.repeat(np.arange(len(sizes)), sizes)
+    theirs = _ranges((np.cumsum(counts) - counts)[truth.run], sizes)
+    position = (truth.position[ours], document.position[theirs])[side]
+    pair = truth.member[ours] * (int(document.member.max(initial=-1)) + 1) + document.member[theirs]
+    order = np.lexsort((position, pair))
+    position, pair = position[order], pair[order]
+    # A run that begins before the last one has ended, or where it ends, continues its span.
+    begins = np.ones(len(pair), np.bool_)
+    begins[1:] = (pair[1:] != pair[:-1]) | (position[1:] - position[:-1] > length)
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(pair))[: len(first)] - 1
+    return Spans(
+        truth.member[ours[order[first]]],
+        document.member[theirs[order[first]]],
+        position[first],
+        position[last] + length,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _WantedRuns:
+    """All runs of one length in some ground-truth texts, each with a number.
+
+    A run is looked up by a hash of its tokens, and then compared token by token, so what is found
+    is exact. Where two different runs share a hash, the tokens themselves are looked up.
+
+    Attributes:
+        length: Tokens in a run.
+        tokens: The texts, one after the other, as :func:`_separated` has them.
+        places: Where in them which run begins.
+        hashes: The hash of each run, ascending; shape (runs,).
+        first: The place of each run in ``tokens``; shape (runs,).
+        by_tokens: The number of each run by its tokens, where hashes do not tell runs apart.
+    """
+
+    length: int
+    tokens: TokenArray
+    places: _Places
+    hashes: HashArray
+    first: IntArray
+    by_tokens: dict[bytes, int] | None = None
+
+    @classmethod
+    def of(cls, tokens: TokenNumbers, texts: IntArray, length: int) -> _WantedRuns:
+        """Number the runs of some texts, none of them shorter than a run."""
+        flat, begin = _separated(tokens.take(texts))
+        sizes = tokens.sizes[texts] - length + 1
+        start = _ranges(begin, sizes)
+        hashes, first, run = np.unique(
+            _hashes(flat, length)[start], return_index=True, return_inverse=True
+        )
+        unit = np.repeat(texts, sizes)
+        places = _Places(unit, start - np.repeat(begin, sizes), run.reshape(-1))
+        runs = cls(length, flat, places, hashes, start[first])
+        if runs._alike(flat, start, places.run).all():
+            return runs
+        numbers: dict[bytes, int] = {}
+        exact = [numbers.setdefault(key, len(numbers)) for key in runs._keys(flat, start)]
+        return replace(
+            runs, places=places._replace(run=np.array(exact, np.int64)), by_tokens=numbers
+        )
+
+    def found_in(self, tokens: TokenNumbers, texts: IntArray) -> _Places:
+        """Return where the runs begin in other texts."""
+        marks = _marks(self.hashes)
+        parts = [_Places(*[np.empty(0, np.int64)] * 3)]
+        for part in _slices(tokens.sizes[texts]):
+            flat, begin = _separated(tokens.take(texts[part]))
+            hashes = _hashes(flat, self.length)
+            place = np.flatnonzero(marks[_marked_by(hashes)])
+            place = place[place <= len(flat) - self.length]
+            run = self._numbers(flat, place, hashes[place])
+            place, run = place[run >= 0], run[run >= 0]
+            text = np.searchsorted(begin, place, side="right") - 1
+            parts.append(_Places(texts[part][text], place - begin[text], run))
+        return _Places(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _numbers(self, flat: TokenArray, place: IntArray, hashes: HashArray) -> IntArray:
+        """Return which run begins at each place, -1 for none."""
+        if self.by_tokens is not None:
+            numbers = [self.by_tokens.get(key, -1) for key in self._keys(flat, place)]
+            return np.array(numbers, np.int64)
+        run = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.where(self._alike(flat, place, run), run, -1)
+
+    def _alike(self, flat: TokenArray, place: IntArray, run: IntArray) -> BoolArray:
+        """Return whether the tokens from each place on are those of a run."""
+        alike = np.ones(len(place), np.bool_)
+        for step in range(self.length):
+            alike &= flat[place + step] == self.tokens[self.first[run] + step]
+        return alike
+
+    def _keys(self, flat: TokenArray, place: IntArray) -> Iterator[bytes]:
+        """Yield the tokens from each place on."""
+        size = flat.itemsize
+        content = flat.tobytes()
+        for start in (place * size).tolist():
+            yield content[start : start + self.length * size]
+
+
+def _separated(tokens: TokenNumbers) -> tuple[TokenArray, IntArray]:
+    """Return all tokens as integers from 1, a 0 after each text, and where each text begins."""
+    sizes = tokens.sizes
+    begin = np.cumsum(sizes + 1) - sizes - 1
+    separated = np.zeros(len(tokens.flat) + len(sizes), np.int32)
+    separated[_ranges(begin, sizes)] = tokens.flat
+    separated[_ranges(begin, sizes)] += 1
+    return separated, begin
+
+
+def _hashes(tokens: TokenArray, length: int) -> HashArray:
+    """Return a hash of the ``length`` tokens from each position on; near the end, of fewer."""
+    mixed = tokens.astype(np.uint64)
+    width = 1
+    while True:
+        mixed *= _SPREAD
+        mixed ^= mixed >> np.uint64(29)
+        # Twice the width each time; the last step may overlap, which does no harm to a hash.
+        step = min(width, length - width)
+        if step <= 0 or step >= len(mixed):
+            return mixed
+        # Multiplied on one side: the same tokens in another order are another run.
+        mixed[:-step] += mixed[step:] * _TURN
+        width += step
+
+
+def _marks(wanted: NDArray[Any]) -> BoolArray:
+    """Return what to look up by :func:`_marked_by`: False where a number is none of those wanted.
+
+    Nearly all numbers can be told from the wanted ones in this way, before anything is searched.
+    """
+    marks = np.zeros(1 << _MARK_BITS, np.bool_)
+    marks[_marked_by(wanted)] = True
+    return marks
+
+
+def _marked_by(numbers: NDArray[Any]) -> HashArray:
+    """Return the place of each number among the marks: the leading bits of a hash."""
+    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - _MARK_BITS)
+
+
+def _ranges(start: IntArray, sizes: IntArray) -> IntArray:
+    """Return so many numbers from each start on, one range after the other.
+
+    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    ranges: IntArray = np.arange(total) + np.repeat(start - ends + sizes, sizes)
+    return ranges
+
+
+def _slices(sizes: IntArray) -> Iterator[slice]:
+    """Yield consecutive members with about as many tokens together as are worked on at a time."""
+    block = np.cumsum(sizes) // _BLOCK
+    cuts = np.flatnonzero(np.diff(block)) + 1
+    for first, last in pairwise([0, *cuts.tolist(), len(sizes)]):
+        yield slice(first, last)
+
+
+def _each(members: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
+    """Return every row with every occurrence of its member.
+
+    Args:
+        members: The member that each row speaks of.
+        of: The member that each occurrence is.
+
+    Returns:
+        Rows, ascending, and occurrences.
+    """
+    n_members = max(int(members.max(initial=-1)), int(of.max(initial=-1))) + 1
+    counts = np.bincount(of, minlength=n_members)
+    sizes = counts[members]
+    occurrences = np.argsort(of, kind="stable")
+    rows = np.repeat(np.arange(len(members)), sizes)
+    return rows, occurrences[_ranges((np.cumsum(counts) - counts)[members], sizes)]
