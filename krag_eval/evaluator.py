@@ -55,6 +55,7 @@ from krag_eval.scoring.metrics import (
     declarations,
     metrics_for,
     table_of,
+    words_unknown,
 )
 from krag_eval.scoring.parts import Findings, Likeness, Partial, Summary
 from krag_eval.scoring.relevance import Relevance
@@ -183,7 +184,13 @@ class Plan:
             threshold=self.threshold,
             grade=grades,
             n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
+            union=self.matcher.union,
         )
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The built-in metrics there are, by column."""
+        return metrics_for(self.matching_criteria, words=self.matcher.counts_words)
 
     def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
         """Return whether each query counts in the averages; shape (queries,)."""
@@ -459,6 +466,47 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("rank", k)
 
+    def calculate_token_recall(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_token_recall", "macro_token_recall"}``, in [0, 1].
+
+        The share of the ground truth's words that the first ``k`` documents hold together, pieces
+        of a passage included.
+
+        Raises:
+            ValueError: If the matcher is not coverage, which alone knows words.
+        """
+        return self._average("token_recall", k)
+
+    def calculate_token_precision(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"micro_token_precision", "macro_token_precision"}``, in [0, 1].
+
+        The share of the words of the first ``k`` documents that bring words of the ground truth; a
+        word that comes back twice brings nothing the second time.
+
+        Raises:
+            ValueError: If the matcher is not coverage, which alone knows words.
+        """
+        return self._average("token_precision", k)
+
+    def calculate_token_iou(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"token_iou"}``: words found over all words wanted or retrieved, in [0, 1].
+
+        Raises:
+            ValueError: If the matcher is not coverage, which alone knows words.
+        """
+        return self._average("token_iou", k)
+
+    def calculate_redundancy(self, k: int | None = None) -> dict[str, float]:
+        """Return ``{"redundancy"}``: how much of what was found came back again, in [0, 1].
+
+        The share of the retrieved words of ground truth that bring nothing new; lower is better.
+        The mean over the queries for which anything was found, NaN if there are none.
+
+        Raises:
+            ValueError: If the matcher is not coverage, which alone knows words.
+        """
+        return self._average("redundancy", k)
+
     def calculate_rejection_rate(self, k: int | None = None) -> dict[str, float]:
         """Return ``{"rejection_rate"}``: how often nothing rightly came back, in [0, 1].
 
@@ -501,7 +549,7 @@ class OfflineRetrievalEvaluator:
         """
         plan, queries, found = self._plan, self._matching.queries, self._relevance
         cutoffs = check_cutoffs(k)
-        chosen = chosen_metrics(metrics, metrics_for(plan.matching_criteria))
+        chosen = chosen_metrics(metrics, plan.metrics)
         counted = plan.counted(found)
         return EvaluationResult(
             settings=plan.settings(
@@ -577,7 +625,9 @@ class OfflineRetrievalEvaluator:
 
     def _average(self, name: str, k: int | None) -> dict[str, float]:
         plan, cutoff = self._plan, check_cutoff(k)
-        metric = metrics_for(plan.matching_criteria)[name]
+        metric = plan.metrics.get(name)
+        if metric is None:
+            raise words_unknown("matcher", name)
         columns = columns_of(self._relevance, cutoff, metric, plan.conventions)
         if plan.no_ground_truth == "skip":
             columns = {name: column[self._counted] for name, column in columns.items()}
@@ -710,9 +760,7 @@ class PartitionPlan:
         """
         check_options(cls.of, options, PLAN_OPTIONS)
         plan = Plan.checked(**options)
-        return cls(
-            plan, check_cutoffs(k), chosen_metrics(metrics, metrics_for(plan.matching_criteria))
-        )
+        return cls(plan, check_cutoffs(k), chosen_metrics(metrics, plan.metrics))
 
     @property
     def row_types(self) -> dict[str, type]:

@@ -191,6 +191,48 @@ class Pieces:
     span_start: IntArray
     span_stop: IntArray
 
+    def of_items(self, kept: BoolArray) -> Pieces:
+        """Return those of some items, numbered anew.
+
+        Args:
+            kept: Whether to keep each item; shape (items,).
+        """
+        alternatives = kept[self.alternative_item]
+        item, number = np.cumsum(kept) - 1, np.cumsum(alternatives) - 1
+        added = alternatives[self.added_alternative]
+        spans = alternatives[self.span_alternative]
+        return replace(
+            self,
+            alternative_item=item[self.alternative_item[alternatives]],
+            alternative_tokens=self.alternative_tokens[alternatives],
+        )._taken(added, spans, number)
+
+    def within(self, last_rank: IntArray, seen: BoolArray) -> Pieces:
+        """Return what some first documents of each query hold.
+
+        Args:
+            last_rank: The last rank of them, by alternative; shape (alternatives,).
+            seen: Whether a document is among them; shape (documents,).
+        """
+        return replace(self, document_tokens=self.document_tokens[seen])._taken(
+            self.added_rank <= last_rank[self.added_alternative],
+            self.span_rank <= last_rank[self.span_alternative],
+            np.arange(len(last_rank)),
+        )
+
+    def _taken(self, added: BoolArray, spans: BoolArray, number: IntArray) -> Pieces:
+        """Return some additions and spans, their alternatives numbered anew."""
+        return replace(
+            self,
+            added_alternative=number[self.added_alternative[added]],
+            added_rank=self.added_rank[added],
+            added_tokens=self.added_tokens[added],
+            span_alternative=number[self.span_alternative[spans]],
+            span_rank=self.span_rank[spans],
+            span_start=self.span_start[spans],
+            span_stop=self.span_stop[spans],
+        )
+
     def after(self, n_items: int) -> Pieces:
         """Return these pieces as their items are numbered after so many others."""
         return replace(self, alternative_item=self.alternative_item + n_items)
@@ -347,8 +389,11 @@ class Units:
             for score_items, first_item in self._blocks(score, name)
             if score_items.size
         ]
-        columns = zip(*(pairs[:3] for pairs in (Pairs.none(), *blocks)), strict=True)
-        return Pairs(*(np.concatenate(column) for column in columns))
+        item, rank, similarity = (
+            np.concatenate(column)
+            for column in zip(*(pairs[:3] for pairs in (Pairs.none(), *blocks)), strict=True)
+        )
+        return Pairs(item, rank, similarity)
 
     def parts(self, n: int) -> Iterator[tuple[int, Units]]:
         """Yield these units in some ``n`` runs of queries with about as many pairs each.

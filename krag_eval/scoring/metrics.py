@@ -25,13 +25,16 @@ from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.digits import exp2m1, log2, powers
-from krag_eval.scoring.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance, numbers_within
+from krag_eval.scoring.tokens import token_counts
 
 __all__ = [
     "COUNTS",
     "DEFAULT_METRICS",
     "METRICS",
     "REJECTION_RATE",
+    "TOKEN_COUNTS",
+    "TOKEN_METRICS",
     "Metric",
     "Parameter",
     "Table",
@@ -51,6 +54,7 @@ __all__ = [
     "precision_base",
     "resolved_average",
     "table_of",
+    "words_unknown",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -125,6 +129,7 @@ class Metric:
         defined_labels: Language -> what people call that share.
         parameters: What ``compute`` takes beyond the three, by name. The metric is then named
             with them: ``rbp`` is ``rbp(p=0.8)``.
+        needs_words: Whether it counts words, so that only coverage can tell.
 
     >>> METRICS["reciprocal_rank"].key, METRICS["rank"].lower_is_better
     ('mrr', True)
@@ -142,6 +147,7 @@ class Metric:
     defined_key: str = ""
     defined_labels: Labels = field(default_factory=dict, hash=False)
     parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
+    needs_words: bool = False
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -259,7 +265,7 @@ def _check_range(bounds: object) -> None:
 
 
 def _check_micro(micro: object, of_means: object) -> None:
-    known = {*COUNTS, "precision_base"}
+    known = {*COUNTS, *TOKEN_COUNTS, "precision_base"}
     pairs = micro if isinstance(micro, tuple) else ()
     if not 1 <= len(pairs) <= 2 or not all(
         isinstance(pair, tuple) and len(pair) == 2 and known.issuperset(pair) for pair in pairs
@@ -309,12 +315,13 @@ def f1(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatAr
 
 
 def rank(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
-    """Rank of the first relevant document, from 1; NaN if none is within the cutoff."""
+    """Rank at which the first item is found, from 1; NaN if none is within the cutoff."""
     ranks = np.full(relevance.n_queries, np.nan)
-    first = relevance.relevant_number == 1
-    if k is not None:
-        first &= relevance.relevant.rank <= k
-    ranks[relevance.relevant.query[first]] = relevance.relevant.rank[first]
+    within = _within(relevance.first_rank, k)
+    query, first = relevance.covered_query[within], relevance.first_rank[within]
+    start = np.flatnonzero(np.diff(query, prepend=-1))
+    if len(start):
+        ranks[query[start]] = np.minimum.reduceat(first, start)
     return ranks
 
 
@@ -342,13 +349,12 @@ def average_precision(relevance: Relevance, k: int | None, conventions: Conventi
     if conventions.average_precision == "per_item":
         return _average_precision_per_item(relevance, k)
     if conventions.credit == "every":
-        found = relevance.relevant
-        within = _within(found.rank, k)
-        query, precisions = found.query, relevance.relevant_number / found.rank
-    else:
-        within = _within(relevance.first_rank, k)
-        query = relevance.covered_query
-        precisions = relevance.relevant_until_first / relevance.first_rank
+        query, rank = _relevant(relevance, k)
+        precisions = numbers_within(query) / rank
+        return _ratio(_total(relevance, query, precisions), relevance.n_items)
+    within = _within(relevance.first_rank, k)
+    query = relevance.covered_query
+    precisions = relevance.relevant_until_first_within(k) / relevance.first_rank
     return _ratio(_total(relevance, query[within], precisions[within]), relevance.n_items)
 
 
@@ -368,10 +374,9 @@ def r_precision(relevance: Relevance, k: int | None, conventions: Conventions) -
 
     A cutoff below n stops the count there.
     """
-    found, n_items = relevance.relevant, relevance.n_items
+    (query, _, since), n_items = relevance.relevant_from, relevance.n_items
     depth = n_items if k is None else np.minimum(n_items, k)
-    within = found.rank <= depth[found.query]
-    return _ratio(_count(relevance, found.query[within]), n_items)
+    return _ratio(_count(relevance, query[since <= depth[query]]), n_items)
 
 
 def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: float) -> FloatArray:
@@ -380,11 +385,16 @@ def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: flo
     What a reader finds per document read, who continues to the next one with the probability p
     (Moffat and Zobel 2008); in [0, 1].
     """
-    found = relevance.relevant
-    within = _within(found.rank, k)
-    query, rank = found.query[within], found.rank[within]
+    query, rank = _relevant(relevance, k)
     weights = powers(p, int(rank.max(initial=0)))[rank - 1]
     return np.minimum((1 - p) * _total(relevance, query, weights), 1.0)
+
+
+def _relevant(relevance: Relevance, k: int | None) -> tuple[IntArray, IntArray]:
+    """Return query and rank of the documents that are relevant within the cutoff, in order."""
+    query, rank, since = relevance.relevant_from
+    within = _within(since, k)
+    return query[within], rank[within]
 
 
 def ndcg(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
@@ -508,6 +518,46 @@ def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:
     return grade if conventions.gain == "linear" else exp2m1(grade)
 
 
+def token_recall(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the ground truth's words that the documents hold together, in [0, 1].
+
+    0 without words. It never falls as the cutoff grows, except where alternatives of one item
+    differ in length.
+    """
+    tokens = token_counts(relevance, k)
+    return _ratio(tokens.covered, tokens.wanted)
+
+
+def token_precision(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the documents' words that bring words of the ground truth, in [0, 1].
+
+    A word counts once, in the best-ranked document that has it. 0 if nothing was retrieved.
+    """
+    tokens = token_counts(relevance, k)
+    return _ratio(tokens.useful, tokens.retrieved)
+
+
+def token_iou(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Words found over all words of ground truth and documents, in [0, 1]; 0 without words.
+
+    Intersection over union, as of areas: what was missed and what was in vain both count.
+    """
+    tokens = token_counts(relevance, k)
+    return _ratio(tokens.useful, tokens.retrieved + tokens.wanted - tokens.covered)
+
+
+def redundancy(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the documents' matching words that bring nothing new, in [0, 1]; lower is better.
+
+    NaN where nothing of the ground truth came back.
+    """
+    tokens = token_counts(relevance, k)
+    values = np.full(relevance.n_queries, np.nan)
+    some = tokens.matching > 0
+    values[some] = 1.0 - tokens.useful[some] / tokens.matching[some]
+    return values
+
+
 def _within(ranks: IntArray, k: int | None) -> NDArray[np.bool_]:
     return np.ones(len(ranks), np.bool_) if k is None else ranks <= k
 
@@ -527,6 +577,11 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> FloatArray:
     return np.asarray(numerator / np.where(denominator > 0, denominator, np.inf), np.float64)
 
 
+def _tokens(relevance: Relevance, k: int | None, name: str) -> IntArray:
+    counts: IntArray = getattr(token_counts(relevance, k), name)
+    return counts
+
+
 #: Counts per query within the cutoff: what micro averages and intervals are made of.
 COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxyType(
     {
@@ -534,6 +589,14 @@ COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxy
         "retrieved": Relevance.retrieved_within,
         "relevant": Relevance.relevant_within,
         "covered": Relevance.covered_within,
+    }
+)
+
+#: Counts of tokens, which only some matchers know.
+TOKEN_COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxyType(
+    {
+        f"tokens_{name}": partial(_tokens, name=name)
+        for name in ("wanted", "covered", "retrieved", "useful")
     }
 )
 
@@ -577,10 +640,33 @@ DEFAULT_METRICS = _registered(
     ),
 )  # fmt: skip
 
+#: The metrics that count words, computed by default too where the matcher knows them.
+TOKEN_METRICS = _registered(
+    Metric(
+        "token_recall", token_recall, "macro_token_recall", range=_SHARE, needs_words=True,
+        labels={"en": "Token recall", "ko": "토큰 재현율"},
+        micro=(("tokens_covered", "tokens_wanted"),),
+    ),
+    Metric(
+        "token_precision", token_precision, "macro_token_precision", range=_SHARE,
+        needs_words=True, labels={"en": "Token precision", "ko": "토큰 정밀도"},
+        micro=(("tokens_useful", "tokens_retrieved"),),
+    ),
+    Metric(
+        "token_iou", token_iou, "token_iou", range=_SHARE, needs_words=True,
+        labels={"en": "Token IoU", "ko": "토큰 IoU"},
+    ),
+    Metric(
+        "redundancy", redundancy, "redundancy", range=_SHARE, needs_words=True,
+        lower_is_better=True, labels={"en": "Redundancy", "ko": "중복률"},
+    ),
+)  # fmt: skip
+
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         **DEFAULT_METRICS,
+        **TOKEN_METRICS,
         **_registered(
             Metric(
                 "success", hit_any, "success", labels={"en": "Success", "ko": "성공률"},
@@ -613,9 +699,16 @@ _WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit
 _ALIASES = {"hit": "hit_rate"}
 
 
-def metrics_for(criteria: MatchingCriteria) -> dict[str, Metric]:
-    """Return the built-in metrics with the hit rate that ``criteria`` asks for."""
-    return dict(METRICS if criteria is MatchingCriteria.ALL else _WITH_ANY_HIT)
+def metrics_for(criteria: MatchingCriteria, *, words: bool = True) -> dict[str, Metric]:
+    """Return the built-in metrics with the hit rate that ``criteria`` asks for.
+
+    Args:
+        criteria: When a query is a hit.
+        words: Whether the matcher knows which words a document holds; without, the metrics that
+            need it are left out.
+    """
+    known = METRICS if criteria is MatchingCriteria.ALL else _WITH_ANY_HIT
+    return {name: one for name, one in known.items() if words or not one.needs_words}
 
 
 def built_in(name: str, argument: str = "metrics") -> Metric | None:
@@ -775,7 +868,7 @@ def declared_metric(name: str, key: str, content: Mapping[str, Any]) -> Metric:
 Table: TypeAlias = dict[str, NDArray[Any]]
 
 # Columns and averages that have a meaning of their own, and can be no other metric's.
-_TAKEN_COLUMNS = {*COUNTS, "precision_base", *DEFAULT_METRICS}
+_TAKEN_COLUMNS = {*COUNTS, *TOKEN_COUNTS, "precision_base", *DEFAULT_METRICS}
 _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
@@ -789,7 +882,8 @@ def chosen_metrics(
         InvalidInput: If a name is unknown or taken, or no metric is left.
     """
     if metrics is None:
-        return {name: known[name] for name in DEFAULT_METRICS}
+        by_default = {**DEFAULT_METRICS, **TOKEN_METRICS}
+        return {name: one for name, one in known.items() if name in by_default}
     if isinstance(metrics, str):
         raise InvalidType("metrics", f"must be a list of metrics, got the text {metrics!r}")
     chosen: dict[str, Metric] = {}
@@ -835,7 +929,19 @@ def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
     if found is None:
         # By its column, or by the key its mean is printed under.
         raise unknown("metrics", name, (*(one.key for one in known.values()), *known))
+    if found.needs_words and found.name not in known:
+        raise words_unknown("metrics", found.name)
     return replace(found, compute=known[found.name].compute) if found.name in known else found
+
+
+def words_unknown(argument: str, name: str) -> InvalidInput:
+    """Return the error for a metric that counts words, under a matcher that cannot tell."""
+    return InvalidInput(
+        argument,
+        f": {name} counts words of the ground truth, and only the matcher coverage knows which of "
+        "them a document holds",
+        Advice("choose {}", matcher="coverage"),
+    )
 
 
 def table_of(
@@ -854,6 +960,8 @@ def table_of(
     """
     table: Table = {name: count(relevance, k) for name, count in COUNTS.items()}
     table["precision_base"] = precision_base(relevance, k, conventions)
+    needed = {column for metric in metrics.values() for column in metric.columns}
+    table |= {name: of(relevance, k) for name, of in TOKEN_COUNTS.items() if name in needed}
     for name, metric in metrics.items():
         table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
     if not all(table.keys() >= set(metric.of_means) for metric in metrics.values()):
@@ -871,8 +979,8 @@ def columns_of(
     """Return the columns that the averages of one metric are made of, at one cutoff."""
     table: Table = {metric.name: metric.values(relevance, k, conventions)}
     for name in metric.columns:
-        if name in COUNTS:
-            table[name] = COUNTS[name](relevance, k)
+        if name in COUNTS or name in TOKEN_COUNTS:
+            table[name] = (COUNTS.get(name) or TOKEN_COUNTS[name])(relevance, k)
         elif name == "precision_base":
             table[name] = precision_base(relevance, k, conventions)
     return completed(table, {metric.name: metric}) if metric.of_means else table

@@ -10,22 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, warn_of
-from krag_eval.matching.joins import Matches
+from krag_eval._errors import Advice, InvalidInput, warn_of
+from krag_eval.matching.joins import Matches, Pieces
 
 __all__ = [
     "Documents",
     "Relevance",
+    "RelevanceTogether",
+    "numbers_within",
 ]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Number = TypeVar("Number", np.int64, np.float64)
+
+# A rank beyond all others.
+_NEVER = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,7 @@ class Relevance:
         n_repeats: Ground-truth documents dropped because they repeat another of their query.
         item_number: Place of each item in its query's list as given, from 1; shape (items,).
             ``None`` if no item was dropped, so that they are numbered without gaps.
+        pieces: Which words each document holds; ``None`` from matchers that do not know.
     """
 
     n_retrieved: IntArray
@@ -101,7 +107,8 @@ class Relevance:
     threshold: float
     n_repeats: int = field(default=0, repr=False)
     item_number: IntArray | None = field(default=None, repr=False)
-    _counts: dict[tuple[str, int | None], IntArray] = field(default_factory=dict, repr=False)
+    pieces: Pieces | None = field(default=None, repr=False)
+    _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_matches(
@@ -113,6 +120,7 @@ class Relevance:
         threshold: float,
         grade: FloatArray | None = None,
         n_alternatives: IntArray | None = None,
+        union: bool = False,
     ) -> Relevance:
         """Settle what was found.
 
@@ -123,6 +131,7 @@ class Relevance:
             threshold: Similarity from which a pair is a match.
             grade: Grade of each item, 1 if not given; shape (items,). Grade 0 drops the item.
             n_alternatives: Documents of each item, 1 if not given; shape (items,).
+            union: Whether documents complete an item together.
 
         Raises:
             InvalidInput: If items that say the same have different grades.
@@ -135,21 +144,23 @@ class Relevance:
         if n_alternatives is None:
             n_alternatives = np.broadcast_to(np.int64(1), n_items)
         item, rank, similarity = matches.item, matches.rank, matches.similarity
+        pieces = matches.pieces
         repeats = matches.same_as != np.arange(n_items)
         n_repeats = int(repeats.sum())
         kept = ~repeats & (grade > 0)
         item_number = None
         if not kept.all():
-            item_number = _numbers_within(item_query)[kept]
+            item_number = numbers_within(item_query)[kept]
             number = np.cumsum(kept) - 1
             pair_kept = kept[item]
             item = number[item[pair_kept]]
             rank, similarity = rank[pair_kept], similarity[pair_kept]
             item_query, grade = item_query[kept], grade[kept]
             n_alternatives = n_alternatives[kept]
-        return cls(
+            pieces = None if pieces is None else pieces.of_items(kept)
+        return (RelevanceTogether if union else cls)(
             n_retrieved, item_query, grade, n_alternatives,
-            item, rank, similarity, threshold, n_repeats, item_number,
+            item, rank, similarity, threshold, n_repeats, item_number, pieces,
         )  # fmt: skip
 
     def warn_of_repeats(self) -> None:
@@ -164,6 +175,21 @@ class Relevance:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.n_retrieved)
+
+    @property
+    def pieces_known(self) -> Pieces:
+        """Which words each document holds.
+
+        Raises:
+            InvalidInput: If the matcher does not know.
+        """
+        if self.pieces is None:
+            raise InvalidInput(
+                "matcher",
+                ": only coverage knows which words of the ground truth a document holds",
+                Advice("choose {}", matcher="coverage"),
+            )
+        return self.pieces
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
@@ -235,7 +261,7 @@ class Relevance:
     @cached_property
     def hit_number(self) -> IntArray:
         """Number of each hit within its item, from 1; shape (hits,)."""
-        return _numbers_within(self.hit_item)
+        return numbers_within(self.hit_item)
 
     @cached_property
     def covered(self) -> IntArray:
@@ -297,13 +323,25 @@ class Relevance:
     @cached_property
     def relevant_number(self) -> IntArray:
         """Number of each relevant document within its query, from 1; shape (relevant,)."""
-        return _numbers_within(self.relevant.query)
+        return numbers_within(self.relevant.query)
 
     @cached_property
     def relevant_until_first(self) -> IntArray:
         """Relevant documents up to and including each covered item's first rank; (covered,)."""
         until: IntArray = self.relevant_number[self.relevant.of_each_pair()]
         return self._first(until)
+
+    def relevant_until_first_within(self, k: int | None) -> IntArray:
+        """Return, of the documents relevant within the cutoff, those up to each first rank.
+
+        Shape (covered,); only the items covered within the cutoff have a meaningful number.
+        """
+        return self.relevant_until_first
+
+    @property
+    def relevant_from(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Query and rank of each relevant document, and the cutoff from which it is relevant."""
+        return self.relevant.query, self.relevant.rank, self.relevant.rank
 
     def worth(self, graded_by: Literal["grade", "similarity"]) -> FloatArray:
         """Return what each covered item gains by: grade, or similarity at its first rank."""
@@ -336,7 +374,123 @@ class Relevance:
         return _by_worth(item, query, rank, place, worth), place
 
 
-def _numbers_within(groups: IntArray) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class RelevanceTogether(Relevance):
+    """What was found where documents complete an item together.
+
+    An item is covered at the first rank up to which the documents hold, all together, a share of
+    its words of at least the threshold. It is found again by later documents that alone reach it.
+    """
+
+    @cached_property
+    def completed(self) -> tuple[IntArray, FloatArray]:
+        """Rank at which each alternative is completed, 0 for never, and the share held there."""
+        pieces = self.pieces_known
+        held = _sums_within(pieces.added_alternative, pieces.added_tokens)
+        share = held / pieces.alternative_tokens[pieces.added_alternative]
+        enough = np.flatnonzero(share >= self.threshold)
+        alternative, first = np.unique(pieces.added_alternative[enough], return_index=True)
+        rank = np.zeros(len(pieces.alternative_item), np.int64)
+        at_rank = np.zeros(len(rank))
+        rank[alternative] = pieces.added_rank[enough[first]]
+        at_rank[alternative] = share[enough[first]]
+        return rank, at_rank
+
+    @cached_property
+    def completed_rank(self) -> IntArray:
+        """Rank at which each item is completed, beyond all ranks for never; shape (items,)."""
+        rank, _ = self.completed
+        of_item = np.full(len(self.item_query), _NEVER)
+        found = rank > 0
+        np.minimum.at(of_item, self.pieces_known.alternative_item[found], rank[found])
+        return of_item
+
+    @cached_property
+    def _hits(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Item, rank and similarity of every hit: where it is completed, and what matches later."""
+        rank, share = self.completed
+        of_item = self.pieces_known.alternative_item
+        similarity = np.zeros(len(self.item_query))
+        first = (rank > 0) & (rank == self.completed_rank[of_item])
+        np.maximum.at(similarity, of_item[first], share[first])
+        item = np.flatnonzero(self.completed_rank < _NEVER)
+        later = self.pair_rank > self.completed_rank[self.pair_item]
+        later &= self.pair_similarity >= self.threshold
+        items = np.concatenate([item, self.pair_item[later]])
+        ranks = np.concatenate([self.completed_rank[item], self.pair_rank[later]])
+        order = np.lexsort((ranks, items))
+        similarities = np.concatenate([similarity[item], self.pair_similarity[later]])
+        return items[order], ranks[order], similarities[order]
+
+    @cached_property
+    def hit_item(self) -> IntArray:
+        """Item of each hit, sorted; shape (hits,)."""
+        return self._hits[0]
+
+    @cached_property
+    def hit_rank(self) -> IntArray:
+        """Rank of each hit, ascending within its item; shape (hits,)."""
+        return self._hits[1]
+
+    @cached_property
+    def hit_similarity(self) -> FloatArray:
+        """Share held together where an item is completed, later of one document; (hits,)."""
+        return self._hits[2]
+
+    @cached_property
+    def piece_rows(self) -> NDArray[np.bool_]:
+        """Whether each addition of tokens helps to complete an item; shape (additions,)."""
+        pieces = self.pieces_known
+        rank, _ = self.completed
+        alternative = pieces.added_alternative
+        item = pieces.alternative_item[alternative]
+        completes = rank[alternative] == self.completed_rank[item]
+        return np.asarray(completes & (pieces.added_rank <= rank[alternative]))
+
+    @cached_property
+    def relevant_from(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Query and rank of each relevant document, and the cutoff from which it is relevant.
+
+        A document that alone reaches the threshold is relevant wherever it is seen, a piece from
+        the rank on at which the item is completed.
+        """
+        pieces, alone = self.pieces_known, self.pair_similarity >= self.threshold
+        item = pieces.alternative_item[pieces.added_alternative[self.piece_rows]]
+        query = np.concatenate([self.item_query[self.pair_item[alone]], self.item_query[item]])
+        rank = np.concatenate([self.pair_rank[alone], pieces.added_rank[self.piece_rows]])
+        since = np.concatenate([self.pair_rank[alone], self.completed_rank[item]])
+        order = np.lexsort((since, rank, query))
+        query, rank, since = query[order], rank[order], since[order]
+        first = (np.diff(query, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+        return query[first], rank[first], since[first]
+
+    def relevant_within(self, k: int | None) -> IntArray:
+        """Return the relevant documents within the cutoff; shape (queries,)."""
+        query, _, since = self.relevant_from
+        return self._count("relevant", k, query, since)
+
+    def relevant_until_first_within(self, k: int | None) -> IntArray:
+        """Return, of the documents relevant within the cutoff, those up to each first rank."""
+        query, rank, since = self.relevant_from
+        if k is not None:
+            query, rank = query[since <= k], rank[since <= k]
+        step = int(self.n_retrieved.max(initial=0)) + 1
+        place = query * step + rank
+        until = np.searchsorted(place, self.covered_query * step + self.first_rank, side="right")
+        until -= np.searchsorted(place, self.covered_query * step)
+        return np.asarray(until, np.int64)
+
+
+def _sums_within(groups: IntArray, values: IntArray) -> IntArray:
+    """Return running sums that begin anew with each group; members of a group stand together."""
+    sums = np.cumsum(values)
+    start = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(start, append=len(groups))
+    before = sums[start] - values[start]
+    return np.asarray(sums - np.repeat(before, sizes), np.int64)
+
+
+def numbers_within(groups: IntArray) -> IntArray:
     """Number the members of each group from 1; members of a group stand together."""
     start = np.flatnonzero(np.diff(groups, prepend=-1))
     sizes = np.diff(start, append=len(groups))
@@ -349,7 +503,7 @@ def _queued(query: IntArray, rank: IntArray) -> IntArray:
 
     The j-th item of a query (from 0), by first rank f, comes to j + the greatest f - j so far.
     """
-    j = _numbers_within(query) - 1
+    j = numbers_within(query) - 1
     # Each query's numbers lie above all numbers of the queries before it.
     offset = query * (int(rank.max(initial=0)) + int(j.max(initial=0)) + 1)
     return np.asarray(np.maximum.accumulate(rank - j + offset) - offset + j, np.int64)
