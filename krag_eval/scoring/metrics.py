@@ -587,7 +587,7 @@ COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = MappingProxy
     {
         "ground_truth": lambda relevance, k: relevance.n_items,
         "retrieved": Relevance.retrieved_within,
-        "relevant": Relevance.relevant_within,
+        "relevant": lambda relevance, k: relevance.relevant_within(k),
         "covered": Relevance.covered_within,
     }
 )

@@ -86,13 +86,14 @@ def _counted(relevance: Relevance, pieces: Pieces, k: int | None) -> TokenCounts
 def _chosen(pieces: Pieces, held: NDArray[Any]) -> BoolArray:
     """Return the alternative of each item of which the greatest share is held, the first of equals.
 
-    Shape (alternatives,).
+    Shape (alternatives,). One without words is chosen only where there is no other.
     """
     item = pieces.alternative_item
     start = np.flatnonzero(np.diff(item, prepend=-1))
     if len(start) == len(item):
         return np.ones(len(item), np.bool_)
-    share = held / np.maximum(pieces.alternative_tokens, 1)
+    tokens = pieces.alternative_tokens
+    share = np.where(tokens > 0, held / np.maximum(tokens, 1), -1.0)
     best = np.lexsort((-share, item))[start]  # stable, so the first of equals stays first
     chosen = np.zeros(len(item), np.bool_)
     chosen[best] = True
