@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ __all__ = [
     "as_text",
     "fitted",
     "name_and_settings",
+    "united",
+    "whole_percent",
 ]
 
 #: A stretch of text, and whether it is highlighted.
@@ -378,3 +381,28 @@ def _spans(is_shared: list[bool], size: int, tokens: list[re.Match[str]]) -> Spa
             spans.append((tokens[position].start(), end))
         after = position + size
     return tuple(spans)
+
+
+def united(spans: Iterable[tuple[int, int]]) -> Spans:
+    """Return the stretches that lie in any of the spans.
+
+    >>> united([(0, 4), (8, 9), (2, 6)])
+    ((0, 6), (8, 9))
+    """
+    joined: list[tuple[int, int]] = []
+    for start, stop in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(stop, joined[-1][1])
+        else:
+            joined.append((start, stop))
+    return tuple(joined)
+
+
+def whole_percent(share: float) -> str:
+    """Return a share in percent, rounded down to what no larger share is taken for.
+
+    >>> whole_percent(0.92), whole_percent(0.9999), whole_percent(1.0), whole_percent(0.003)
+    ('92', '99', '100', '0.3')
+    """
+    hundredths = math.floor(round(share * 100, 6))
+    return str(hundredths) if hundredths or not share else f"{share * 100:.1g}"

@@ -34,7 +34,8 @@ def closed_pictures():
 
 def evaluated(predicted=BETTER, metrics=None):
     """Evaluate at two cutoffs."""
-    return OfflineRetrievalEvaluator(ACTUAL, predicted).evaluate([2, 4], metrics=metrics)
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, matcher="coverage")
+    return evaluator.evaluate([2, 4], metrics=metrics)
 
 
 def cost(relevance, k, conventions):

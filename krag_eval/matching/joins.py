@@ -207,6 +207,30 @@ class Pieces:
             alternative_tokens=self.alternative_tokens[alternatives],
         )._taken(added, spans, number)
 
+    def between(self, first: int, last: int, documents: slice) -> Pieces:
+        """Return those of the items from one to another, as if there were no others.
+
+        Args:
+            first: The first item.
+            last: The one after the last.
+            documents: The predicted documents of their queries.
+        """
+        start, stop = np.searchsorted(self.alternative_item, [first, last]).tolist()
+        added = slice(*np.searchsorted(self.added_alternative, [start, stop]).tolist())
+        spans = slice(*np.searchsorted(self.span_alternative, [start, stop]).tolist())
+        return Pieces(
+            alternative_item=self.alternative_item[start:stop] - first,
+            alternative_tokens=self.alternative_tokens[start:stop],
+            document_tokens=self.document_tokens[documents],
+            added_alternative=self.added_alternative[added] - start,
+            added_rank=self.added_rank[added],
+            added_tokens=self.added_tokens[added],
+            span_alternative=self.span_alternative[spans] - start,
+            span_rank=self.span_rank[spans],
+            span_start=self.span_start[spans],
+            span_stop=self.span_stop[spans],
+        )
+
     def within(self, last_rank: IntArray, seen: BoolArray) -> Pieces:
         """Return what some first documents of each query hold.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, muted, whole
-from krag_eval._text import Excerpt, fitted
+from krag_eval._text import Excerpt, fitted, whole_percent
 from krag_eval.plotting import Language
 from krag_eval.report.rendering import joined, number, percent, words
 from krag_eval.results.explanation import _highlighted as highlighted
@@ -287,17 +287,20 @@ def _texts(
 def _item(item: GroundTruthItem, threshold: float | None, w: Mapping[str, str]) -> str:
     told = {
         "found": w["found"].format(item.first_rank),
+        "found in pieces": w["found in pieces"].format(_together(item, w)),
         "beyond cutoff": w["item beyond cutoff"].format(item.first_rank),
         "nothing in common": w["nothing in common"],
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
+    if item.pieces:
+        missed = w["item missed in pieces"].replace("{pieces}", _together(item, w))
     said = told.get(item.outcome) or missed.format(
         rank=item.nearest_rank, shortfall=_short(item.shortfall)
     )
     parts = [said]
     if item.place != item.first_rank and item.place is not None:
         parts.append(w["place"].format(item.place))
-    if item.similarity and threshold is not None:
+    if item.similarity and threshold is not None and not item.pieces:
         parts.append(w["similarity"].format(_short(item.similarity)))
     if item.grade != 1:
         parts.append(w["grade"].format(f"{item.grade:g}"))
@@ -306,19 +309,34 @@ def _item(item: GroundTruthItem, threshold: float | None, w: Mapping[str, str]) 
     return " · ".join(parts)
 
 
+def _together(item: GroundTruthItem, w: Mapping[str, str]) -> str:
+    if not item.pieces:
+        return ""
+    *others, last = map(str, item.pieces)
+    return w["together"].format(
+        others=", ".join(others), last=last, share=whole_percent(item.similarity)
+    )
+
+
 def _document(document: PredictedDocument, w: Mapping[str, str]) -> str:
     again = [number for number in document.matches if number not in document.first_for]
     parts = {
         "first": [w["first"].format(_numbered(document.first_for, w))],
         "repeat": [],
+        "piece": [w["piece"].format(_numbered(document.piece_of, w))],
         "not relevant": [w["not relevant"]],
         "beyond cutoff": [w["beyond cutoff"].format(_numbered(document.matches, w))],
     }[document.credit]
-    if document.credit in ("first", "repeat") and again:
+    completes = [number for number in document.first_for if number in document.piece_of]
+    if document.credit == "first" and completes:
+        alone = [number for number in document.first_for if number not in completes]
+        parts = [w["first"].format(_numbered(alone, w))] if alone else []
+        parts.insert(0, w["completes"].format(_numbered(completes, w)))
+    if document.credit in ("first", "repeat", "piece") and again:
         parts.append(w["repeat"].format(_numbered(again, w)))
     if document.similarity:
         parts.append(w["similarity"].format(_short(document.similarity)))
-    if not document.matches and document.closest is not None:
+    if not document.matches and document.credit != "piece" and document.closest is not None:
         parts.append(w["closest"].format(_numbered([document.closest], w)))
     return " · ".join(parts)
 
@@ -339,8 +357,8 @@ def _short(value: float) -> str:
 
 
 def _item_tone(item: GroundTruthItem) -> str:
-    return "good" if item.outcome == "found" else "bad"
+    return "good" if item.outcome.startswith("found") else "bad"
 
 
 def _document_tone(document: PredictedDocument) -> str:
-    return {"first": "good", "repeat": "plain"}.get(document.credit, "faint")
+    return {"first": "good", "piece": "good", "repeat": "plain"}.get(document.credit, "faint")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.documents import AnyOf, QuerySet, text_of
-from krag_eval.scoring.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 __all__ = [
     "Credit",
@@ -103,7 +103,11 @@ class Evidence:
         whole = self.relevance
         first, last = np.searchsorted(whole.item_query, [query, query + 1])
         start, stop = np.searchsorted(whole.pair_item, [first, last])
-        return Relevance(
+        before = int(whole.n_retrieved[:query].sum())
+        documents = slice(before, before + int(whole.n_retrieved[query]))
+        pieces = whole.pieces
+        return replace(
+            whole,
             n_retrieved=whole.n_retrieved[query : query + 1],
             item_query=np.zeros(last - first, np.int64),
             grade=whole.grade[first:last],
@@ -111,8 +115,10 @@ class Evidence:
             pair_item=whole.pair_item[start:stop] - first,
             pair_rank=whole.pair_rank[start:stop],
             pair_similarity=whole.pair_similarity[start:stop],
-            threshold=whole.threshold,
             item_number=None if whole.item_number is None else whole.item_number[first:last],
+            pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
+            n_repeats=0,
+            _counts={},
         )
 
     def items(self) -> list[tuple[int, int]]:
@@ -127,10 +133,13 @@ class Evidence:
 
 IntArray: TypeAlias = NDArray[np.int64]
 #: What a predicted document earned: the first to cover an item, a repeat of what had been covered,
-#: nothing because it matches nothing, or nothing because it comes after the cutoff.
-Credit: TypeAlias = Literal["first", "repeat", "not relevant", "beyond cutoff"]
+#: a piece of an item that several complete, nothing because it matches nothing, or nothing because
+#: it comes after the cutoff.
+Credit: TypeAlias = Literal["first", "repeat", "piece", "not relevant", "beyond cutoff"]
 #: What an item came to.
-Outcome: TypeAlias = Literal["found", "beyond cutoff", "missed", "nothing in common"]
+Outcome: TypeAlias = Literal[
+    "found", "found in pieces", "beyond cutoff", "missed", "nothing in common"
+]
 
 
 @dataclass(frozen=True)
@@ -139,12 +148,14 @@ class PredictedDocument:
 
     Attributes:
         rank: Its rank, from 1.
-        credit: ``"first"``, ``"repeat"``, ``"not relevant"`` or ``"beyond cutoff"``.
+        credit: ``"first"``, ``"repeat"``, ``"piece"`` (it holds a part of an item that documents
+            complete together), ``"not relevant"`` or ``"beyond cutoff"``.
         matches: Numbers of the items it matches.
         first_for: Those of them that no better-ranked document matches.
         similarity: Its greatest similarity to any item; 0 if it has nothing in common with them.
         closest: Number of the item it is most similar to, ``None`` if there is none.
         text: Its text, ``None`` if texts were not kept.
+        piece_of: Numbers of the items that it completes together with other documents.
     """
 
     rank: int
@@ -154,6 +165,7 @@ class PredictedDocument:
     similarity: float
     closest: int | None
     text: str | None
+    piece_of: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,9 +176,11 @@ class GroundTruthItem:
         number: Its place in the query's list of ground truth as given, from 1. Repeats and items
             of grade 0 are left out, so numbers may have gaps.
         grade: Its relevance.
-        outcome: ``"found"``, ``"beyond cutoff"`` (found, but too late), ``"missed"`` or
-            ``"nothing in common"`` with any predicted document.
-        first_rank: The best rank that covers it, ``None`` if no document does.
+        outcome: ``"found"``, ``"found in pieces"`` (no document alone reaches the threshold, and
+            they do together), ``"beyond cutoff"`` (found, but too late), ``"missed"`` or ``"nothing
+            in common"`` with any predicted document.
+        first_rank: The best rank that covers it, ``None`` if no document does; of an item found in
+            pieces, the rank that completes it.
         place: The place it counts at in nDCG: its first rank, or a later one if it has to queue
             behind other items of the same document. ``None`` if it is not found within the cutoff,
             and under conventions by which documents count at their ranks.
@@ -175,6 +189,8 @@ class GroundTruthItem:
         shortfall: How far that similarity is below the threshold; 0 for a covered item.
         n_alternatives: Interchangeable documents, 1 for a plain item.
         alternatives: Their texts, ``None`` if texts were not kept.
+        pieces: Where documents count together, the ranks that hold it together, those after which
+            it is complete left out; empty where one document is enough, or holds all there is.
     """
 
     number: int
@@ -187,6 +203,7 @@ class GroundTruthItem:
     shortfall: float
     n_alternatives: int
     alternatives: tuple[str, ...] | None
+    pieces: tuple[int, ...] = ()
 
     @property
     def rank(self) -> int | None:
@@ -233,6 +250,11 @@ def _documents(
 ) -> tuple[PredictedDocument, ...]:
     matches = _by_rank(found.hit_item, found.hit_rank, numbers)
     first_for = _by_rank(found.covered, found.first_rank, numbers)
+    held = {number: one for number, one in zip(numbers, _held_together(found), strict=True) if one}
+    piece_of: dict[int, list[int]] = {}
+    for number, (ranks, _, complete) in held.items():
+        for rank in ranks if complete and (k is None or ranks[-1] <= k) else ():
+            piece_of.setdefault(rank, []).append(number)
     closest: dict[int, tuple[float, int]] = {}
     for item, rank, similarity in _pairs(found):
         # Items come in order: among equally similar ones, the first stays.
@@ -241,18 +263,42 @@ def _documents(
     return tuple(
         PredictedDocument(
             rank=rank,
-            credit=_credit(rank, k, rank in matches, rank in first_for),
+            credit=_credit(rank, k, rank in matches, rank in first_for, rank in piece_of),
             matches=matches.get(rank, ()),
             first_for=first_for.get(rank, ()),
             similarity=closest.get(rank, (0.0, 0))[0],
             closest=closest[rank][1] if rank in closest else None,
             text=None if texts is None else texts[rank - 1],
+            piece_of=tuple(piece_of.get(rank, ())),
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
     )
 
 
-def _credit(rank: int, k: int | None, matches: bool, is_first: bool) -> Credit:
+def _held_together(found: Relevance) -> list[tuple[tuple[int, ...], float, bool] | None]:
+    """Return, per item that no document holds alone, the ranks that hold it together.
+
+    With them come the share they hold and whether that is enough. ``None`` where documents do not
+    count together, where one document is enough, or where fewer than two hold anything.
+    """
+    together: list[tuple[tuple[int, ...], float, bool] | None] = [None] * len(found.grade)
+    if not isinstance(found, RelevanceTogether):
+        return together
+    completed = found.completed_rank
+    alone = np.zeros(len(completed), np.bool_)
+    enough = (found.pair_similarity >= found.threshold) & (
+        found.pair_rank <= completed[found.pair_item]
+    )
+    alone[found.pair_item[enough]] = True
+    for item, (ranks, share) in enumerate(found.held_together()):
+        if len(ranks) > 1 and not alone[item]:
+            together[item] = ranks, share, share >= found.threshold
+    return together
+
+
+def _credit(rank: int, k: int | None, matches: bool, is_first: bool, is_piece: bool) -> Credit:
+    if is_piece and not is_first:
+        return "piece"
     if not matches:
         return "not relevant"
     if k is not None and rank > k:
@@ -291,14 +337,17 @@ def _items(
         if similarity > nearest.get(item, (0.0, 0))[0]:
             nearest[item] = similarity, rank
     items = []
+    together = _held_together(found)
     for item, number in enumerate(numbers):
         similarity, rank = nearest.get(item, (0.0, 0))
         covered = item in first
+        pieces, share, _ = together[item] or ((), similarity, False)
+        similarity = max(similarity, share)
         items.append(
             GroundTruthItem(
                 number=number,
                 grade=float(found.grade[item]),
-                outcome=_outcome(first.get(item), k, rank),
+                outcome=_outcome(first.get(item), k, rank, in_pieces=bool(pieces)),
                 first_rank=first.get(item),
                 place=places.get(item),
                 nearest_rank=None if covered or not rank else rank,
@@ -306,12 +355,15 @@ def _items(
                 shortfall=0.0 if covered else found.threshold - similarity,
                 n_alternatives=int(found.n_alternatives[item]),
                 alternatives=None if texts is None else texts[number - 1],
+                pieces=pieces,
             )
         )
     return tuple(items)
 
 
-def _outcome(first: int | None, k: int | None, nearest: int) -> Outcome:
+def _outcome(first: int | None, k: int | None, nearest: int, *, in_pieces: bool) -> Outcome:
     if first is None:
         return "missed" if nearest else "nothing in common"
-    return "found" if k is None or first <= k else "beyond cutoff"
+    if k is not None and first > k:
+        return "beyond cutoff"
+    return "found in pieces" if in_pieces else "found"

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval._errors import told_apart
-from krag_eval._text import Excerpt, Row, Section, Sheet, agreement, as_html, as_text
+from krag_eval._text import (
+    Excerpt,
+    Row,
+    Section,
+    Sheet,
+    agreement,
+    as_html,
+    as_text,
+    united,
+    whole_percent,
+)
 from krag_eval.conventions import Conventions
 from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
 from krag_eval.scoring.cutoffs import spelled
@@ -201,7 +211,7 @@ def _title(explanation: Explanation) -> str:
 
 def _lines(explanation: Explanation) -> list[str]:
     within = "" if explanation.k is None else f" within the first {explanation.k}"
-    n_found = sum(item.outcome == "found" for item in explanation.items)
+    n_found = sum(item.outcome.startswith("found") for item in explanation.items)
     summary = {
         "no ground truth": "nothing should be retrieved",
         "nothing retrieved": f"0 of {len(explanation.items)} items found",
@@ -253,13 +263,19 @@ def _document_row(
     credit = {
         "first": f"first to cover {_numbered(first)}",
         "repeat": f"repeat of {_numbered(matches)}",
+        "piece": f"piece of {_numbered(document.piece_of)}",
         "not relevant": "not relevant",
         "beyond cutoff": f"beyond the cutoff, matches {_numbered(matches)}",
     }[document.credit]
+    completes = [number for number in first if number in document.piece_of]
+    if document.credit == "first" and completes:
+        alone = [number for number in first if number not in completes]
+        credit = f"completes {_numbered(completes)}"
+        credit += f", first to cover {_numbered(alone)}" if alone else ""
     again = [number for number in matches if number not in first]
-    if document.credit == "first" and again:
+    if document.credit in ("first", "piece") and again:
         credit += f", repeat of {_numbered(again)}"
-    if not matches and document.closest is not None:
+    if not matches and document.credit != "piece" and document.closest is not None:
         credit += f", closest to {_numbered([document.closest])}"
     similarity = _similarity(document.similarity, threshold)
     return Row((str(document.rank), similarity, credit), tuple(text))
@@ -273,16 +289,32 @@ def _numbered(numbers: Sequence[int]) -> str:
 def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float | None) -> Row:
     outcome = {
         "found": f"found at rank {item.first_rank}",
+        "found in pieces": f"found in pieces: {_together(item)}",
         "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
         "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
         f"similarity {_similarity(item.similarity, threshold)}",
         "nothing in common": "missed; nothing in common with any predicted document",
     }[item.outcome]
+    if item.outcome == "missed" and item.pieces:
+        outcome = f"missed by {_short_by(item.shortfall)}: {_together(item)}"
     if item.place != item.first_rank and item.place is not None:
         outcome += f", counted at place {item.place}"
     if item.n_alternatives > 1:
         outcome += f" (any of {item.n_alternatives})"
     return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts))
+
+
+def _together(item: GroundTruthItem) -> str:
+    """Say which ranks hold how much together; rounded down, so that a miss never looks like 100 %.
+
+    >>> item = GroundTruthItem(1, 1.0, "found in pieces", 4, 4, None, 0.92, 0.0, 1, None, (1, 3, 4))
+    >>> _together(item)
+    'ranks 1, 3 and 4 together hold 92 %'
+    """
+    if not item.pieces:
+        return ""
+    *others, last = map(str, item.pieces)
+    return f"ranks {', '.join(others)} and {last} together hold {whole_percent(item.similarity)} %"
 
 
 def _short_by(shortfall: float) -> str:
@@ -308,16 +340,31 @@ def _highlighted(
     """
     documents = {d.rank: d for d in explanation.documents}
     items = {i.number: i for i in explanation.items}
-    ranks = _to_show(documents, [i.rank for i in explanation.items])
+    ranks = _to_show(documents, [r for i in explanation.items for r in i.pieces or (i.rank,)])
     numbers = _to_show(items, [d.closest for d in explanation.documents])
     # A partner need not be shown itself.
-    all_ranks = {*ranks, *(items[number].rank for number in numbers)} - {None}
+    partners = {rank for number in numbers for rank in (items[number].rank, *items[number].pieces)}
+    all_ranks = {*ranks, *partners} - {None}
     all_numbers = {*numbers, *(documents[rank].closest for rank in ranks)} - {None}
     by_rank = {r: _excerpts((d.text,)) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives) for n, i in items.items() if n in all_numbers}
     return (
         {r: _agreeing(by_rank[r], by_number.get(documents[r].closest or 0, ())) for r in ranks},
-        {n: _agreeing(by_number[n], by_rank.get(items[n].rank or 0, ())) for n in numbers},
+        {
+            n: _joined(
+                _agreeing(by_number[n], by_rank.get(rank or 0, ()))
+                for rank in items[n].pieces or (items[n].rank,)
+            )
+            for n in numbers
+        },
+    )
+
+
+def _joined(marked: Iterable[Sequence[Excerpt]]) -> tuple[Excerpt, ...]:
+    """Return the same excerpts with all that was marked in any of them."""
+    return tuple(
+        replace(same[0], spans=united(span for one in same for span in one.spans))
+        for same in zip(*marked, strict=True)
     )
 
 

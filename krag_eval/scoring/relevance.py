@@ -6,7 +6,7 @@ metrics are computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -446,6 +446,27 @@ class RelevanceTogether(Relevance):
         item = pieces.alternative_item[alternative]
         completes = rank[alternative] == self.completed_rank[item]
         return np.asarray(completes & (pieces.added_rank <= rank[alternative]))
+
+    def held_together(self) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Yield, per item, the ranks of its pieces and the share they hold, until it is complete.
+
+        Of a missed item, those of the alternative of which most is held.
+        """
+        pieces, (rank, _) = self.pieces_known, self.completed
+        in_all = _sums_within(pieces.added_alternative, pieces.added_tokens)
+        for item, complete in enumerate(self.completed_rank.tolist()):
+            best: tuple[tuple[int, ...], float] = (), 0.0
+            for alternative in np.flatnonzero(pieces.alternative_item == item).tolist():
+                rows = slice(
+                    *np.searchsorted(pieces.added_alternative, [alternative, alternative + 1])
+                )
+                ranks, held = pieces.added_rank[rows], in_all[rows]
+                kept = ranks <= complete
+                if kept.any() and (complete == _NEVER or rank[alternative] == complete):
+                    part = float(held[kept][-1] / pieces.alternative_tokens[alternative])
+                    if part > best[1]:
+                        best = tuple(ranks[kept].tolist()), part
+            yield best
 
     @cached_property
     def relevant_from(self) -> tuple[IntArray, IntArray, IntArray]:
