@@ -1,0 +1,503 @@
+"""What documents hold of passages, together and word by word, as sets of positions.
+
+The specification of coverage as code: nothing here is fast, and nothing of ``krag_eval`` or numpy
+is used. A text is a list of tokens, an item a list of interchangeable texts. Every value of a query
+is worked out from that query alone, at one cutoff.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+Text = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When an item is found: the arguments of ``CoverageMatcher``."""
+
+    threshold: float = 0.8
+    min_run: int = 5
+    union: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """The ground truth of a query and what was retrieved for it, best first."""
+
+    items: Sequence[Sequence[Text]]
+    documents: Sequence[Text]
+    grades: Sequence[float] = ()  # all 1 if none are given
+
+    def cut(self, k: int | None) -> Query:
+        """Return the query as it would be had only the first k documents been retrieved."""
+        return Query(self.items, self.documents[:k], self.grades)
+
+    def ground_truth(self) -> list[Item]:
+        """Return the items that count: no repeats of an earlier one, none of grade 0."""
+        seen: list[set[tuple[str, ...]]] = []
+        kept = []
+        for texts, grade in zip(self.items, self.grades or [1.0] * len(self.items), strict=True):
+            said = {tuple(text) for text in texts if text}
+            if said and said in seen:
+                continue
+            seen.append(said)
+            if grade > 0:
+                kept.append(Item([list(text) for text in texts], grade))
+        return kept
+
+
+@dataclass(frozen=True)
+class Item:
+    """A ground-truth item: interchangeable texts and a grade."""
+
+    texts: Sequence[Text]
+    grade: float
+
+
+def prefix_within(budget: int, lengths: Sequence[int]) -> int:
+    """Return how many documents fit: the longest prefix whose lengths add up to the budget."""
+    return max(n for n in range(len(lengths) + 1) if sum(lengths[:n]) <= budget)
+
+
+# --- one text and the documents --------------------------------------------------------------
+
+
+def positions_shared(text: Text, other: Text, run: int) -> set[int]:
+    """Return the positions of ``text`` inside runs of so many tokens that ``other`` has too."""
+    if run == 0:
+        return set()
+    elsewhere = {tuple(other[start : start + run]) for start in range(len(other) - run + 1)}
+    return {
+        position
+        for start in range(len(text) - run + 1)
+        if tuple(text[start : start + run]) in elsewhere
+        for position in range(start, start + run)
+    }
+
+
+class Held:
+    """What documents hold of one text of the ground truth. Ranks are from 1."""
+
+    def __init__(self, text: Text, documents: Sequence[Text], rules: Rules) -> None:
+        run = min(rules.min_run, len(text))
+        self.size = len(text)  # m_g
+        self.rules = rules
+        #: M(g, i): positions of the text that document i holds.
+        self.alone = [positions_shared(text, document, run) for document in documents]
+        #: Positions of document i that lie in the text.
+        self.useful = [positions_shared(document, text, run) for document in documents]
+        #: U_g(i): positions that documents 1 to i hold together; of no document, none.
+        self.together: list[set[int]] = [set()]
+        for positions in self.alone:
+            self.together.append(self.together[-1] | positions)
+
+    def share(self, positions: set[int]) -> float:
+        return len(positions) / self.size if self.size else 0.0
+
+    def is_enough(self, positions: set[int]) -> bool:
+        return len(positions) > 0 and self.share(positions) >= self.rules.threshold
+
+    def similarity(self, rank: int) -> float:
+        return self.share(self.alone[rank - 1])
+
+    def matching(self) -> list[int]:
+        """Return the ranks of the documents that hold enough of the text alone."""
+        return [rank for rank, alone in enumerate(self.alone, 1) if self.is_enough(alone)]
+
+    def first_rank(self) -> int | None:
+        """Return the rank at which enough of the text is there, alone or together."""
+        if not self.rules.union:
+            return min(self.matching(), default=None)
+        enough = [rank for rank, held in enumerate(self.together) if self.is_enough(held)]
+        return min(enough, default=None)
+
+    def added(self, rank: int) -> set[int]:
+        """Return the positions that no document before this one holds."""
+        return self.together[rank] - self.together[rank - 1]
+
+
+# --- one query -------------------------------------------------------------------------------
+
+
+class Found:
+    """What was found for one query within a cutoff, or within the prefix that fits a budget."""
+
+    def __init__(
+        self, query: Query, rules: Rules, k: int | None = None, *, prefix: int | None = None
+    ) -> None:
+        self.k = k
+        self.rules = rules
+        self.items = query.ground_truth()
+        self.n = len(self.items)
+        self.documents = query.documents[: k if prefix is None else prefix]
+        self.retrieved = len(self.documents)
+        self.ranks = range(1, self.retrieved + 1)
+        #: For each item, what is held of each of its alternatives.
+        self.held = [
+            [Held(text, self.documents, rules) for text in item.texts] for item in self.items
+        ]
+        self.first = [self._first_rank(texts) for texts in self.held]  # f_g
+        self.covered = [j for j in range(self.n) if self.first[j] is not None]
+        self.relevant = self._relevant()
+
+    def within(self, depth: int) -> Found:
+        """Return the same with nothing retrieved beyond a depth."""
+        items = [item.texts for item in self.items]
+        grades = [item.grade for item in self.items]
+        return Found(Query(items, self.documents[:depth], grades), self.rules)
+
+    def _first_rank(self, texts: Sequence[Held]) -> int | None:
+        ranks = [text.first_rank() for text in texts]
+        return min((rank for rank in ranks if rank is not None), default=None)
+
+    def _relevant(self) -> list[int]:
+        """Return the ranks of the documents that match alone, or are pieces of what is found."""
+        found: set[int] = set()
+        for j in range(self.n):
+            found |= {rank for text in self.held[j] for rank in text.matching()}
+            if self.rules.union and self.first[j] is not None:
+                found |= self.pieces(j)
+        return sorted(found)
+
+    def pieces(self, j: int) -> set[int]:
+        """Return the ranks that add to an alternative completed at the item's first rank."""
+        first = self.first[j]
+        return {
+            rank
+            for text in self.held[j]
+            if text.first_rank() == first
+            for rank in range(1, first + 1)
+            if text.added(rank)
+        }
+
+    def similarity(self, j: int, rank: int) -> float:
+        """Return how much of an item one document holds alone, of the best alternative."""
+        return max(text.similarity(rank) for text in self.held[j])
+
+    def hits(self, j: int) -> list[tuple[int, float]]:
+        """Return the hits of an item: their ranks, and how much is held there."""
+        matching = sorted({rank for text in self.held[j] for rank in text.matching()})
+        alone = [(rank, self.similarity(j, rank)) for rank in matching]
+        first = self.first[j]
+        if not self.rules.union or first is None:
+            return alone
+        completed = [text for text in self.held[j] if text.first_rank() == first]
+        share = max(text.share(text.together[first]) for text in completed)
+        return [(first, share), *((rank, one) for rank, one in alone if rank > first)]
+
+    def relevant_until(self, rank: int) -> int:
+        return len([one for one in self.relevant if one <= rank])
+
+    # Word by word: of interchangeable texts, the one held most.
+
+    def held_most(self, j: int) -> Held:
+        """Return the alternative with the greatest share held, the first of equals.
+
+        A text without words is no alternative where there is another.
+        """
+        texts = [text for text in self.held[j] if text.size] or self.held[j]
+        return max(texts, key=lambda text: text.share(text.together[-1]))
+
+    @property
+    def words(self) -> list[Held]:
+        return [self.held_most(j) for j in range(self.n)]
+
+    @property
+    def n_wanted(self) -> int:
+        """Tokens of the ground truth: the sum of m_g."""
+        return sum(text.size for text in self.words)
+
+    @property
+    def n_held(self) -> int:
+        """Those of them that the documents hold together: the sum of |U_g(k)|."""
+        return sum(len(text.together[-1]) for text in self.words)
+
+    @property
+    def n_read(self) -> int:
+        """Tokens of the documents: the sum of n_i."""
+        return sum(len(document) for document in self.documents)
+
+    @property
+    def n_useful(self) -> list[int]:
+        """|V_i|: each document's tokens that lie in some item."""
+        return [
+            len(set().union(*(text.useful[rank - 1] for text in self.words))) for rank in self.ranks
+        ]
+
+    @property
+    def n_new(self) -> int:
+        """Tokens of the documents that show something for the first time: N."""
+        new = [sum(len(text.added(rank)) for text in self.words) for rank in self.ranks]
+        return sum(min(pair) for pair in zip(new, self.n_useful, strict=True))
+
+
+# --- the metrics, under default conventions --------------------------------------------------
+
+
+def hit_all(found: Found) -> float:
+    return float(found.n > 0 and len(found.covered) == found.n)
+
+
+def hit_any(found: Found) -> float:
+    return float(len(found.covered) > 0)
+
+
+def precision(found: Found) -> float:
+    return ratio(len(found.relevant), found.retrieved)
+
+
+def recall(found: Found) -> float:
+    return ratio(len(found.covered), found.n)
+
+
+def f1(found: Found) -> float:
+    return harmonic_mean(precision(found), recall(found))
+
+
+def rank(found: Found) -> float:
+    return float(min((found.first[j] for j in found.covered), default=math.nan))
+
+
+def reciprocal_rank(found: Found) -> float:
+    return 1 / rank(found) if found.covered else 0.0
+
+
+def average_precision(found: Found) -> float:
+    firsts = [found.first[j] for j in found.covered]
+    return ratio(math.fsum(found.relevant_until(first) / first for first in firsts), found.n)
+
+
+def r_precision(found: Found) -> float:
+    """Return the share of relevant documents at the cutoff n, the number of items."""
+    return ratio(len(found.within(found.n).relevant), found.n)
+
+
+def rbp(found: Found, p: float = 0.8) -> float:
+    return (1 - p) * math.fsum(p ** (one - 1) for one in found.relevant)
+
+
+def dcg(found: Found) -> float:
+    gains = {j: gain_of(found.items[j].grade) for j in found.covered}
+    return math.fsum(gains[j] / math.log2(place + 1) for j, place in places(found, gains).items())
+
+
+def ideal_dcg(found: Found) -> float:
+    """Return the best DCG in k places; without k, also within a budget, in as many as items."""
+    best = sorted((gain_of(item.grade) for item in found.items), reverse=True)[: found.k]
+    return math.fsum(gain / math.log2(place + 1) for place, gain in enumerate(best, 1))
+
+
+def ndcg(found: Found) -> float:
+    return min(1.0, ratio(dcg(found), ideal_dcg(found)))
+
+
+def places(found: Found, gains: Mapping[int, float]) -> dict[int, int]:
+    """Seat the covered items one by one, each at the first free place from its first rank on."""
+    taken: dict[int, int] = {}
+    for j in sorted(gains, key=lambda j: (-gains[j], found.first[j], j)):
+        place = found.first[j]
+        while place in taken.values():
+            place += 1
+        taken[j] = place
+    return taken
+
+
+def token_recall(found: Found) -> float:
+    return ratio(found.n_held, found.n_wanted)
+
+
+def token_precision(found: Found) -> float:
+    return ratio(found.n_new, found.n_read)
+
+
+def token_iou(found: Found) -> float:
+    return ratio(found.n_new, found.n_read + found.n_wanted - found.n_held)
+
+
+def redundancy(found: Found) -> float:
+    useful = sum(found.n_useful)
+    return 1 - found.n_new / useful if useful else math.nan
+
+
+def gain_of(grade: float) -> float:
+    return 2.0**grade - 1
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    return ratio(2 * first * second, first + second)
+
+
+def ratio(top: float, bottom: float) -> float:
+    """Divide; over nothing it is 0."""
+    return top / bottom if bottom else 0.0
+
+
+#: Column of the per-query table -> how it is defined. ``hit_rate`` is that of all items.
+METRICS: Mapping[str, Callable[[Found], float]] = {
+    "hit_rate": hit_all,
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "reciprocal_rank": reciprocal_rank,
+    "average_precision": average_precision,
+    "ndcg": ndcg,
+    "rank": rank,
+    "success": hit_any,
+    "r_precision": r_precision,
+    "rbp(p=0.8)": rbp,
+    "token_recall": token_recall,
+    "token_precision": token_precision,
+    "token_iou": token_iou,
+    "redundancy": redundancy,
+}
+
+#: The metrics of words, which only coverage has.
+OF_WORDS = ("token_recall", "token_precision", "token_iou", "redundancy")
+
+
+# --- over queries ----------------------------------------------------------------------------
+
+
+def averages(founds: Sequence[Found]) -> dict[str, float]:
+    """Return every average over queries that all count."""
+
+    def mean(name: str) -> float:
+        """Return the mean over the queries where it is defined."""
+        values = [METRICS[name](found) for found in founds]
+        defined = [value for value in values if not math.isnan(value)]
+        return math.fsum(defined) / len(defined) if defined else math.nan
+
+    def share(top: Iterable[int], bottom: Iterable[int]) -> float:
+        tops, bottoms = sum(top), sum(bottom)
+        return float(Fraction(tops, bottoms)) if bottoms else 0.0
+
+    micro_precision = share(
+        (len(found.relevant) for found in founds), (found.retrieved for found in founds)
+    )
+    micro_recall = share((len(found.covered) for found in founds), (found.n for found in founds))
+    return {
+        "hit_rate": mean("hit_rate"),
+        "micro_precision": micro_precision,
+        "macro_precision": mean("precision"),
+        "micro_recall": micro_recall,
+        "macro_recall": mean("recall"),
+        "micro_f1": harmonic_mean(micro_precision, micro_recall),
+        "macro_f1": harmonic_mean(mean("precision"), mean("recall")),
+        "mrr": mean("reciprocal_rank"),
+        "map": mean("average_precision"),
+        "ndcg": mean("ndcg"),
+        "mean_rank": mean("rank"),
+        "found_rate": mean("success"),
+        "success": mean("success"),
+        "r_precision": mean("r_precision"),
+        "rbp(p=0.8)": mean("rbp(p=0.8)"),
+        "micro_token_recall": share(
+            (found.n_held for found in founds), (found.n_wanted for found in founds)
+        ),
+        "macro_token_recall": mean("token_recall"),
+        "micro_token_precision": share(
+            (found.n_new for found in founds), (found.n_read for found in founds)
+        ),
+        "macro_token_precision": mean("token_precision"),
+        "token_iou": mean("token_iou"),
+        "redundancy": mean("redundancy"),
+    }
+
+
+# --- random cases ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """Some queries and how they are to be evaluated."""
+
+    queries: Sequence[Query]
+    rules: Rules = field(default_factory=Rules)
+    skip: bool = False  # whether queries without ground truth are left out, or count as 0
+    all_items: bool = True  # whether a hit needs all items, or any
+    seed: int = 0
+
+
+#: So few words that runs repeat within a text and between texts.
+VOCABULARIES = ("ab", "abcd", "abcdefgh", "abcdefghijklmnopqrstuvwxyz")
+
+
+def random_case(seed: int, *, alternatives: bool = True, graded: bool = True) -> Case:
+    """Return a random case, the same for a seed wherever it runs."""
+    source = random.Random(seed)
+    rules = Rules(source.choice([0.3, 0.5, 0.8, 1.0]), source.randint(1, 5))
+    words = source.choice(VOCABULARIES)
+    queries = [
+        _random_query(source, words, alternatives=alternatives, graded=graded)
+        for _ in range(source.randint(1, 5))
+    ]
+    some = any(query.ground_truth() for query in queries)
+    skip, all_items = some and source.random() < 0.5, source.random() < 0.7
+    return Case(queries, rules, skip, all_items, seed)
+
+
+def _random_query(source: random.Random, words: str, *, alternatives: bool, graded: bool) -> Query:
+    """Return a query whose documents hold stretches of its ground truth."""
+    items = [
+        _random_item(source, words, alternatives=alternatives) for _ in range(source.randint(0, 4))
+    ]
+    if items and source.random() < 0.3:  # the same item again, its texts in another order
+        again = source.choice(items)
+        items.insert(source.randint(0, len(items)), source.sample(again, len(again)))
+    texts = [text for item in items for text in item if text]
+    documents = [
+        _random_document(source, words, texts) for _ in range(source.choice([0, 0, 0, 1, 2, 4]))
+    ]
+    for text in texts:
+        if source.random() < 0.6:  # as if a splitter had cut through it
+            documents += [_around(source, words, piece) for piece in _cut_up(source, text)]
+    if documents and source.random() < 0.3:
+        documents.append(source.choice(documents))
+    source.shuffle(documents)
+    documents = documents[: source.choice([2, 4, 6, 8, 12])]
+    grades: dict[frozenset[tuple[str, ...]], float] = {}
+    for item in items:  # what says the same has the same grade
+        weight = source.choice([0.0, 0.5, 1.0, 1.0, 2.0, 3.0]) if graded else 1.0
+        grades.setdefault(_said(item), weight)
+    return Query(items, documents, [grades[_said(item)] for item in items])
+
+
+def _said(item: Sequence[Text]) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(text) for text in item if text)
+
+
+def _random_item(source: random.Random, words: str, *, alternatives: bool) -> list[Text]:
+    n = source.choice([1, 1, 2, 3]) if alternatives else 1
+    return [_random_text(source, words, source.choice([0, 3, 6, 12, 20])) for _ in range(n)]
+
+
+def _random_text(source: random.Random, words: str, most: int) -> list[str]:
+    return source.choices(words, k=source.randint((most + 1) // 3, most))
+
+
+def _random_document(source: random.Random, words: str, texts: Sequence[Text]) -> list[str]:
+    """Return a chunk: what stands around, and stretches of the ground truth."""
+    document = _random_text(source, words, source.choice([0, 0, 2, 6]))
+    for _ in range(source.choice([0, 1, 1, 2]) if texts else 0):
+        text = source.choice(texts)
+        start = source.randint(0, len(text) - 1)
+        document += _around(source, words, text[start : source.randint(start + 1, len(text))])
+    return document
+
+
+def _cut_up(source: random.Random, text: Text) -> list[Text]:
+    """Return pieces that follow each other in a text, overlapping or not."""
+    size = source.randint(1, len(text) // 2 + 1)
+    overlap = source.choice([0, 1, 2, 4])
+    return [text[start : start + size + overlap] for start in range(0, len(text), size)]
+
+
+def _around(source: random.Random, words: str, piece: Text) -> list[str]:
+    """Return a piece with a few words around it."""
+    before, after = (_random_text(source, words, source.choice([0, 0, 1, 3])) for _ in range(2))
+    return [*before, *piece, *after]

@@ -1,0 +1,448 @@
+"""Pieces of a passage, together and word by word: the product against the definition.
+
+The definition is ``reference_pieces``; the first part derives its values by hand, so that it can be
+trusted, the rest compares the product with it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from reference import no_advice
+from reference_pieces import (
+    METRICS,
+    OF_WORDS,
+    Found,
+    Query,
+    Rules,
+    averages,
+    prefix_within,
+    random_case,
+)
+
+from krag_eval import AnyOf, CoverageMatcher, OfflineRetrievalEvaluator
+from krag_eval.scoring.metrics import METRICS as REGISTERED
+
+CUTOFFS = [1, 2, 3, 5, None]
+PAIRS = Rules(threshold=0.8, min_run=2, union=True)
+N_CASES = 300
+
+# A failure names its seed; a test for each would be thousands.
+in_blocks = pytest.mark.parametrize(
+    "seeds", [range(first, first + 50) for first in range(0, N_CASES, 50)], ids=str
+)
+either_way = pytest.mark.parametrize("union", [False, True], ids=["one_chunk", "union"])
+
+
+def found(items, documents, rules=PAIRS, k=None, *, grades=(), prefix=None):
+    """Return what is found for one query, its texts written with spaces.
+
+    An item is a text, or a list of interchangeable ones.
+    """
+    texts = [[item] if isinstance(item, str) else item for item in items]
+    query = Query(
+        [[text.split() for text in item] for item in texts],
+        [document.split() for document in documents],
+        list(grades),
+    )
+    return Found(query, rules, k, prefix=prefix)
+
+
+def values(one, *names):
+    """Return some metrics of what was found for a query."""
+    return tuple(METRICS[name](one) for name in names)
+
+
+# --- the definition, by hand -----------------------------------------------------------------
+
+
+def test_pieces_count_at_the_rank_that_completes_the_item():
+    """Of a-f the documents hold abc, cd and ef: 3/6, 4/6 and 6/6 together, enough at rank 3."""
+    documents = ["a b c x", "y c d", "e f z"]
+    three = found(["a b c d e f"], documents)
+    assert three.first == [3]
+    assert three.relevant == [1, 2, 3]  # each adds something
+    assert three.hits(0) == [(3, 1.0)]
+    # 3 of 3 documents relevant; first rank 3; P(3) = 3/3; gain 1 / log2(4) of 1 / log2(2). Of the
+    # first n = 1 documents none is relevant.
+    assert values(
+        three, "precision", "recall", "rank", "reciprocal_rank", "average_precision", "ndcg"
+    ) == (1.0, 1.0, 3.0, 1 / 3, 1.0, 0.5)
+    assert values(three, "r_precision") == (0.0,)
+    # 0.2 (1 + 0.8 + 0.64)
+    assert values(three, "rbp(p=0.8)") == pytest.approx((0.488,))
+    # 10 tokens read. New: abc, d, ef. Useful: abc; cd; ef. N = min(3, 3) + min(1, 2) + min(2, 2).
+    assert values(three, "token_recall", "token_precision") == (1.0, 6 / 10)
+    assert values(three, "token_iou", "redundancy") == (6 / 10, 1 - 6 / 7)
+
+
+def test_what_is_completed_beyond_the_cutoff_is_not_there():
+    """At 2, abc and cd are 4/6 of a-f, below 0.8: nothing is relevant, but words are held."""
+    two = found(["a b c d e f"], ["a b c x", "y c d", "e f z"], k=2)
+    assert two.relevant == []
+    assert values(two, "precision", "recall", "ndcg", "success") == (0.0, 0.0, 0.0, 0.0)
+    assert math.isnan(METRICS["rank"](two))
+    # 7 tokens read, 4 of 6 held, N = 3 + min(1, 2).
+    assert values(two, "token_recall", "token_precision") == (4 / 6, 4 / 7)
+    assert values(two, "token_iou", "redundancy") == (4 / (7 + 6 - 4), 1 - 4 / 5)
+
+
+def test_one_chunk_alone_must_hold_enough_without_union():
+    """The best of the three holds 3/6; a fourth that holds all is the first rank."""
+    rules = Rules(0.8, 2)
+    documents = ["a b c x", "y c d", "e f z", "a b c d e f"]
+    assert found(["a b c d e f"], documents[:3], rules).relevant == []
+    four = found(["a b c d e f"], documents, rules)
+    assert (four.first, four.relevant, four.hits(0)) == ([4], [4], [(4, 1.0)])
+    # P(4) = 1/4
+    assert values(four, "precision", "average_precision") == (0.25, 0.25)
+    # Words do not ask for a threshold: 4 + 3 + 3 + 6 read, N = 3 + 1 + 2 + min(0, 6),
+    # useful 3 + 2 + 2 + 6.
+    assert values(four, "token_recall", "token_precision") == (1.0, 6 / 16)
+    assert values(four, "redundancy") == (1 - 6 / 13,)
+
+
+def test_a_document_that_adds_nothing_is_no_piece():
+    """The second of abc, ab, def holds what the first does: P(3) = 2/3."""
+    one = found(["a b c d e f"], ["a b c", "a b", "d e f"])
+    assert (one.first, one.relevant) == ([3], [1, 3])
+    assert values(one, "precision", "average_precision") == (2 / 3, 2 / 3)
+
+
+def test_what_comes_after_the_item_is_complete_is_no_piece():
+    """Of ten words six, then eight are there: rank 2. The last two add, but too late."""
+    one = found(["a b c d e f g h i j"], ["a b c d e f", "g h", "i j"])
+    assert (one.first, one.relevant) == ([2], [1, 2])
+    assert one.hits(0) == [(2, 0.8)]
+    assert values(one, "precision", "average_precision") == (2 / 3, 1.0)
+    assert values(one, "token_recall") == (1.0,)
+
+
+def test_a_document_that_holds_enough_alone_is_relevant_wherever_it_stands():
+    """Complete at rank 2; rank 3 repeats all of it, rank 4 a part that is too small."""
+    one = found(["a b c d"], ["a b", "c d", "a b c d", "a b"])
+    assert (one.first, one.relevant) == ([2], [1, 2, 3])
+    assert one.hits(0) == [(2, 1.0), (3, 1.0)]
+    # N = 2 + 2 of 10 read, and of 10 useful.
+    assert values(one, "token_precision", "redundancy") == (0.4, 0.6)
+
+
+def test_a_document_that_holds_enough_alone_is_relevant_without_adding():
+    """At 0.5, rank 1 completes a-f with abc; rank 2 holds the same half."""
+    one = found(["a b c d e f"], ["a b c", "a b c x"], Rules(0.5, 2, union=True))
+    assert (one.first, one.relevant) == ([1], [1, 2])
+    assert one.hits(0) == [(1, 0.5), (2, 0.5)]
+
+
+def test_pieces_of_different_alternatives_do_not_add_up():
+    """Half of each is no whole: the first alternative is complete at 3, the second too late."""
+    documents = ["a b", "e f", "c d", "g h"]
+    item = [["a b c d", "e f g h"]]
+    one = found(item, documents, Rules(1.0, 2, union=True))
+    assert (one.first, one.relevant) == ([3], [1, 3])
+    # P(3) = 2/3; 2 of 4 documents.
+    assert values(one, "precision", "average_precision") == (0.5, 2 / 3)
+    # Both are held wholly, so the first counts: ab and cd of 8 tokens, none useful twice.
+    assert values(one, "token_recall", "token_precision") == (1.0, 0.5)
+    assert values(one, "token_iou", "redundancy") == (4 / (8 + 4 - 4), 0.0)
+    # At 2 half of each: the first of equals.
+    two = found(item, documents, Rules(1.0, 2, union=True), k=2)
+    assert values(two, "token_recall", "token_precision") == (0.5, 0.5)
+
+
+def test_alternatives_completed_by_the_same_document_are_both_in_pieces():
+    """Rank 3 ends both; rank 1 is a piece of one, rank 2 of the other."""
+    one = found([["a b c d", "e f g h"]], ["a b", "e f", "c d g h"])
+    assert (one.first, one.relevant) == ([3], [1, 2, 3])
+
+
+def test_of_alternatives_the_share_decides_not_the_number_of_words():
+    """At 1, 4 of 8 words; at 2 the other, of one word, is there: 4/(8 + 2), then 1/(1 + 2)."""
+    items = [["a b c d e f g h", "x"], "p q"]
+    documents = ["a b c d", "x"]
+    first, second = (found(items, documents, Rules(1.0, 2), k=k) for k in (1, 2))
+    assert values(first, "token_recall", "token_precision") == (4 / 10, 1.0)
+    # With "x", the first document is of no use any more.
+    assert values(second, "token_recall", "token_precision") == (1 / 3, 1 / 5)
+    assert values(second, "redundancy") == (0.0,)
+
+
+def test_words_that_stand_twice_in_the_passage_are_read_once():
+    """The chunk "a b" holds four of five positions with two tokens: new 4, useful 2."""
+    one = found(["a b x a b"], ["a b"])
+    assert values(one, "token_recall", "token_precision") == (4 / 5, 1.0)
+    # 2 / (2 + 5 - 4)
+    assert values(one, "token_iou", "redundancy") == (2 / 3, 0.0)
+
+
+def test_words_that_stand_twice_in_the_document_are_redundant():
+    """The chunk "a b a b" shows two positions with four tokens, "b a" being no run of a b."""
+    one = found(["a b"], ["a b a b"])
+    assert values(one, "token_recall", "token_precision") == (1.0, 0.5)
+    assert values(one, "token_iou", "redundancy") == (2 / 4, 0.5)
+
+
+def test_items_that_share_words_do_not_make_a_document_longer():
+    """Three useful tokens, "a b c", hold the four positions of "a b" and "b c"."""
+    one = found(["a b", "b c"], ["a b c"])
+    assert values(one, "token_recall", "token_precision") == (1.0, 1.0)
+    # 3 / (3 + 4 - 4)
+    assert values(one, "token_iou", "redundancy") == (1.0, 0.0)
+
+
+def test_a_repeated_document_is_redundant():
+    """The same four words twice: 4 new of 8 useful, and of 8 read."""
+    one = found(["a b c d"], ["a b c d", "a b c d"])
+    assert one.relevant == [1, 2]
+    assert values(one, "token_precision", "token_iou", "redundancy") == (0.5, 0.5, 0.5)
+
+
+def test_nothing_held_is_not_enough_at_threshold_0():
+    """The first document holds nothing, the second two of three words, which is above 0."""
+    one = found(["a b c"], ["x y", "a b"], Rules(0.0, 2, union=True))
+    assert (one.first, one.relevant, one.hits(0)) == ([2], [2], [(2, 2 / 3)])
+
+
+def test_a_text_shorter_than_a_run_must_occur_as_a_whole():
+    """Its words, one in each document, do not make it up."""
+    rules = Rules(0.3, 5, union=True)
+    assert found(["5 euros"], ["5", "euros", "euros 5"], rules).relevant == []
+    one = found(["5 euros"], ["5", "euros", "it is 5 euros"], rules)
+    assert (one.first, one.relevant) == ([3], [3])
+    assert values(one, "token_recall", "token_precision") == (1.0, 2 / 6)
+
+
+def test_items_that_share_a_document_queue_for_places():
+    """Both are complete at 3; the grade 2 takes place 3, the other 4."""
+    one = found(
+        ["a b c d", "e f g h"], ["a b", "e f", "c d g h"], Rules(1.0, 2, union=True), grades=[1, 2]
+    )
+    assert (one.first, one.relevant) == ([3, 3], [1, 2, 3])
+    # Gains are 2**grade - 1.
+    gained = 3 / math.log2(4) + 1 / math.log2(5)
+    assert values(one, "ndcg") == pytest.approx((gained / (3 + 1 / math.log2(3)),))
+    # P(3) = 3/3, twice; of the first n = 2 documents none completes anything.
+    assert values(one, "average_precision", "r_precision") == (1.0, 0.0)
+
+
+def test_repeats_and_items_of_grade_0_are_not_there():
+    """The second says what the first does, in another order; the third is no ground truth."""
+    items = [["a b", "c d"], ["c d", "a b"], "x y"]
+    one = found(items, ["x y", "a b"], grades=[2, 2, 0])
+    assert (one.n, one.first, one.relevant) == (1, [2], [2])
+    assert values(one, "token_recall", "token_precision") == (1.0, 0.5)
+
+
+def test_texts_without_words():
+    """A blank item counts and is never found; a blank alternative is none; nothing is divided."""
+    one = found(["", ["", "a b c d"]], ["", "a b"])
+    assert (one.n, one.relevant) == (2, [])
+    assert values(one, "token_recall", "token_precision") == (0.5, 1.0)
+    blank = found([""], [""])
+    assert values(blank, "token_recall", "token_precision", "token_iou") == (0.0, 0.0, 0.0)
+    assert math.isnan(METRICS["redundancy"](blank))
+
+
+def test_nothing_retrieved():
+    """Every metric is 0, and what needs a document undefined."""
+    one = found(["a b"], [])
+    undefined = {"rank", "redundancy"}
+    assert {name for name in METRICS if math.isnan(METRICS[name](one))} == undefined
+    assert all(METRICS[name](one) == 0 for name in METRICS if name not in undefined)
+
+
+def test_a_budget_sees_the_prefix_that_fits():
+    """Lengths 3, 4 and 2: 8 has room for two documents, and 2 for none, though the third fits."""
+    assert [prefix_within(budget, [3, 4, 2]) for budget in (2, 3, 6, 7, 8, 9, 99)] == [
+        0, 1, 1, 2, 2, 3, 3,
+    ]  # fmt: skip
+    items, documents = ["a b", "c d", "e f"], ["a b x", "y c d z", "e f"]
+    two = found(items, documents, prefix=2)
+    # Two of three items; the ideal has all three places, where at k = 2 it has two and nDCG is 1.
+    dcg = 1 + 1 / math.log2(3)
+    assert values(two, "recall", "precision") == (2 / 3, 1.0)
+    assert values(two, "ndcg") == pytest.approx((dcg / (dcg + 0.5),))
+    assert values(found(items, documents, k=2), "ndcg") == (1.0,)
+    none = found(items, documents, prefix=0)
+    assert values(none, "precision", "ndcg", "token_precision") == (0.0, 0.0, 0.0)
+    assert math.isnan(METRICS["rank"](none))
+    assert math.isnan(METRICS["redundancy"](none))
+
+
+def test_averages_of_words():
+    """2 of 4 words in 2 read, 3 of 3 in 6 read, and nothing retrieved of one."""
+    founds = [
+        found(["a b c d"], ["a b"]),
+        found(["e f g"], ["e f g", "e f g"]),
+        found(["h"], []),
+    ]
+    found_averages = averages(founds)
+    # N is 2 and 3; intersection over union 2 / (2 + 4 - 2), 3 / (6 + 3 - 3) and 0 / 1.
+    expected = {
+        "micro_token_recall": 5 / 8,
+        "macro_token_recall": (0.5 + 1 + 0) / 3,
+        "micro_token_precision": 5 / 8,
+        "macro_token_precision": (1 + 0.5 + 0) / 3,
+        "token_iou": (0.5 + 0.5 + 0) / 3,
+        "redundancy": (0 + 0.5) / 2,  # undefined for the last
+    }
+    assert {name: found_averages[name] for name in expected} == pytest.approx(expected)
+
+
+# --- the definition keeps its own laws -------------------------------------------------------
+
+
+@in_blocks
+def test_the_definition_is_bounded_and_consistent(seeds):
+    """Shares are in [0, 1], and there are relevant documents exactly where an item is covered."""
+    for case in cases(seeds, union=True):
+        for query in case.queries:
+            for k in CUTOFFS:
+                one, where = Found(query, case.rules, k), (case.seed, k)
+                assert bool(one.relevant) == bool(one.covered), where
+                assert one.n_held <= one.n_wanted, where
+                assert one.n_new <= sum(one.n_useful) <= one.n_read, where
+                for name in METRICS.keys() - {"rank"}:
+                    value = METRICS[name](one)
+                    assert math.isnan(value) or 0 <= value <= 1, (name, where)
+
+
+# --- the product -----------------------------------------------------------------------------
+
+
+def cases(seeds, **rules):
+    """Yield random cases, under other rules than their own where given."""
+    for seed in seeds:
+        case = random_case(seed)
+        yield replace(case, rules=replace(case.rules, **rules))
+
+
+def evaluator_of(case):
+    """Return the evaluator of a case; its texts are tokens between spaces."""
+    rules = case.rules
+    options = {"union": True} if rules.union else {}
+    return OfflineRetrievalEvaluator(
+        [list(map(item_of, query.items, query.grades)) for query in case.queries],
+        [[" ".join(document) for document in query.documents] for query in case.queries],
+        matcher=CoverageMatcher(rules.threshold, rules.min_run, "whitespace", **options),
+        matching_criteria="all" if case.all_items else "partial",
+        no_ground_truth="skip" if case.skip else "zero",
+        grade_key="grade",
+    )
+
+
+def item_of(texts, grade):
+    """Return an item as the evaluator takes it."""
+    documents = [{"page_content": " ".join(text), "metadata": {"grade": grade}} for text in texts]
+    return documents[0] if len(documents) == 1 else AnyOf(documents)
+
+
+def evaluated(case, cutoffs=CUTOFFS):
+    """Return the result of a case, with all metrics there are."""
+    metrics = list(dict.fromkeys([*REGISTERED, *OF_WORDS]))
+    with no_advice():
+        return evaluator_of(case).evaluate(k=cutoffs, metrics=metrics)
+
+
+def close(value):
+    """Return what equals a value but for rounding."""
+    return pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def assert_agrees(case):
+    """Check every value and average of the product against the definition."""
+    result = evaluated(case)
+    defined = dict(METRICS)
+    if not case.all_items:
+        defined["hit_rate"] = METRICS["success"]
+    for k in CUTOFFS:
+        founds = [Found(query, case.rules, k) for query in case.queries]
+        for name in result.keys:
+            expected = [defined[name](found) for found in founds]
+            assert result.tables[k][name].tolist() == close(expected), (case.seed, name, k)
+        expected = averages([found for found in founds if found.n or not case.skip])
+        if not case.all_items:
+            expected["hit_rate"] = expected["success"]
+        averaged = result.averages(k)
+        for key, value in expected.items():
+            assert averaged[key] == close(value), (case.seed, key, k)
+
+
+@in_blocks
+@either_way
+def test_agrees_with_the_definition(seeds, union):
+    """Every metric and average, at every cutoff: repeats, overlaps, alternatives, short items."""
+    for case in cases(seeds, union=union):
+        assert_agrees(case)
+
+
+@either_way
+def test_agrees_with_the_definition_at_threshold_0(union):
+    """Nothing held is no match, anything held is one."""
+    for case in cases(range(N_CASES, N_CASES + 30), union=union, threshold=0.0):
+        assert_agrees(case)
+
+
+@in_blocks
+def test_shares_are_bounded(seeds):
+    """All metrics but the rank are in [0, 1], whatever overlaps or repeats."""
+    for case in cases(seeds, union=True):
+        result = evaluated(case)
+        for k in CUTOFFS:
+            for name in result.keys.keys() - {"rank"}:
+                column = result.tables[k][name].tolist()
+                known = [value for value in column if not math.isnan(value)]
+                assert all(0 <= value <= 1 for value in known), (case.seed, name, k)
+
+
+@in_blocks
+def test_union_finds_whatever_one_chunk_finds(seeds):
+    """At every cutoff no query loses recall, and words do not depend on it."""
+    for case in cases(seeds, union=True):
+        together = evaluated(case)
+        alone = evaluated(replace(case, rules=replace(case.rules, union=False)))
+        for k in CUTOFFS:
+            gained = together.tables[k]["recall"] >= alone.tables[k]["recall"]
+            assert gained.all(), (case.seed, k)
+            for name in OF_WORDS:
+                expected = alone.tables[k][name].tolist()
+                assert together.tables[k][name].tolist() == close(expected), (case.seed, name, k)
+
+
+@in_blocks
+def test_token_recall_never_falls_with_k(seeds):
+    """Without alternatives, which may differ in length."""
+    for seed in seeds:
+        result = evaluated(random_case(seed, alternatives=False))
+        for fewer, more in pairwise([result.tables[k]["token_recall"] for k in CUTOFFS]):
+            assert (more >= fewer).all(), seed
+
+
+@either_way
+def test_a_metric_at_k_sees_the_first_k_documents(union):
+    """It equals that of lists cut to k; without a cutoff all but nDCG, whose ideal has k places."""
+    for case in cases(range(100), union=union):
+        whole = evaluated(case)
+        for k in CUTOFFS[:-1]:
+            cut = evaluated(
+                replace(case, queries=[query.cut(k) for query in case.queries]), [k, None]
+            )
+            for name in whole.keys:
+                expected = close(whole.tables[k][name].tolist())
+                assert cut.tables[k][name].tolist() == expected, (case.seed, name, k)
+                if name != "ndcg":
+                    assert cut.tables[None][name].tolist() == expected, (case.seed, name, k)
+
+
+@in_blocks
+def test_a_document_is_relevant_exactly_where_an_item_is_covered(seeds):
+    """Neither without the other, at every cutoff."""
+    for case in cases(seeds, union=True):
+        result = evaluated(case)
+        for k in CUTOFFS:
+            table = result.tables[k]
+            same = (table["relevant"] > 0) == (table["covered"] > 0)
+            assert same.all(), (case.seed, k)
