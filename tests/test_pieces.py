@@ -170,6 +170,14 @@ def test_of_alternatives_the_share_decides_not_the_number_of_words():
     assert values(second, "redundancy") == (0.0,)
 
 
+def test_of_alternatives_held_alike_the_first_counts():
+    """Half of each: of six tokens read, two are of the first and four of the second."""
+    one = found([["a b c d", "e f g h i j k l"]], ["a b", "e f g h"])
+    assert values(one, "token_recall", "token_precision") == (2 / 4, 2 / 6)
+    # 2 / (6 + 4 - 2)
+    assert values(one, "token_iou") == (2 / 8,)
+
+
 def test_words_that_stand_twice_in_the_passage_are_read_once():
     """The chunk "a b" holds four of five positions with two tokens: new 4, useful 2."""
     one = found(["a b x a b"], ["a b"])
@@ -241,6 +249,8 @@ def test_texts_without_words():
     one = found(["", ["", "a b c d"]], ["", "a b"])
     assert (one.n, one.relevant) == (2, [])
     assert values(one, "token_recall", "token_precision") == (0.5, 1.0)
+    # "a b c d" is looked for, though as much is held of the blank text: 2 of 4 + 2.
+    assert values(found([["", "a b c d"], "e f"], ["e f"]), "token_recall") == (2 / 6,)
     blank = found([""], [""])
     assert values(blank, "token_recall", "token_precision", "token_iou") == (0.0, 0.0, 0.0)
     assert math.isnan(METRICS["redundancy"](blank))
