@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
 from krag_eval._text import fitted
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 
-def cutoff_words(k: int | None, language: Language) -> str:
+def cutoff_words(k: Cutoff, language: Language) -> str:
     """Return "at k = 5" in the language."""
     if k is None:
         return word("no cutoff", language)

@@ -6,8 +6,8 @@ metrics are computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Literal, TypeAlias, TypeVar
@@ -15,8 +15,9 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, warn_of
+from krag_eval._errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches
+from krag_eval.scoring.cutoffs import Budget
 
 __all__ = [
     "Documents",
@@ -89,6 +90,8 @@ class Relevance:
         n_repeats: Ground-truth documents dropped because they repeat another of their query.
         item_number: Place of each item in its query's list as given, from 1; shape (items,).
             ``None`` if no item was dropped, so that they are numbered without gaps.
+        lengths: Unit of a budget -> length of every retrieved document, in order of queries, then
+            rank, each of shape (documents,); ``None`` where no budget was asked for.
     """
 
     n_retrieved: IntArray
@@ -101,7 +104,10 @@ class Relevance:
     threshold: float
     n_repeats: int = field(default=0, repr=False)
     item_number: IntArray | None = field(default=None, repr=False)
+    lengths: Mapping[str, IntArray] | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], IntArray] = field(default_factory=dict, repr=False)
+    # Not an argument: what ``replace`` makes is cut anew.
+    _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def from_matches(
@@ -164,6 +170,48 @@ class Relevance:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.n_retrieved)
+
+    def prefix(self, budget: Budget) -> IntArray:
+        """Return how many of each query's first documents fit into a budget; shape (queries,).
+
+        Raises:
+            InvalidInput: If the documents were not measured in its unit.
+        """
+        lengths = (self.lengths or {}).get(budget.unit)
+        if lengths is None:
+            raise InvalidInput(
+                "k",
+                f": {budget} needs to know how long the documents are, and they were not measured",
+                Advice("evaluate with {}", k=str(budget)),
+            )
+        first = np.cumsum(self.n_retrieved) - self.n_retrieved
+        ends = np.cumsum(lengths)
+        before = np.concatenate([[0], ends])[first]
+        fitting = np.searchsorted(ends, before + budget.amount, side="right") - first
+        return np.asarray(np.minimum(fitting, self.n_retrieved), np.int64)
+
+    def within(self, budget: Budget) -> Relevance:
+        """Return what was found in the prefix of each list that fits into a budget.
+
+        A metric at a budget is the metric of this at no cutoff.
+
+        Raises:
+            InvalidInput: If the documents were not measured in its unit.
+        """
+        cut = self._cuts.get(budget)
+        if cut is None:
+            prefix = self.prefix(budget)
+            kept = self.pair_rank <= prefix[self.item_query[self.pair_item]]
+            cut = self._cuts[budget] = replace(
+                self,
+                n_retrieved=_shared(prefix),
+                pair_item=self.pair_item[kept],
+                pair_rank=self.pair_rank[kept],
+                pair_similarity=self.pair_similarity[kept],
+                lengths=None,
+                _counts={},
+            )
+        return cut
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import InvalidInput, number, one_of, warn, whole
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
 
@@ -72,8 +72,8 @@ def confidence_intervals(
 
     Returns:
         One row per average and cutoff, indexed by its spelling (``"ndcg@10"``), with the columns
-        ``metric``, ``k`` (``"all"`` for no cutoff), ``value``, ``low`` and ``high``. Where all
-        queries have one value, ``low`` and ``high`` are that value. Resamples in which nothing was
+        ``metric``, ``k`` (``"all"`` for no cutoff, ``"1000w"`` for a budget), ``value``, ``low``
+        and ``high``. Where all queries have one value, these two are that value. Resamples in which nothing was
         found say nothing about ``mean_rank`` and are left out of its interval; where nothing was
         found at all, its value and interval are NaN. The same holds for a metric of your own that
         is undefined for some queries.
@@ -110,7 +110,7 @@ def confidence_intervals(
     ]
     table = pd.DataFrame(
         [
-            (key, "all" if k is None else k, value, low, high)
+            (key, k if isinstance(k, int) else spelled(k), value, low, high)
             for (key, k, value), (low, high) in zip(rows, bounds, strict=True)
         ],
         columns=["metric", "k", "value", "low", "high"],
@@ -145,7 +145,7 @@ def check_counted(result: EvaluationResult) -> None:
         raise InvalidInput("result", problem)
 
 
-def per_query(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
+def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
@@ -166,13 +166,11 @@ class QuerySums:
     """
 
     columns: FloatArray
-    positions: Mapping[tuple[str, int | None], int]
-    averages: tuple[tuple[Average, int | None], ...]
+    positions: Mapping[tuple[str, Cutoff], int]
+    averages: tuple[tuple[Average, Cutoff], ...]
 
     @classmethod
-    def of(
-        cls, result: EvaluationResult, averages: Sequence[tuple[Average, int | None]]
-    ) -> QuerySums:
+    def of(cls, result: EvaluationResult, averages: Sequence[tuple[Average, Cutoff]]) -> QuerySums:
         """Gather what the averages at their cutoffs are made of.
 
         The columns' order depends on the averages alone, so that two results can be subtracted.
