@@ -266,7 +266,7 @@ def _comment(result: EvaluationResult, k: Cutoff) -> str:
     evidence = result.evidence
     if evidence is None:  # pragma: no cover (an evaluator always keeps it)
         return ""
-    documents, items = outcomes(evidence, 0, k)
+    _, items = outcomes(evidence, 0, k)
     found = [item for item in items if item.outcome == "found"]
     within = int(result.tables[k]["retrieved"][0])
     ranks = ", ".join(str(item.first_rank) for item in found)

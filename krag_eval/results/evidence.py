@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.documents import AnyOf, QuerySet, Reading, is_blank, read_text, text_of
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, lengths_of
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, lengths_of
 from krag_eval.scoring.parts import no_texts
 from krag_eval.scoring.relevance import Relevance
 
@@ -117,23 +117,24 @@ class Evidence:
         """Return what another threshold makes of the same similarities."""
         return replace(self.relevance, threshold=threshold, _counts={})
 
-    def measured(self, unit: Unit) -> Relevance:
+    def measured(self, unit: Unit, measure: Measure | None = None) -> Relevance:
         """Return what was found, with the lengths of the documents in a unit.
 
-        They are those that were kept or, where no budget in that unit was evaluated, measured now.
+        They are those that were kept or, where no budget in that unit was evaluated or a function
+        is given, measured now.
 
         Raises:
             InvalidInput: If they were not kept, and there are no texts or nothing to measure by.
         """
         found = self.relevance
-        if found.lengths is not None and unit in found.lengths:
+        if measure is None and unit in (found.lengths or {}):
             return found
         if self.texts is None:
             raise no_texts()
         texts = self.texts.all_predicted()
         if texts and all(map(is_blank, texts)):
             raise no_texts()
-        lengths = {**(found.lengths or {}), unit: lengths_of(texts, unit, None)}
+        lengths = {**(found.lengths or {}), unit: lengths_of(texts, unit, measure)}
         return replace(found, lengths=lengths, _counts={})
 
     def of_query(self, query: int) -> Relevance:

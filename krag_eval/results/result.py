@@ -20,7 +20,7 @@ from krag_eval._errors import Advice, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Cutoff, check_cutoff, deepest, spelled
+from krag_eval.scoring.cutoffs import Cutoff, Length, check_cutoff, deepest, spelled
 from krag_eval.scoring.metrics import (
     LISTED,
     REJECTION_RATE,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
+    from krag_eval.statistics.budgets import BudgetToRecall
     from krag_eval.statistics.gates import GateReport
 
 __all__ = [
@@ -416,6 +417,52 @@ class EvaluationResult:
         from krag_eval.statistics.intervals import confidence_intervals
 
         return confidence_intervals(self, level, **sampling)
+
+    def budget_to_recall(
+        self,
+        recall: float = 0.9,
+        *,
+        length: Length | None = None,
+        level: float = 0.95,
+        n_resamples: int = 2_000,
+        seed: int = 0,
+    ) -> BudgetToRecall:
+        """Return the smallest budget at which macro recall over the full lists reaches a value.
+
+        How much context a system needs to hold enough of the ground truth: what to compare chunk
+        sizes by. The interval is the percentile bootstrap over queries.
+
+        Args:
+            recall: The macro recall to reach, above 0 and at most 1.
+            length: What the budget counts: ``"words"``, ``"characters"`` or a function. If not
+                given, what the first budget that was evaluated counts, or words.
+            level: How often the interval should cover the true budget, between 0 and 1.
+            n_resamples: Number of resamples.
+            seed: The same seed gives the same interval.
+
+        Returns:
+            ``.value``, ``.low``, ``.high`` and ``.unit`` (``"w"``, ``"c"`` or ``"t"``); the value
+            is infinite where the full lists do not reach the recall.
+
+        Raises:
+            ValueError: If an argument is out of range, or nothing is known of the documents'
+                lengths: there are no texts, and no budget was evaluated.
+
+        Warns:
+            KragEvalWarning: If the interval rests on fewer than 30 queries.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual = [["the cat sat"]] * 40
+        >>> predicted = [["a dog barked loudly", "the cat sat"]] * 10 + [["the cat sat"]] * 30
+        >>> found = OfflineRetrievalEvaluator(actual, predicted).evaluate(5).budget_to_recall(0.8)
+        >>> found.value, found.unit, found.low, found.high
+        (7.0, 'w', 3.0, 7.0)
+        """
+        from krag_eval.statistics.budgets import budget_to_recall
+
+        return budget_to_recall(
+            self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
+        )
 
     def check(
         self,

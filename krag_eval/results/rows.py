@@ -428,13 +428,24 @@ class RowsInFile:
             )
         return self._numbers(f"{LENGTHS}{unit}", 0, MOST_IN_A_TEXT)
 
-    def first_ranks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first rank of every covered item, and how many each query has.
+    def found(
+        self, unit: str
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return every document's length, the documents per query, and the covered items.
+
+        Of these, the query and the first rank.
 
         Raises:
+            InvalidInput: If there was no budget in that unit.
             DatasetError: If the file is not there, or damaged.
         """
-        return self._numbers(FIRST_RANKS, 1, MOST_IN_A_TEXT)
+        lengths, retrieved = self.lengths(unit)
+        ranks, n_covered = self._numbers(FIRST_RANKS, 1, MOST_IN_A_TEXT)
+        query = np.repeat(np.arange(self.n_queries), n_covered)
+        n_items = next(iter(self.tables.values()))[COUNT_COLUMNS[0]]
+        if (ranks > retrieved[query]).any() or (n_covered > n_items).any():
+            raise _unreadable(self.path, ValueError("its ranks do not fit its lists"))
+        return lengths, retrieved, query, ranks
 
     def _numbers(
         self, column: str, least: int, most: int

@@ -26,6 +26,7 @@ __all__ = [
     "Length",
     "Measure",
     "Unit",
+    "amount_in_words",
     "check_cutoff",
     "check_cutoffs",
     "deepest",
@@ -34,6 +35,7 @@ __all__ = [
     "lengths_of",
     "parse_metric",
     "settled_cutoffs",
+    "settled_length",
     "spelled",
     "unspelled",
 ]
@@ -165,7 +167,16 @@ def in_words(k: int | Budget) -> str:
     >>> in_words(5), in_words(Budget(1000, "w"))
     ('the first 5', '1000 words')
     """
-    return f"{k.amount} {_NAMES[k.unit]}" if isinstance(k, Budget) else f"the first {k}"
+    return amount_in_words(k.amount, k.unit) if isinstance(k, Budget) else f"the first {k}"
+
+
+def amount_in_words(amount: object, unit: Unit) -> str:
+    """Return so much of a unit, in English.
+
+    >>> amount_in_words(1000, "c")
+    '1000 characters'
+    """
+    return f"{amount} {_NAMES[unit]}"
 
 
 @dataclass(frozen=True)
@@ -241,6 +252,16 @@ def settled_cutoffs(
             "length", "is what a budget counts, and there is none", Advice("pass {}", budget=1000)
         )
     return cutoffs, _measure(length) if unit == "t" else None
+
+
+def settled_length(length: Any) -> tuple[Unit, Measure | None]:
+    """Settle what texts are measured by: a unit and, where it is the user's, the function.
+
+    Raises:
+        InvalidType, InvalidInput: If it is no name of a unit, and no function.
+    """
+    unit = _unit_of(length)
+    return unit, _measure(length) if unit == "t" else None
 
 
 def _several(budget: Any) -> list[Any]:

@@ -404,10 +404,10 @@ class Reach:
                 )
 
 
-def no_texts() -> InvalidInput:
+def no_texts(argument: str = "budget") -> InvalidInput:
     """Return the refusal of a budget where nothing can be measured."""
     return InvalidInput(
-        "budget",
+        argument,
         ": the retrieved documents have no texts, so how many of them fit is not known",
         "evaluate documents with their texts, or choose cutoffs by rank",
     )
