@@ -38,7 +38,6 @@ CONVENIENCE = {
 # Methods of a result that lead to modules which take results.
 BACK = {
     ("results.result", "results.saved"),
-    ("results.result", "statistics.budgets"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
 }

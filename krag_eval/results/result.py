@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
-    from krag_eval.statistics.budgets import BudgetToRecall
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.intervals import BudgetToRecall
 
 __all__ = [
     "STATUSES",
@@ -458,7 +458,7 @@ class EvaluationResult:
         >>> found.value, found.unit, found.low, found.high
         (7.0, 'w', 3.0, 7.0)
         """
-        from krag_eval.statistics.budgets import budget_to_recall
+        from krag_eval.statistics.intervals import budget_to_recall
 
         return budget_to_recall(
             self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
