@@ -830,6 +830,17 @@ class QuerySet:
         ends = np.cumsum(self.n_items).tolist()
         return [_digest(items[start:end]) for start, end in pairwise([0, *ends])]
 
+    def predicted_texts(self, reading: Reading) -> list[str]:
+        """Return the text of every predicted document, in order of queries, then rank.
+
+        Args:
+            reading: What the matcher looks at. A plain string that is an id has no text.
+        """
+        documents = self.predicted.elements
+        if reading is read_id:
+            return ["" if isinstance(one, str) else text_of(one) for one in documents]
+        return documents if self.texts_only[1] else list(map(text_of, documents))
+
     def alternatives(self) -> Iterator[Sequence[Sequence[DocumentLike]]]:
         """Yield, per query, the alternatives of each of its items; one for a plain document."""
         for items in self.actual:

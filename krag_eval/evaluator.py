@@ -38,7 +38,7 @@ from krag_eval.conventions import (
     conventions_table,
     resolve_choice,
 )
-from krag_eval.documents import Digests, QuerySet, Tag, checked_tags
+from krag_eval.documents import Digests, QuerySet, Tag, checked_tags, is_blank
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -46,7 +46,19 @@ from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import NoRows, Rows, RowsInMemory, column_types, flat_columns
 from krag_eval.scoring.averages import Sums
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, check_cutoff, check_cutoffs, spelled
+from krag_eval.scoring.cutoffs import (
+    DEFAULT_CUTOFFS,
+    Budget,
+    Cutoff,
+    Cutoffs,
+    Length,
+    Measure,
+    Unit,
+    check_cutoff,
+    lengths_of,
+    settled_cutoffs,
+    spelled,
+)
 from krag_eval.scoring.metrics import (
     REJECTION_RATE,
     Metric,
@@ -57,7 +69,7 @@ from krag_eval.scoring.metrics import (
     table_of,
     words_unknown,
 )
-from krag_eval.scoring.parts import Findings, Likeness, Partial, Summary
+from krag_eval.scoring.parts import Findings, Likeness, Partial, Reach, Summary, no_texts
 from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
@@ -73,7 +85,6 @@ __all__ = [
     "Plan",
 ]
 
-Cutoffs = int | None | Iterable["int | None"]
 NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
 # Queries that a message names.
 _NAMED = 5
@@ -155,13 +166,28 @@ class Plan:
         return replace(self, conventions=_checked_conventions(conventions))
 
     def settings(
-        self, cutoffs: Sequence[int | None], *, n_queries: int, n_skipped: int
+        self,
+        cutoffs: Sequence[Cutoff],
+        length: Measure | None = None,
+        *,
+        n_queries: int,
+        n_skipped: int,
+        reach: Reach | None = None,
     ) -> dict[str, str]:
-        """Return what the numbers depend on, for the signature."""
+        """Return what the numbers depend on, for the signature.
+
+        Args:
+            cutoffs: The cutoffs.
+            length: The user's function that budgets are counted by, if there is one.
+            n_queries: Number of queries.
+            n_skipped: How many of them are left out of the averages.
+            reach: How far the lists reach; ``None`` if that is not known yet.
+        """
         return {
             "matcher": self.matcher.signature,
             "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
             "k": ",".join(map(spelled, cutoffs)),
+            **({} if length is None else {"length": length.name}),
             "criteria": self.matching_criteria.value,
             "averaging": self.averaging_method.value,
             "conventions": "default"
@@ -170,6 +196,7 @@ class Plan:
             "grades": self.grade_key or "-",
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
+            **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
             "krag_eval": __version__,
         }
 
@@ -380,6 +407,7 @@ class OfflineRetrievalEvaluator:
         self._plan = plan
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
         self._cut: Relevance | None = None
+        self._with_lengths: Relevance | None = None
 
     matcher = _OfThePlan[Matcher]()
     threshold = _OfThePlan[float]()
@@ -404,7 +432,8 @@ class OfflineRetrievalEvaluator:
     def with_threshold(self, threshold: float) -> OfflineRetrievalEvaluator:
         """Return an evaluator with another threshold that shares the matches already made."""
         other = copy.copy(self)
-        other._plan, other._cut = self._plan.with_threshold(threshold), None
+        other._plan = self._plan.with_threshold(threshold)
+        other._cut = other._with_lengths = None
         return other
 
     def with_conventions(self, conventions: Conventions) -> OfflineRetrievalEvaluator:
@@ -413,7 +442,7 @@ class OfflineRetrievalEvaluator:
         other._plan = self._plan.with_conventions(conventions)
         return other
 
-    def calculate_hit_rate(self, k: int | None = None) -> dict[str, float]:
+    def calculate_hit_rate(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"hit_rate"}``: the share of queries whose ground truth was found, in [0, 1].
 
         All of a query's ground truth must be within the first ``k`` documents, or any of it with
@@ -421,7 +450,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("hit_rate", k)
 
-    def calculate_precision(self, k: int | None = None) -> dict[str, float]:
+    def calculate_precision(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"micro_precision", "macro_precision"}``, in [0, 1].
 
         The share of the first ``k`` documents that are relevant; a list shorter than ``k`` is
@@ -429,36 +458,36 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("precision", k)
 
-    def calculate_recall(self, k: int | None = None) -> dict[str, float]:
+    def calculate_recall(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"micro_recall", "macro_recall"}``, in [0, 1].
 
         The share of the ground-truth items found within the first ``k`` documents.
         """
         return self._average("recall", k)
 
-    def calculate_f1_score(self, k: int | None = None) -> dict[str, float]:
+    def calculate_f1_score(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"micro_f1", "macro_f1"}``: harmonic means of precision and recall, in [0, 1].
 
         Macro F1 is the harmonic mean of macro precision and macro recall.
         """
         return self._average("f1", k)
 
-    def calculate_mrr(self, k: int | None = None) -> dict[str, float]:
+    def calculate_mrr(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"mrr"}``: the mean of 1 / rank of the first relevant document, in [0, 1].
 
         A query without a relevant document in its first ``k`` counts as 0.
         """
         return self._average("reciprocal_rank", k)
 
-    def calculate_map(self, k: int | None = None) -> dict[str, float]:
+    def calculate_map(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"map"}``: the mean of the queries' average precision, in [0, 1]."""
         return self._average("average_precision", k)
 
-    def calculate_ndcg(self, k: int | None = None) -> dict[str, float]:
+    def calculate_ndcg(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"ndcg"}``: the mean normalised discounted cumulative gain, in [0, 1]."""
         return self._average("ndcg", k)
 
-    def calculate_mean_rank(self, k: int | None = None) -> dict[str, float]:
+    def calculate_mean_rank(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"mean_rank", "found_rate"}``.
 
         The mean rank of the first relevant document over the queries that have one (NaN if none
@@ -466,7 +495,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("rank", k)
 
-    def calculate_token_recall(self, k: int | None = None) -> dict[str, float]:
+    def calculate_token_recall(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"micro_token_recall", "macro_token_recall"}``, in [0, 1].
 
         The share of the ground truth's words that the first ``k`` documents hold together, pieces
@@ -477,7 +506,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("token_recall", k)
 
-    def calculate_token_precision(self, k: int | None = None) -> dict[str, float]:
+    def calculate_token_precision(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"micro_token_precision", "macro_token_precision"}``, in [0, 1].
 
         The share of the words of the first ``k`` documents that bring words of the ground truth; a
@@ -488,7 +517,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("token_precision", k)
 
-    def calculate_token_iou(self, k: int | None = None) -> dict[str, float]:
+    def calculate_token_iou(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"token_iou"}``: words found over all words wanted or retrieved, in [0, 1].
 
         Raises:
@@ -496,7 +525,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("token_iou", k)
 
-    def calculate_redundancy(self, k: int | None = None) -> dict[str, float]:
+    def calculate_redundancy(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"redundancy"}``: how much of what was found came back again, in [0, 1].
 
         The share of the retrieved words of ground truth that bring nothing new; lower is better.
@@ -507,7 +536,7 @@ class OfflineRetrievalEvaluator:
         """
         return self._average("redundancy", k)
 
-    def calculate_rejection_rate(self, k: int | None = None) -> dict[str, float]:
+    def calculate_rejection_rate(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"rejection_rate"}``: how often nothing rightly came back, in [0, 1].
 
         The share of the queries without ground truth for which no document was retrieved. What
@@ -538,22 +567,62 @@ class OfflineRetrievalEvaluator:
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
 
     def evaluate(
-        self, k: Cutoffs = DEFAULT_CUTOFFS, *, metrics: Iterable[str | Metric] | None = None
+        self,
+        k: Cutoffs = DEFAULT_CUTOFFS,
+        *,
+        budget: int | Iterable[int] | None = None,
+        length: Length = "words",
+        metrics: Iterable[str | Metric] | None = None,
     ) -> EvaluationResult:
         """Return all metrics at all cutoffs; the pairs are matched once.
 
+        A budget is a cutoff by what fits: of each query, it sees the longest prefix of the
+        retrieved documents whose lengths add up to at most that much, and nothing if the first is
+        too long. Chunks of different sizes compare fairly at an equal budget, not at an equal k.
+        A metric at a budget is the metric at that prefix, with two differences: nDCG has its ideal
+        over all of the ground truth, as how many documents fit is the system's doing; and precision
+        divides by the documents in the prefix under all conventions.
+
         Args:
-            k: A cutoff or several; ``None`` stands for all retrieved documents.
+            k: A cutoff or several; ``None`` stands for all retrieved documents, ``"1000w"`` for a
+                budget of 1,000 words (``"4000c"``: characters).
+            budget: How much may fit, or several such numbers. Without ``k`` there are no others
+                cutoffs then.
+            length: What ``budget`` counts: ``"words"``, those of the tokenizer ``"unicode"``;
+                ``"characters"``; or a function from a text to its length, such as LangChain's
+                ``length_function``. Such budgets are spelled ``"1000t"``.
             metrics: Metrics to compute, by column name or as :class:`~krag_eval.Metric` of your
                 own; all built-in ones if not given.
+
+        Raises:
+            InvalidType: If ``length`` is neither, or returns something else than whole numbers.
+            InvalidInput: If a cutoff is not possible or given twice, ``length`` is given and no
+                budget, or there is a budget and the documents have no texts.
+
+        Warns:
+            KragEvalWarning: If every list is shorter than a cutoff, no document fits into a budget,
+                or the name of ``length`` does not tell which function it is.
+
+        >>> evaluator = OfflineRetrievalEvaluator(
+        ...     [["the cat sat"]], [["a dog barked loudly", "the cat sat"]])
+        >>> evaluator.evaluate(budget=[6, 7]).metrics["macro_recall"].to_dict()
+        {'6w': 0.0, '7w': 1.0}
         """
-        plan, queries, found = self._plan, self._matching.queries, self._relevance
-        cutoffs = check_cutoffs(k)
+        plan, queries = self._plan, self._matching.queries
+        cutoffs, measure = settled_cutoffs(k, budget, length)
+        found = self._measured(cutoffs, measure)
+        reach = Reach.of(found)
+        with self._matching.lock:
+            reach.warn(cutoffs, self._matching.is_first)
         chosen = chosen_metrics(metrics, plan.metrics)
         counted = plan.counted(found)
         return EvaluationResult(
             settings=plan.settings(
-                cutoffs, n_queries=len(queries.labels), n_skipped=int((~counted).sum())
+                cutoffs,
+                measure,
+                n_queries=len(queries.labels),
+                n_skipped=int((~counted).sum()),
+                reach=reach,
             ),
             rows=RowsInMemory(
                 labels=list(queries.labels),
@@ -567,12 +636,14 @@ class OfflineRetrievalEvaluator:
             conventions=plan.conventions,
             # The arrays alone, and nothing that was worked out from them.
             evidence=Evidence(
-                replace(found, _counts={}), plan.matcher.takes_threshold, DocumentTexts(queries)
+                replace(found, _counts={}),
+                plan.matcher.takes_threshold,
+                DocumentTexts(queries, plan.matcher._document_reading),
             ),
             declared=declarations(chosen),
         )
 
-    def explain_conventions(self, k: int | None = None) -> pd.DataFrame:
+    def explain_conventions(self, k: Cutoff | str = None) -> pd.DataFrame:
         """Return every metric under every preset, and the fields behind each difference.
 
         One row per metric key; columns ``default``, ``trec``, ``krag``, ``autorag`` (and
@@ -585,7 +656,7 @@ class OfflineRetrievalEvaluator:
             self.conventions,
         )
 
-    def visualize_results(self, k: int | None = None, ax: Axes | None = None) -> Axes:
+    def visualize_results(self, k: Cutoff | str = None, ax: Axes | None = None) -> Axes:
         """Draw every metric at ``k`` as a labelled bar, micro and macro side by side.
 
         Args:
@@ -619,21 +690,43 @@ class OfflineRetrievalEvaluator:
             Likeness.of(relevance).warn_if_nothing_matched(self._plan.matcher, threshold)
         return relevance
 
+    def _measured(self, cutoffs: Sequence[Cutoff], measure: Measure | None = None) -> Relevance:
+        """Return the matches, with the lengths that budgets among the cutoffs need, if there are.
+
+        The last one is kept: several metrics start from the same prefixes.
+        """
+        found = self._relevance
+        units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
+        if not units:
+            return found
+        with self._matching.lock:
+            lengths: Mapping[str, NDArray[np.int64]]
+            lengths = {unit: self._matching.lengths(unit, measure) for unit in units}
+            kept = self._with_lengths
+            if kept is None or not _are_same(kept.lengths or {}, lengths):
+                kept = self._with_lengths = replace(found, lengths=lengths)
+            return kept
+
     @property
     def _counted(self) -> NDArray[np.bool_]:
         return self._plan.counted(self._relevance)
 
-    def _average(self, name: str, k: int | None) -> dict[str, float]:
+    def _average(self, name: str, k: Cutoff | str) -> dict[str, float]:
         plan, cutoff = self._plan, check_cutoff(k)
         metric = plan.metrics.get(name)
         if metric is None:
             raise words_unknown("matcher", name)
-        columns = columns_of(self._relevance, cutoff, metric, plan.conventions)
+        columns = columns_of(self._measured([cutoff]), cutoff, metric, plan.conventions)
         if plan.no_ground_truth == "skip":
             columns = {name: column[self._counted] for name, column in columns.items()}
         sums = Sums.of(columns, metric.columns).by_name()
         averages = metric.averages(plan.conventions, plan.averaging_method)
         return {average.key: float(average.of(sums)) for average in averages}
+
+
+def _are_same(ours: Mapping[str, object], theirs: Mapping[str, object]) -> bool:
+    """Tell whether two mappings hold the same objects by the same names."""
+    return set(ours) == set(theirs) and all(ours[name] is theirs[name] for name in ours)
 
 
 class _Matching:
@@ -652,6 +745,7 @@ class _Matching:
         self.n_jobs = n_jobs
         self._digests: Digests | None = None
         self._said: set[str] = set()
+        self._lengths: dict[Unit, tuple[Measure | None, NDArray[np.int64]]] = {}
         self._matches: Matches | None = None
         self._locks: dict[int, threading.RLock] = {}
 
@@ -687,6 +781,22 @@ class _Matching:
                 self._matches = self.matcher.match(self.queries)
         return self._matches
 
+    def lengths(self, unit: Unit, measure: Measure | None) -> NDArray[np.int64]:
+        """Return how long every predicted document is; only to be asked for under the lock.
+
+        Raises:
+            InvalidInput: If the documents have no texts, or there is no function to measure by.
+        """
+        kept = self._lengths.get(unit)
+        if kept is not None and (measure is None or kept[0] == measure):
+            return kept[1]
+        texts = self.queries.predicted_texts(self.matcher._document_reading)
+        if texts and all(map(is_blank, texts)):
+            raise no_texts()
+        lengths = lengths_of(texts, unit, measure)
+        self._lengths[unit] = measure, lengths
+        return lengths
+
     def is_first(self, key: str) -> bool:
         """Return True once per key; to be called under the lock."""
         first = key not in self._said
@@ -695,7 +805,7 @@ class _Matching:
 
     def __getstate__(self) -> dict[str, Any]:
         # Locks can be neither pickled nor copied.
-        return vars(self) | {"_locks": {}}
+        return vars(self) | {"_locks": {}, "_lengths": {}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -724,6 +834,7 @@ class PartitionPlan:
         plan: The settings of an evaluator.
         cutoffs: The cutoffs.
         metrics: The metrics, by column.
+        length: The user's function that budgets are counted by; ``None`` if there is none.
 
     >>> plan = PartitionPlan.of(k=2)
     >>> first = plan.evaluate([["a", "b"]], [["a", "x"]], ["When?"])
@@ -736,14 +847,17 @@ class PartitionPlan:
     """
 
     plan: Plan
-    cutoffs: tuple[int | None, ...]
+    cutoffs: tuple[Cutoff, ...]
     metrics: Mapping[str, Metric]
+    length: Measure | None = None
 
     @classmethod
     def of(
         cls,
         k: Cutoffs = DEFAULT_CUTOFFS,
         *,
+        budget: int | Iterable[int] | None = None,
+        length: Length = "words",
         metrics: Iterable[str | Metric] | None = None,
         **options: Any,
     ) -> PartitionPlan:
@@ -751,6 +865,10 @@ class PartitionPlan:
 
         Args:
             k: A cutoff or several; ``None`` stands for all retrieved documents.
+            budget: How much may fit, or several such numbers; see
+                :meth:`OfflineRetrievalEvaluator.evaluate
+                <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+            length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
             metrics: Metrics to compute; all built-in ones if not given.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
                 ``threshold``, ``conventions``, …, but no documents and no labels.
@@ -760,7 +878,9 @@ class PartitionPlan:
         """
         check_options(cls.of, options, PLAN_OPTIONS)
         plan = Plan.checked(**options)
-        return cls(plan, check_cutoffs(k), chosen_metrics(metrics, plan.metrics))
+        cutoffs, measure = settled_cutoffs(k, budget, length)
+        chosen = chosen_metrics(metrics, plan.metrics)
+        return cls(plan, cutoffs, chosen, measure)
 
     @property
     def row_types(self) -> dict[str, type]:
@@ -769,7 +889,9 @@ class PartitionPlan:
         Then ``counted``, ``ground_truth``, ``ground_truth_digest`` (which tells a query's ground
         truth from another one) and, for every cutoff, ``retrieved@k``, ``relevant@k``,
         ``covered@k`` and the metrics; a metric is NaN where it is undefined or the query is left
-        out of the averages.
+        out of the averages. Where there is a budget, ``lengths@w`` (or another unit) has the
+        length of each retrieved document and ``first_ranks`` the rank of each covered item, as
+        text: ``"120 98 77"``.
         """
         return {"query": object, **column_types(self.cutoffs, list(self.metrics))}
 
@@ -803,6 +925,7 @@ class PartitionPlan:
         with tallied() as tallies:
             relevance, grades, any_grade = self._relevance(query_set)
         counted = self.plan.counted(relevance)
+        relevance, reach = self._measured(query_set, relevance)
         tables = {
             k: table_of(relevance, k, self.metrics, self.plan.conventions) for k in self.cutoffs
         }
@@ -816,12 +939,12 @@ class PartitionPlan:
                 conventions=self.plan.conventions,
                 declared=declarations(self.metrics),
             ),
-            Findings(Likeness.of(relevance), any_grade, tallies),
+            Findings(Likeness.of(relevance), any_grade, tallies, reach),
         )
         rows = {"query": _as_texts(queries, query_set.n_queries)}
         digests = query_set.digests(grades, self.plan.matcher._document_reading)
         known = checked_tags(tags or {}, query_set.n_queries)
-        columns = flat_columns(tables, counted, list(self.metrics), digests, known)
+        columns = flat_columns(tables, counted, list(self.metrics), digests, known, relevance)
         return Part({**rows, **columns}, partial)
 
     def nothing(self) -> Partial:
@@ -863,12 +986,16 @@ class PartitionPlan:
             )
         if self.plan.no_ground_truth == "skip" and not summary.n_counted:
             raise _nothing_to_measure()
-        whole.findings.warn(self.plan.matcher, self.plan.threshold, self.plan.grade_key)
+        findings = whole.findings
+        findings.reach.check_texts(self.cutoffs)
+        findings.warn(self.plan.matcher, self.plan.threshold, self.plan.grade_key, self.cutoffs)
         return EvaluationResult(
             settings=self.plan.settings(
                 self.cutoffs,
+                self.length,
                 n_queries=summary.n_queries,
                 n_skipped=summary.n_queries - summary.n_counted,
+                reach=findings.reach,
             ),
             rows=rows or NoRows(self.cutoffs, summary.n_queries),
             keys=self._keys(),
@@ -889,8 +1016,19 @@ class PartitionPlan:
         relevance.warn_of_repeats()
         return relevance, grades, any_grade
 
+    def _measured(self, queries: QuerySet, found: Relevance) -> tuple[Relevance, Reach]:
+        """Return what was found with the lengths that budgets need, and how far lists reach."""
+        units = dict.fromkeys(one.unit for one in self.cutoffs if isinstance(one, Budget))
+        if not units:
+            return found, Reach.of(found)
+        texts = queries.predicted_texts(self.plan.matcher._document_reading)
+        lengths: Mapping[str, NDArray[np.int64]]
+        lengths = {unit: lengths_of(texts, unit, self.length) for unit in units}
+        found = replace(found, lengths=lengths)
+        return found, Reach.of(found, has_text=not all(map(is_blank, texts)))
+
     def _settings(self) -> dict[str, str]:
-        settings = self.plan.settings(self.cutoffs, n_queries=0, n_skipped=0)
+        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0)
         return {name: value for name, value in settings.items() if name != "queries"}
 
     def _keys(self) -> dict[str, str]:

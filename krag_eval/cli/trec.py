@@ -29,7 +29,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import names_of_files
 from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.trec import Qrels
@@ -231,5 +231,5 @@ def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
                 yield [f"{measure}_{k}", f"{key}@{spelled(k)}", *_values(results, key, k)]
 
 
-def _values(results: Sequence[EvaluationResult], key: str, k: int | None) -> list[str]:
+def _values(results: Sequence[EvaluationResult], key: str, k: Cutoff) -> list[str]:
     return [four_digits(result.averages(k)[key]) for result in results]

@@ -10,7 +10,7 @@ import numpy as np
 from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ __all__ = ["evaluate_dask"]
 def evaluate_dask(
     collection: DataFrame | Bag,
     *,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     question_field: str | None = "question",
     actual_field: str = "actual",
@@ -41,6 +43,10 @@ def evaluate_dask(
     Args:
         collection: The table; only the columns named are read.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
@@ -79,7 +85,7 @@ def evaluate_dask(
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
     fields = Fields.checked(columns, question_field, actual_field, predicted_field)
-    plan = PartitionPlan.of(k, metrics=metrics, **options)
+    plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     if is_bag:
         from dask import delayed

@@ -9,7 +9,7 @@ from krag_eval import __version__
 from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ __all__ = ["evaluate_spark"]
 def evaluate_spark(
     frame: DataFrame,
     *,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     question_field: str | None = "question",
     actual_field: str = "actual",
@@ -37,6 +39,10 @@ def evaluate_spark(
     Args:
         frame: The table; only the columns named are read.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
@@ -65,7 +71,7 @@ def evaluate_spark(
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
     fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field)
     _check_types(frame, fields)
-    plan = PartitionPlan.of(k, metrics=metrics, **options)
+    plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     _check_workers(frame.sparkSession)
     needed = frame.select(*(functions.col(f"`{name}`") for name in fields.names))

@@ -13,11 +13,11 @@ from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under
 from krag_eval.documents import Location, documents_in
-from krag_eval.evaluator import Cutoffs, OfflineRetrievalEvaluator, Plan
+from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.cutoffs import check_cutoffs, spelled
+from krag_eval.scoring.cutoffs import Cutoff, Cutoffs, Length, settled_cutoffs, spelled
 from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
@@ -26,6 +26,7 @@ __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
 Score: TypeAlias = dict[str, Any]
 # Ground truth that was not found, named in a comment.
 _NAMED = 3
+_DEFAULT_CUTOFFS = (5,)
 
 
 class RetrievalEvaluators(NamedTuple):
@@ -43,10 +44,12 @@ class RetrievalEvaluators(NamedTuple):
 
 
 def retrieval_evaluators(
-    k: Cutoffs = 5,
+    k: Cutoffs = _DEFAULT_CUTOFFS,
     matcher: str | Matcher = "text",
     *,
     threshold: float | None = None,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     averaging_method: AveragingMethod | str = AveragingMethod.BOTH,
     matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
@@ -69,9 +72,11 @@ def retrieval_evaluators(
     interchangeable ones. A run that failed counts as one that retrieved nothing.
 
     Args:
-        k: A cutoff or several; ``None`` for all retrieved documents.
+        k: A cutoff or several, 5 if not given; ``None`` for all retrieved documents.
         matcher: What makes a retrieved document a match: a name or a matcher.
         threshold: Similarity from which a pair is a match; the matcher's own if not given.
+        budget: How much may fit, or several such numbers, beside or instead of ``k``.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics by name, ``"recall"`` or, where ``k`` is 5, ``"recall@5"``, or of your
             own; all built-in ones if not given.
         averaging_method: Which averages the summary holds: ``"micro"``, ``"macro"``, ``"both"``.
@@ -108,11 +113,11 @@ def retrieval_evaluators(
     }
     # Bad options are refused here, not once per example and into a log.
     plan = Plan.checked(no_ground_truth=no_ground_truth, **options)
-    cutoffs = check_cutoffs(k)
+    cutoffs, measure = settled_cutoffs(k, budget, length, default=_DEFAULT_CUTOFFS)
     asked = None if metrics is None else _without_cutoffs(metrics, cutoffs)
     chosen = list(chosen_metrics(asked, metrics_for(plan.matching_criteria)).values())
     experiment = _Experiment(
-        options, cutoffs, chosen, no_ground_truth, documents_key, reference_key
+        options, cutoffs, measure or "words", chosen, no_ground_truth, documents_key, reference_key
     )
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
 
@@ -128,9 +133,7 @@ def is_failure(outputs: Any) -> bool:
     return outputs is None
 
 
-def _without_cutoffs(
-    metrics: Iterable[str | Metric], k: tuple[int | None, ...]
-) -> list[str | Metric]:
+def _without_cutoffs(metrics: Iterable[str | Metric], k: tuple[Cutoff, ...]) -> list[str | Metric]:
     """Read ``"recall@5"``, as scores are named, where 5 is the only cutoff."""
     if len(k) > 1:
         return list(metrics)  # a cutoff in a name is refused there
@@ -142,7 +145,8 @@ class _Experiment(NamedTuple):
     """What both evaluators do with the documents of an experiment."""
 
     options: Mapping[str, Any]
-    k: tuple[int | None, ...]
+    k: tuple[Cutoff, ...]
+    length: Length
     metrics: list[Metric]
     no_ground_truth: Literal["error", "skip", "zero"]
     documents_key: str | None
@@ -170,7 +174,7 @@ class _Experiment(NamedTuple):
         evaluator = OfflineRetrievalEvaluator(
             actual, predicted, no_ground_truth=no_ground_truth, **self.options
         )
-        return evaluator.evaluate(self.k, metrics=self.metrics)
+        return evaluator.evaluate(self.k, length=self.length, metrics=self.metrics)
 
 
 def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
@@ -223,7 +227,7 @@ def _summary(experiment: _Experiment) -> Callable[[list[Any], list[Any], list[An
 
 
 def _scores_at(
-    result: EvaluationResult, k: int | None, no_ground_truth: str, failure: str
+    result: EvaluationResult, k: Cutoff, no_ground_truth: str, failure: str
 ) -> list[Score]:
     """Return the scores of a result of one query at one cutoff."""
     table = result.tables[k]
@@ -257,14 +261,14 @@ def _failure(outputs: Any, run: Any) -> str:
     return f"the run failed or returned nothing{why}, which counts as nothing retrieved; "
 
 
-def _comment(result: EvaluationResult, k: int | None) -> str:
+def _comment(result: EvaluationResult, k: Cutoff) -> str:
     """Say what was found of the ground truth of the only query, and what was not."""
     evidence = result.evidence
     if evidence is None:  # pragma: no cover (an evaluator always keeps it)
         return ""
-    documents, items = outcomes(evidence, 0, k)
+    _, items = outcomes(evidence, 0, k)
     found = [item for item in items if item.outcome == "found"]
-    within = len(documents) if k is None else min(k, len(documents))
+    within = int(result.tables[k]["retrieved"][0])
     ranks = ", ".join(str(item.first_rank) for item in found)
     said = f"found {len(found)} of {len(items)} within {within}"
     if found:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCHER_NAMES",
+    "SETTINGS_UNKNOWN",
     "AndMatcher",
     "BlockScorer",
     "KeyMatcher",
@@ -65,6 +66,7 @@ __all__ = [
     "Matches",
     "OrMatcher",
     "TextMatcher",
+    "is_told_by",
     "resolve_matcher",
 ]
 
@@ -286,9 +288,7 @@ class _FunctionMatcher(Matcher):
         self.function = function
         self.threshold = number("threshold", threshold, 0, 1)
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self._complete = _is_importable(function) or (
-            _holds_nothing(function) and self.name != "<lambda>"
-        )
+        self._complete = is_told_by(function, self.name)
 
     @property
     def signature(self) -> str:
@@ -506,6 +506,17 @@ def _text_for_signature(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def is_told_by(function: Any, name: str) -> bool:
+    """Tell whether a name tells which function it stands for.
+
+    >>> is_told_by(len, "len"), is_told_by(lambda text: 1, "<lambda>")
+    (True, False)
+    """
+    return _is_importable(function) or (
+        _holds_nothing(function) and name.rpartition(".")[2] != "<lambda>"
+    )
 
 
 def _is_importable(function: Any) -> bool:

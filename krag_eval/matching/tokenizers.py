@@ -38,6 +38,7 @@ __all__ = [
     "KiwiTokenizer",
     "Tokenizer",
     "character_tokens",
+    "function_name",
     "has_words",
     "resolve_tokenizer",
     "rouge_score_tokens",
@@ -385,7 +386,15 @@ def tokenizer_name(tokenizer: str | Tokenizer) -> str:
     >>> tokenizer_name("kiwi"), tokenizer_name(unicode_tokens), tokenizer_name(str.split)
     ('kiwi', 'unicode', 'builtins.str.split')
     """
-    function = resolve_tokenizer(tokenizer)
+    return function_name(resolve_tokenizer(tokenizer))
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return what a signature calls a function: its ``name`` if it has one, or its qualified name.
+
+    >>> function_name(str.split), function_name(partial(str.split, sep=","))
+    ('builtins.str.split', 'builtins.str.split(partial)')
+    """
     for known, built_in in _FUNCTIONS.items():
         if function is built_in:
             return known
@@ -393,7 +402,7 @@ def tokenizer_name(tokenizer: str | Tokenizer) -> str:
     if isinstance(name, str) and name:
         return name
     if isinstance(function, partial):
-        return f"{tokenizer_name(function.func)}(partial)"
+        return f"{function_name(function.func)}(partial)"
     named: Any = function if hasattr(function, "__qualname__") else type(function)
     # Methods of built-in types have no module.
     return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"

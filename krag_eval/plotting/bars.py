@@ -23,7 +23,7 @@ from krag_eval.plotting.styling import (
     word,
 )
 from krag_eval.scoring.averages import DEFINED
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _FIRST_FOUND = METRICS["rank"]
 
 def metric_bars(
     result: EvaluationResult,
-    k: int | None = None,
+    k: Cutoff | str = None,
     ax: Axes | None = None,
     *,
     intervals: pd.DataFrame | None = None,
@@ -69,11 +69,11 @@ def metric_bars(
         InvalidInput: If that cutoff was not evaluated, or ``intervals`` lack it.
     """
     language = checked_language(language)
-    k = result.evaluated_cutoff(k)
-    averages = result.averages(k)
+    cutoff = result.evaluated_cutoff(k)
+    averages = result.averages(cutoff)
     bars = _bars_of(key for key in averages if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
-    bounds = {key: bounds_of(intervals, f"{key}@{spelled(k)}") for key in keys}
+    bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
     ax = new_axes() if ax is None else ax
     for average in _COLOURS:
         _draw_bars(ax, bars, average, averages, bounds, language)
@@ -81,10 +81,10 @@ def metric_bars(
     ax.set_yticks(range(len(bars)), [metric_name(name, language, result) for name in bars])
     ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
     title = word("metrics", language).format(
-        cutoff=cutoff_words(k, language), queries=queries_of(result, language)
+        cutoff=cutoff_words(cutoff, language), queries=queries_of(result, language)
     )
     ax.set_title(title, loc="left", pad=28)
-    ax.set_xlabel(_caption(result, k, language), fontsize="small")
+    ax.set_xlabel(_caption(result, cutoff, language), fontsize="small")
     if bars:
         legend_above(ax)
     make_readable(ax)
@@ -152,7 +152,7 @@ def _errors(
     return below, above
 
 
-def _caption(result: EvaluationResult, k: int | None, language: Language) -> str:
+def _caption(result: EvaluationResult, k: Cutoff, language: Language) -> str:
     averages = result.averages(k)
     told = [
         f"{metric_name(key, language, result)} {averages[key]:.2f}"

@@ -29,7 +29,7 @@ from krag_eval.plotting.styling import (
     word,
 )
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import deepest, in_order, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def cutoff_curves(
 ) -> Axes:
     """Draw averages against the cutoff k, one line each, named and numbered at its end.
 
-    Cutoffs stand at even distances, all retrieved documents last.
+    Cutoffs stand at even distances, all retrieved documents after the others, budgets last.
 
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs.
@@ -82,7 +82,7 @@ def cutoff_curves(
             share an axis with scores, or ``intervals`` lack a metric.
     """
     language = checked_language(language)
-    cutoffs = sorted(result.k, key=lambda k: math.inf if k is None else k)
+    cutoffs = in_order(result.k)
     averages = {k: result.averages(k) for k in cutoffs}
     known = tuple(averages[cutoffs[0]])
     unbounded = _unbounded(known, result.definitions)
@@ -174,7 +174,7 @@ def _table_of(
 
     if isinstance(averages, EvaluationResult):
         if metrics is None:
-            k = max(averages.k, key=lambda k: math.inf if k is None else k)
+            k = deepest(averages.k)
             metrics = [f"{key}@{spelled(k)}" for key in list(_SHOWN)[1:]]
         table = averages.metrics_at_thresholds(metrics)
         return table, averages.threshold if threshold is None else threshold

@@ -22,7 +22,7 @@ from krag_eval.plotting.styling import (
     value_label,
     word,
 )
-from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def first_rank_bars(
     return ax
 
 
-def _column_of(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
+def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
     """Return the per-query column of a metric, given by its own name or that of its mean."""
     name, k = parse_metric(metric)
     if k not in result.k:
@@ -151,7 +151,7 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, int | None]:
 
 
 def _mark_average(
-    ax: Axes, result: EvaluationResult, column: str, k: int | None, language: Language
+    ax: Axes, result: EvaluationResult, column: str, k: Cutoff, language: Language
 ) -> None:
     """Mark the average that is made of these values, as the result has it."""
     key = result.keys[column]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
 from krag_eval._text import fitted
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "macro": "Macro (mean)",
         "metrics": "Retrieval metrics {cutoff} ({queries})",
         "cutoff": "at k = {}",
+        "budget": "within {}",
         "no cutoff": "over all retrieved documents",
         "queries": "{} queries",
         "one query": "1 query",
@@ -196,6 +197,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "macro": "Macro 평균(질의별 평균)",
         "metrics": "검색 지표, {cutoff} ({queries})",
         "cutoff": "k = {}",
+        "budget": "예산 {}",
         "no cutoff": "검색된 문서 전체",
         "queries": "질의 {}개",
         "one query": "질의 1개",
@@ -262,11 +264,12 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 
-def cutoff_words(k: int | None, language: Language) -> str:
+def cutoff_words(k: Cutoff, language: Language) -> str:
     """Return "at k = 5" in the language."""
     if k is None:
         return word("no cutoff", language)
-    return word("cutoff", language).format(spelled(k))
+    name = "budget" if isinstance(k, Budget) else "cutoff"
+    return word(name, language).format(spelled(k))
 
 
 #: Fonts with Hangul, best first. Of a collection file matplotlib sees the first font alone, which

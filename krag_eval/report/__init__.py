@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
 
 __all__ = ["write_comparison_report", "write_report"]
@@ -26,7 +27,7 @@ def write_report(
     result: EvaluationResult,
     path: str | os.PathLike[str],
     *,
-    k: int | None = None,
+    k: Cutoff | str = None,
     language: Language = "en",
     intervals: bool | pd.DataFrame = True,
     n_queries: int = 10,

@@ -99,6 +99,9 @@ _ENGLISH = {
     "one query": "1 query",
     "skipped": "{} without ground truth, left out of the averages",
     "cutoff": "k = {}",
+    "budget w": "a budget of {} words",
+    "budget c": "a budget of {} characters",
+    "budget t": "a budget of {} units of length",
     "all": "all",
     "at all": "all documents",
     "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
@@ -182,6 +185,9 @@ _KOREAN = {
     "one query": "질의 1개",
     "skipped": "정답이 없어 평균에서 제외한 질의 {}개",
     "cutoff": "k = {}",
+    "budget w": "예산 {}단어",
+    "budget c": "예산 {}자",
+    "budget t": "예산 {}(직접 정한 길이)",
     "all": "전체",
     "at all": "검색된 문서 전체",
     "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "

@@ -15,7 +15,7 @@ from krag_eval.report.rendering import joined, number, percent, words
 from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.results.rows import RowsInMemory
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
 from krag_eval.statistics.intervals import FEW_QUERIES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _TELLING = ("ndcg", "recall")
 
 def result_page(
     result: EvaluationResult,
-    k: int | None,
+    k: Cutoff | str,
     language: Language,
     intervals: bool | pd.DataFrame,
     n_queries: int,
@@ -53,8 +53,8 @@ def result_page(
     if not isinstance(result, EvaluationResult):
         raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
     whole("n_queries", n_queries, 0)
-    cutoffs = sorted(result.k, key=lambda one: math.inf if one is None else one)
-    cutoff = cutoffs[-1] if k is None else result.evaluated_cutoff(k)
+    cutoffs = in_order(result.k)
+    cutoff = deepest(cutoffs) if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
@@ -85,7 +85,9 @@ def _bounds(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.Data
         return result.confidence_intervals(_LEVEL)
 
 
-def _words_of(cutoff: int | None, w: Mapping[str, str]) -> str:
+def _words_of(cutoff: Cutoff, w: Mapping[str, str]) -> str:
+    if isinstance(cutoff, Budget):
+        return w[f"budget {cutoff.unit}"].format(cutoff.amount)
     return w["at all"] if cutoff is None else w["cutoff"].format(spelled(cutoff))
 
 
@@ -103,7 +105,7 @@ def _subtitle(result: EvaluationResult, w: Mapping[str, str]) -> str:
 
 def _summary(
     result: EvaluationResult,
-    cutoff: int | None,
+    cutoff: Cutoff,
     bounds: pd.DataFrame | None,
     level: str,
     w: Mapping[str, str],
@@ -129,7 +131,7 @@ def _interval(bounds: pd.DataFrame, average: str) -> str:
 
 def _metric_rows(
     result: EvaluationResult,
-    cutoffs: list[int | None],
+    cutoffs: list[Cutoff],
     bounds: pd.DataFrame | None,
     language: Language,
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
@@ -149,7 +151,7 @@ def _metric_rows(
 
 
 def _status_rows(
-    result: EvaluationResult, cutoffs: list[int | None], w: Mapping[str, str]
+    result: EvaluationResult, cutoffs: list[Cutoff], w: Mapping[str, str]
 ) -> list[tuple[str, str, list[int]]]:
     """Return each status that occurs, with how many queries have it at each cutoff."""
     columns = {cutoff: result.statuses(cutoff) for cutoff in cutoffs}
@@ -161,7 +163,7 @@ def _status_rows(
 
 
 def _pictures(
-    result: EvaluationResult, k: int | None, bounds: pd.DataFrame | None, language: Language
+    result: EvaluationResult, k: Cutoff, bounds: pd.DataFrame | None, language: Language
 ) -> list[str]:
     """Draw whatever this result can be drawn as."""
     draw: dict[str, Any] = {
@@ -189,7 +191,7 @@ def _pictures(
 
 
 def _hardest(
-    result: EvaluationResult, k: int | None, n_queries: int, w: Mapping[str, str]
+    result: EvaluationResult, k: Cutoff, n_queries: int, w: Mapping[str, str]
 ) -> dict[str, Any]:
     places = _positions(result, k)
     told: list[ToldQuery] = []
@@ -209,7 +211,7 @@ def _hardest(
     }
 
 
-def _positions(result: EvaluationResult, k: int | None) -> list[int]:
+def _positions(result: EvaluationResult, k: Cutoff) -> list[int]:
     """Return the positions of the queries that lost most, those that lost most first.
 
     Labels need not be unique; with positions for labels they are.
@@ -268,7 +270,7 @@ def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
     )  # fmt: skip
 
 
-def _metrics(metrics: Mapping[str, float], k: int | None) -> str:
+def _metrics(metrics: Mapping[str, float], k: Cutoff) -> str:
     return " · ".join(
         f"{name}@{spelled(k)} {value:.2f}"
         for name, value in metrics.items()

@@ -13,7 +13,9 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.documents import AnyOf, QuerySet, text_of
+from krag_eval.documents import AnyOf, QuerySet, Reading, is_blank, read_text, text_of
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, lengths_of
+from krag_eval.scoring.parts import no_texts
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 __all__ = [
@@ -38,12 +40,21 @@ class Texts(Protocol):
     def predicted(self, query: int) -> list[str]:
         """Return the predicted texts, best first."""
 
+    def all_predicted(self) -> list[str]:
+        """Return the text of every predicted document, by query, then rank."""
+
 
 @dataclass(frozen=True, eq=False)
 class DocumentTexts:
-    """Texts in the user's own documents, read when asked for."""
+    """Texts in the user's own documents, read when asked for.
+
+    Attributes:
+        queries: The documents.
+        reading: What the matcher looks at in one: a string that is an id has no text to measure.
+    """
 
     queries: QuerySet
+    reading: Reading = read_text
 
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""
@@ -55,6 +66,10 @@ class DocumentTexts:
     def predicted(self, query: int) -> list[str]:
         """Return the predicted texts, best first."""
         return list(map(text_of, self.queries.predicted[query]))
+
+    def all_predicted(self) -> list[str]:
+        """Return the text of every predicted document, by query, then rank."""
+        return self.queries.predicted_texts(self.reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +94,10 @@ class StoredTexts:
         """Return the predicted texts, best first."""
         return [self.distinct[i] for i in self.predicted_numbers[query]]
 
+    def all_predicted(self) -> list[str]:
+        """Return the text of every predicted document, by query, then rank."""
+        return [self.distinct[i] for numbers in self.predicted_numbers for i in numbers]
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -98,13 +117,33 @@ class Evidence:
         """Return what another threshold makes of the same similarities."""
         return replace(self.relevance, threshold=threshold, _counts={})
 
+    def measured(self, unit: Unit, measure: Measure | None = None) -> Relevance:
+        """Return what was found, with the lengths of the documents in a unit.
+
+        They are those that were kept or, where no budget in that unit was evaluated or a function
+        is given, measured now.
+
+        Raises:
+            InvalidInput: If they were not kept, and there are no texts or nothing to measure by.
+        """
+        found = self.relevance
+        if measure is None and unit in (found.lengths or {}):
+            return found
+        if self.texts is None:
+            raise no_texts()
+        texts = self.texts.all_predicted()
+        if texts and all(map(is_blank, texts)):
+            raise no_texts()
+        lengths = {**(found.lengths or {}), unit: lengths_of(texts, unit, measure)}
+        return replace(found, lengths=lengths, _counts={})
+
     def of_query(self, query: int) -> Relevance:
         """Return what was found for one query, its items numbered from 0."""
         whole = self.relevance
         first, last = np.searchsorted(whole.item_query, [query, query + 1])
         start, stop = np.searchsorted(whole.pair_item, [first, last])
-        before = int(whole.n_retrieved[:query].sum())
-        documents = slice(before, before + int(whole.n_retrieved[query]))
+        begin = int(whole.n_retrieved[:query].sum())
+        documents = slice(begin, begin + int(whole.n_retrieved[query]))
         pieces = whole.pieces
         return replace(
             whole,
@@ -119,6 +158,9 @@ class Evidence:
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
             n_repeats=0,
             _counts={},
+            lengths=None
+            if whole.lengths is None
+            else {unit: lengths[documents] for unit, lengths in whole.lengths.items()},
         )
 
     def items(self) -> list[tuple[int, int]]:
@@ -214,7 +256,7 @@ class GroundTruthItem:
 def outcomes(
     evidence: Evidence,
     position: int,
-    k: int | None,
+    k: Cutoff,
     graded_by: Literal["grade", "similarity"] | None = None,
 ) -> tuple[tuple[PredictedDocument, ...], tuple[GroundTruthItem, ...]]:
     """Return what became of the predicted documents and of the items of one query at a cutoff.
@@ -227,6 +269,8 @@ def outcomes(
             nDCG counts documents at their ranks, and no item has a place.
     """
     found = evidence.of_query(position)
+    if isinstance(k, Budget):
+        k = int(found.prefix(k)[0])
     if found.item_number is None:
         numbers = list(range(1, len(found.grade) + 1))
     else:

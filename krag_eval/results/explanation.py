@@ -27,7 +27,7 @@ from krag_eval._text import (
 )
 from krag_eval.conventions import Conventions
 from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, in_words, spelled
 from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Explanation:
 
     query: str | int
     position: int
-    k: int | None
+    k: Cutoff
     status: str
     metrics: Mapping[str, float]
     matcher: str
@@ -143,7 +143,7 @@ def explained(
     position: int,
     *,
     query: str | int,
-    k: int | None,
+    k: Cutoff,
     status: str,
     metrics: Mapping[str, float],
     matcher: str,
@@ -210,7 +210,7 @@ def _title(explanation: Explanation) -> str:
 
 
 def _lines(explanation: Explanation) -> list[str]:
-    within = "" if explanation.k is None else f" within the first {explanation.k}"
+    within = "" if explanation.k is None else f" within {in_words(explanation.k)}"
     n_found = sum(item.outcome.startswith("found") for item in explanation.items)
     summary = {
         "no ground truth": "nothing should be retrieved",

@@ -20,8 +20,15 @@ from krag_eval._errors import Advice, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import check_cutoff, spelled
-from krag_eval.scoring.metrics import REJECTION_RATE, Metric, averages_of, is_built_in, metrics_of
+from krag_eval.scoring.cutoffs import Cutoff, Length, check_cutoff, deepest, spelled
+from krag_eval.scoring.metrics import (
+    LISTED,
+    REJECTION_RATE,
+    Metric,
+    averages_of,
+    is_built_in,
+    metrics_of,
+)
 from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.intervals import BudgetToRecall
 
 __all__ = [
     "STATUSES",
@@ -81,7 +89,7 @@ class EvaluationResult:
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     @property
-    def k(self) -> tuple[int | None, ...]:
+    def k(self) -> tuple[Cutoff, ...]:
         """The cutoffs, in the order they were asked for; ``None`` is all retrieved documents."""
         return self.rows.cutoffs
 
@@ -111,7 +119,7 @@ class EvaluationResult:
         return self.rows.tags
 
     @property
-    def tables(self) -> Mapping[int | None, TableOf]:
+    def tables(self) -> Mapping[Cutoff, TableOf]:
         """Cutoff -> per-query columns, each of shape (queries,)."""
         return self.rows.tables
 
@@ -150,14 +158,17 @@ class EvaluationResult:
     @property
     def signature(self) -> str:
         """One line that pins down what the numbers depend on."""
-        return " | ".join(f"{name}={value}" for name, value in self.settings.items())
+        return " | ".join(
+            f"{name}{value}" if value.startswith("<=") else f"{name}={value}"
+            for name, value in self.settings.items()
+        )
 
     @cached_property
-    def _averages(self) -> dict[int | None, dict[str, float]]:
+    def _averages(self) -> dict[Cutoff, dict[str, float]]:
         return {k: self.summary.averages(k) for k in self.k}
 
     @cached_property
-    def _reported(self) -> dict[int | None, dict[str, float]]:
+    def _reported(self) -> dict[Cutoff, dict[str, float]]:
         """The averages, and how often nothing was retrieved where nothing should be."""
         reported = {}
         for k, averages in self._averages.items():
@@ -173,10 +184,10 @@ class EvaluationResult:
         """
         import pandas as pd
 
-        index = pd.Index(["all" if k is None else k for k in self.k], name="k")
+        index = pd.Index([k if isinstance(k, int) else spelled(k) for k in self.k], name="k")
         return pd.DataFrame(list(self._reported.values()), index=index)
 
-    def per_query(self, k: int | None = None) -> pd.DataFrame:
+    def per_query(self, k: Cutoff | str = None) -> pd.DataFrame:
         """Return one row per query, indexed by the queries' labels, at one of the cutoffs.
 
         Columns: ``ground_truth`` (items), ``retrieved``, ``relevant`` and ``covered`` (counts
@@ -190,7 +201,7 @@ class EvaluationResult:
         """
         return self._per_query(self.evaluated_cutoff(k))
 
-    def _per_query(self, k: int | None) -> pd.DataFrame:
+    def _per_query(self, k: Cutoff) -> pd.DataFrame:
         import pandas as pd
 
         table = self.tables[k]
@@ -207,7 +218,7 @@ class EvaluationResult:
         numbers = all(isinstance(label, int) for label in self.labels)
         return pd.Index(self.labels, name="query", dtype=None if numbers else object)
 
-    def evaluated_cutoff(self, k: int | None = None) -> int | None:
+    def evaluated_cutoff(self, k: Cutoff | str = None) -> Cutoff:
         """Return ``k`` if it was evaluated, or the only cutoff if ``k`` is left out.
 
         Raises:
@@ -225,13 +236,13 @@ class EvaluationResult:
             Advice("evaluate with {}", k=...),
         )
 
-    def _deepest_cutoff(self, k: int | None) -> int | None:
-        """Return ``k`` if it was evaluated; left out, the cutoff that sees the most documents."""
+    def _deepest_cutoff(self, k: Cutoff | str) -> Cutoff:
+        """Return ``k`` if it was evaluated; left out, the deepest, a budget only without any k."""
         if k is not None:
             return self.evaluated_cutoff(k)
-        return max(self.k, key=lambda one: np.inf if one is None else one)
+        return deepest(self.k)
 
-    def statuses(self, k: int | None = None) -> pd.Series[str]:
+    def statuses(self, k: Cutoff | str = None) -> pd.Series[str]:
         """Return what became of each query, indexed by the queries' labels.
 
         - ``"perfect"``: all of its ground truth is within the cutoff.
@@ -249,13 +260,14 @@ class EvaluationResult:
         statuses = self._statuses(self._deepest_cutoff(k))
         return pd.Series(statuses, index=self._index(), name="status", dtype=object)
 
-    def _statuses(self, k: int | None) -> NDArray[np.object_]:
+    def _statuses(self, k: Cutoff) -> NDArray[np.object_]:
         table = self.tables[k]
         wanted, covered = table["ground_truth"], table["covered"]
-        conditions = [wanted == 0, table["retrieved"] == 0, covered == 0, covered < wanted]
+        listed = table.get(LISTED, table["retrieved"])
+        conditions = [wanted == 0, listed == 0, covered == 0, covered < wanted]
         return np.select(conditions, list(STATUSES[:0:-1]), STATUSES[0]).astype(object)
 
-    def misses(self, k: int | None = None, n: int | None = None) -> pd.DataFrame:
+    def misses(self, k: Cutoff | str = None, n: int | None = None) -> pd.DataFrame:
         """Return the queries that lost something, those that lost most first.
 
         Listed are the counted queries whose ground truth is not all within the cutoff: by the
@@ -290,7 +302,11 @@ class EvaluationResult:
         return rows
 
     def explain(
-        self, query: str | int | None = None, k: int | None = None, *, position: int | None = None
+        self,
+        query: str | int | None = None,
+        k: Cutoff | str = None,
+        *,
+        position: int | None = None,
     ) -> Explanation:
         """Explain one query: what every document matched, and what every item came to.
 
@@ -401,6 +417,52 @@ class EvaluationResult:
         from krag_eval.statistics.intervals import confidence_intervals
 
         return confidence_intervals(self, level, **sampling)
+
+    def budget_to_recall(
+        self,
+        recall: float = 0.9,
+        *,
+        length: Length | None = None,
+        level: float = 0.95,
+        n_resamples: int = 2_000,
+        seed: int = 0,
+    ) -> BudgetToRecall:
+        """Return the smallest budget at which macro recall over the full lists reaches a value.
+
+        How much context a system needs to hold enough of the ground truth: what to compare chunk
+        sizes by. The interval is the percentile bootstrap over queries.
+
+        Args:
+            recall: The macro recall to reach, above 0 and at most 1.
+            length: What the budget counts: ``"words"``, ``"characters"`` or a function. If not
+                given, what the first budget that was evaluated counts, or words.
+            level: How often the interval should cover the true budget, between 0 and 1.
+            n_resamples: Number of resamples.
+            seed: The same seed gives the same interval.
+
+        Returns:
+            ``.value``, ``.low``, ``.high`` and ``.unit`` (``"w"``, ``"c"`` or ``"t"``); the value
+            is infinite where the full lists do not reach the recall.
+
+        Raises:
+            ValueError: If an argument is out of range, or nothing is known of the documents'
+                lengths: there are no texts, and no budget was evaluated.
+
+        Warns:
+            KragEvalWarning: If the interval rests on fewer than 30 queries.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual = [["the cat sat"]] * 40
+        >>> predicted = [["a dog barked loudly", "the cat sat"]] * 10 + [["the cat sat"]] * 30
+        >>> found = OfflineRetrievalEvaluator(actual, predicted).evaluate(5).budget_to_recall(0.8)
+        >>> found.value, found.unit, found.low, found.high
+        (7.0, 'w', 3.0, 7.0)
+        """
+        from krag_eval.statistics.intervals import budget_to_recall
+
+        return budget_to_recall(
+            self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
+        )
 
     def check(
         self,
@@ -530,7 +592,7 @@ class EvaluationResult:
             )
         return self.retrieval
 
-    def averages(self, k: int | None = None) -> dict[str, float]:
+    def averages(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``."""
         return dict(self._averages[self.evaluated_cutoff(k)])
 

@@ -31,9 +31,10 @@ from krag_eval._errors import (
 )
 from krag_eval._io import shielded, unshielded
 from krag_eval.documents import Tag, is_tag
-from krag_eval.scoring.cutoffs import spelled
-from krag_eval.scoring.metrics import completed, metrics_of
+from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, spelled
+from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary
+from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +70,11 @@ COUNT_COLUMNS = ("ground_truth", "retrieved", "relevant", "covered")
 DIGEST = "ground_truth_digest"
 _DIGEST = re.compile("[0-9a-f]{16}(-[0-9a-f]{16})?")
 
+#: Where there is a budget: what columns with the documents' lengths begin with, a unit behind it,
+#: and the column with the first ranks of the covered items.
+LENGTHS, FIRST_RANKS = "lengths@", "first_ranks"
+_NUMBERS = re.compile("([0-9]{1,10}( [0-9]{1,10})*)?")
+
 #: What the columns with tags begin with; a tag may be named like a metric.
 TAG = "tag:"
 NO_TAGS: Mapping[str, Sequence[Tag]] = MappingProxyType({})
@@ -78,7 +84,7 @@ class Rows(Protocol):
     """The per-query part of a result. Reading them may fail, if they are not in memory."""
 
     @property
-    def cutoffs(self) -> tuple[int | None, ...]:
+    def cutoffs(self) -> tuple[Cutoff, ...]:
         """The cutoffs, in the order they were asked for."""
 
     @property
@@ -102,7 +108,7 @@ class Rows(Protocol):
         """Name -> one value per query, ``None`` where a query has none."""
 
     @property
-    def tables(self) -> Mapping[int | None, TableOf]:
+    def tables(self) -> Mapping[Cutoff, TableOf]:
         """Cutoff -> per-query columns."""
 
     def named_from(self, folder: str) -> str | None:
@@ -123,13 +129,13 @@ class RowsInMemory:
     """
 
     labels: list[str | int]
-    tables: Mapping[int | None, TableOf]
+    tables: Mapping[Cutoff, TableOf]
     counted: NDArray[np.bool_]
     digests: Sequence[str] | None = None
     tags: Mapping[str, Sequence[Tag]] = field(default_factory=dict)
 
     @property
-    def cutoffs(self) -> tuple[int | None, ...]:
+    def cutoffs(self) -> tuple[Cutoff, ...]:
         """The cutoffs, in the order they were asked for."""
         return tuple(self.tables)
 
@@ -153,7 +159,7 @@ class NoRows:
         where: Where the rows are, and how to get at them, for the refusal.
     """
 
-    cutoffs: tuple[int | None, ...]
+    cutoffs: tuple[Cutoff, ...]
     n_queries: int
     where: Fix = Advice("evaluate with {} to write them to a file", per_query=...)  # noqa: RUF009
 
@@ -178,7 +184,7 @@ class NoRows:
         self._refuse()
 
     @property
-    def tables(self) -> Mapping[int | None, TableOf]:
+    def tables(self) -> Mapping[Cutoff, TableOf]:
         """Refuse: there are none."""
         self._refuse()
 
@@ -225,7 +231,7 @@ def _tags_from(column: Sequence[object]) -> list[Tag]:
     return values
 
 
-def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[str, type]:
+def column_types(cutoffs: Sequence[Cutoff], metrics: Sequence[str]) -> dict[str, type]:
     """Return the columns of all cutoffs side by side, in order, and the type of each.
 
     >>> list(column_types([5], ["recall"]))
@@ -233,6 +239,8 @@ def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[
      'recall@5']
     """
     types: dict[str, type] = {"counted": np.bool_, COUNT_COLUMNS[0]: np.int64, DIGEST: object}
+    lengths = [f"{LENGTHS}{k.unit}" for k in cutoffs if isinstance(k, Budget)]
+    types |= dict.fromkeys([*lengths, FIRST_RANKS] if lengths else [], object)
     for k in cutoffs:
         types |= {f"{name}@{spelled(k)}": np.int64 for name in COUNT_COLUMNS[1:]}
         types |= {f"{name}@{spelled(k)}": np.float64 for name in metrics}
@@ -240,11 +248,12 @@ def column_types(cutoffs: Sequence[int | None], metrics: Sequence[str]) -> dict[
 
 
 def flat_columns(
-    tables: Mapping[int | None, TableOf],
+    tables: Mapping[Cutoff, TableOf],
     counted: NDArray[np.bool_],
     metrics: Sequence[str],
     digests: Sequence[str],
     tags: Mapping[str, Sequence[Tag]] = NO_TAGS,
+    found: Relevance | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of all cutoffs side by side; metrics are NaN where a query is left out.
 
@@ -254,8 +263,11 @@ def flat_columns(
         metrics: The metrics' columns.
         digests: One text per query that tells its ground truth from another one.
         tags: Name -> one value per query.
+        found: What was found; only needed where there is a budget.
     """
     flat: dict[str, Any] = {"counted": counted, DIGEST: digests}
+    if found is not None and found.lengths is not None:
+        flat |= _as_texts(found)
     for k, table in tables.items():
         flat[COUNT_COLUMNS[0]] = table[COUNT_COLUMNS[0]]
         flat |= {f"{name}@{spelled(k)}": table[name] for name in COUNT_COLUMNS[1:]}
@@ -265,6 +277,38 @@ def flat_columns(
         name: np.asarray(flat[name], kind) for name, kind in types.items()
     }
     return columns | {f"{TAG}{name}": tag_column(values) for name, values in tags.items()}
+
+
+def _as_texts(found: Relevance) -> dict[str, NDArray[np.object_]]:
+    """Return the lengths of each query's documents, and its first ranks, as texts."""
+    n_covered = np.bincount(found.covered_query, minlength=found.n_queries)
+    columns = {
+        f"{LENGTHS}{unit}": _joined(lengths, found.n_retrieved)
+        for unit, lengths in (found.lengths or {}).items()
+    }
+    return {**columns, FIRST_RANKS: _joined(found.first_rank, n_covered)}
+
+
+def _joined(values: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.object_]:
+    texts = list(map(str, values.tolist()))
+    ends = np.cumsum(sizes)
+    joined = np.empty(len(sizes), object)
+    bounds = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    joined[:] = [" ".join(texts[start:end]) for start, end in bounds]
+    return joined
+
+
+def _parted(
+    texts: Sequence[object], least: int, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read what :func:`_joined` made: the numbers, and how many each query has."""
+    if not all(isinstance(text, str) and _NUMBERS.fullmatch(text) for text in texts):
+        raise InvalidInput("", "lengths and ranks must be whole numbers with spaces between them")
+    parts = [str(text).split() for text in texts]
+    numbers = np.array([int(one) for part in parts for one in part], np.int64)
+    if len(numbers) and not least <= numbers.min() <= numbers.max() <= most:
+        raise InvalidInput("", "a length or a rank is out of bounds")
+    return numbers, np.array(list(map(len, parts)), np.int64)
 
 
 #: Endings of the files that rows can be written to.
@@ -292,7 +336,7 @@ class RowsInFile:
     totals: Summary
 
     @property
-    def cutoffs(self) -> tuple[int | None, ...]:
+    def cutoffs(self) -> tuple[Cutoff, ...]:
         """The cutoffs, in the order they were asked for."""
         return self.totals.k
 
@@ -340,7 +384,7 @@ class RowsInFile:
             raise _unreadable(self.path, error) from error
 
     @cached_property
-    def tables(self) -> Mapping[int | None, TableOf]:
+    def tables(self) -> Mapping[Cutoff, TableOf]:
         """Cutoff -> per-query columns, read when that cutoff is asked for."""
         return _Tables(self)
 
@@ -348,7 +392,7 @@ class RowsInFile:
         """Return what to call the file from a folder: its name, if it is in there."""
         return self.path.name if str(self.path.parent) == folder else str(self.path)
 
-    def table(self, k: int | None) -> TableOf:
+    def table(self, k: Cutoff) -> TableOf:
         """Read the columns of one cutoff, and check that they add up to the averages.
 
         Raises:
@@ -359,13 +403,60 @@ class RowsInFile:
         frame = read_columns(self.path, list(names.values()), self.n_queries)
         table = {name: frame[column].to_numpy() for name, column in names.items()}
         table["precision_base"] = table["retrieved"]
-        if self.totals.conventions.precision_at == "k" and k is not None:
+        if isinstance(k, Budget):
+            table[LISTED] = self.lengths(k.unit)[1]
+        elif self.totals.conventions.precision_at == "k" and k is not None:
             table["precision_base"] = np.full(self.n_queries, k)
         completed(table, metrics_of(self.totals.keys, self.totals.declared))
         self._check(k, table)
         return table
 
-    def _check(self, k: int | None, table: TableOf) -> None:
+    def lengths(self, unit: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the length of every retrieved document, and how many each query has.
+
+        Raises:
+            InvalidInput: If there was no budget in that unit.
+            DatasetError: If the file is not there, or damaged.
+        """
+        budgets = [k for k in self.cutoffs if isinstance(k, Budget) and k.unit == unit]
+        if not budgets:
+            raise InvalidInput(
+                "length",
+                ": the rows of this result hold the lengths that its budgets needed, and none of "
+                "its budgets was of that unit",
+                Advice("evaluate with {}", budget=...),
+            )
+        return self._numbers(f"{LENGTHS}{unit}", 0, MOST_IN_A_TEXT)
+
+    def found(
+        self, unit: str
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return every document's length, the documents per query, and the covered items.
+
+        Of these, the query and the first rank.
+
+        Raises:
+            InvalidInput: If there was no budget in that unit.
+            DatasetError: If the file is not there, or damaged.
+        """
+        lengths, retrieved = self.lengths(unit)
+        ranks, n_covered = self._numbers(FIRST_RANKS, 1, MOST_IN_A_TEXT)
+        query = np.repeat(np.arange(self.n_queries), n_covered)
+        n_items = next(iter(self.tables.values()))[COUNT_COLUMNS[0]]
+        if (ranks > retrieved[query]).any() or (n_covered > n_items).any():
+            raise _unreadable(self.path, ValueError("its ranks do not fit its lists"))
+        return lengths, retrieved, query, ranks
+
+    def _numbers(
+        self, column: str, least: int, most: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        frame = read_columns(self.path, [column], self.n_queries)
+        try:
+            return _parted(frame[column].tolist(), least, most)
+        except InvalidInput as error:
+            raise _unreadable(self.path, error) from error
+
+    def _check(self, k: Cutoff, table: TableOf) -> None:
         ours = Summary.of(
             {k: table},
             self.counted,
@@ -383,21 +474,21 @@ class RowsInFile:
             )
 
 
-class _Tables(Mapping[int | None, TableOf]):
+class _Tables(Mapping[Cutoff, TableOf]):
     """Tables by cutoff, each read once, when asked for."""
 
     def __init__(self, rows: RowsInFile) -> None:
         self._rows = rows
-        self._read: dict[int | None, TableOf] = {}
+        self._read: dict[Cutoff, TableOf] = {}
 
-    def __getitem__(self, k: int | None) -> TableOf:
+    def __getitem__(self, k: Cutoff) -> TableOf:
         if k not in self._rows.cutoffs:
             raise KeyError(k)
         if k not in self._read:
             self._read[k] = self._rows.table(k)
         return self._read[k]
 
-    def __iter__(self) -> Iterator[int | None]:
+    def __iter__(self) -> Iterator[Cutoff]:
         return iter(self._rows.cutoffs)
 
     def __len__(self) -> int:
@@ -515,6 +606,8 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
     """Read a column of a CSV file: an empty cell is nothing."""
     if name == LABEL or name.startswith(TAG):
         return np.array([as_written(text) or None for text in texts], object)
+    if name.startswith(LENGTHS) or name == FIRST_RANKS:
+        return np.array(texts, object)
     if name == DIGEST:
         return np.array([text or None for text in texts], object)
     if name == "counted":

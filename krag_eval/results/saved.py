@@ -28,8 +28,8 @@ from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import COUNT_COLUMNS, DIGEST, RowsInMemory, checked_digests, rows_named
-from krag_eval.scoring.cutoffs import spelled, unspelled
-from krag_eval.scoring.metrics import completed, metrics_of
+from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
+from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of
 from krag_eval.scoring.relevance import Relevance
 
@@ -235,7 +235,10 @@ def _whole_parts(content: Content) -> dict[str, Any]:
         for k, table in content["per_query"].items()
     }
     needed = {*COUNT_COLUMNS, "precision_base", *content["keys"]}
-    if not tables or any(not needed <= set(table) for table in tables.values()):
+    if not tables or any(
+        not needed <= set(table) or (isinstance(k, Budget) and LISTED not in table)
+        for k, table in tables.items()
+    ):
         raise ValueError("it lacks a column that its averages rest on")
     columns = [counted, *(column for table in tables.values() for column in table.values())]
     if any(column.shape != (len(labels),) for column in columns):
@@ -252,6 +255,7 @@ def _whole_parts(content: Content) -> dict[str, Any]:
 
 def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
     found = evidence.relevance
+    lengths = {unit: one.tolist() for unit, one in (found.lengths or {}).items()}
     return {
         "threshold": found.threshold,
         "takes_threshold": evidence.takes_threshold,
@@ -264,6 +268,7 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
         "pairs": np.bincount(found.pair_item, minlength=len(found.item_query)).tolist(),
         "rank": found.pair_rank.tolist(),
         "similarity": _unless_all_1(found.pair_similarity),
+        **({"lengths": lengths} if lengths else {}),
     }
 
 
@@ -289,11 +294,23 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         threshold=float(kept["threshold"]),
         n_repeats=int(kept["repeats"]),
         item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
+        lengths=_lengths(kept, retrieved),
     )
     if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
     texts = None if content["texts"] is None else _texts(content["texts"], relevance)
     return Evidence(relevance, bool(kept["takes_threshold"]), texts)
+
+
+def _lengths(kept: Content, retrieved: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:
+    """Return the lengths of the retrieved documents, where a budget needed them."""
+    if "lengths" not in kept:
+        return None
+    n_documents = sum(retrieved.tolist())
+    lengths = {unit: _whole(one, n_documents) for unit, one in kept["lengths"].items()}
+    if any((one > MOST_IN_A_TEXT).any() for one in lengths.values()):
+        raise ValueError("a document is longer than any can be")
+    return lengths
 
 
 def _texts_content(texts: Texts, n_queries: int) -> Content:

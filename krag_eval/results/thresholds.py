@@ -6,6 +6,7 @@ For ``EvaluationResult.metrics_at_thresholds``; nothing is matched again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, InvalidInput, number
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.evidence import Evidence
-from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import (
     Metric,
     averages_of,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["averages_at_thresholds"]
 
 #: An average and its cutoff.
-AverageAt: TypeAlias = tuple[str, "int | None"]
+AverageAt: TypeAlias = tuple[str, Cutoff]
 
 _STEPS = 20
 
@@ -75,6 +76,8 @@ def averages_at_thresholds(
     asked = [_checked_metric(one, known) for one in _several(metrics)]
     wanted = [average for average, _ in asked]
     rows = _checked_thresholds(thresholds, evidence.relevance.threshold)
+    for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
+        evidence = replace(evidence, relevance=evidence.measured(unit))
     values = [
         _averages(evidence.at_threshold(threshold), dict(asked), counted, conventions)
         for threshold in rows

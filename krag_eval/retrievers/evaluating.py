@@ -33,7 +33,7 @@ from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, kind_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, spelled
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
 from krag_eval.statistics.comparison import Comparison, checked_metrics, compare
 from krag_eval.statistics.intervals import check_sampling
 
@@ -60,9 +60,11 @@ __all__ = [
 def evaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
@@ -91,6 +93,10 @@ def evaluate_retriever(
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
             the data set.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
         input_key: The key under which a chain takes its question, ``{input_key: question}``; not
             given, it is asked the question itself.
@@ -141,7 +147,7 @@ def evaluate_retriever(
     check_options(evaluate_retriever, options, EVALUATOR_OPTIONS)
     run = Run(
         Call.of(retriever, input_key, output_key),
-        Evaluation.of(dataset, k, matcher, metrics, options),
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
         config=config,
@@ -155,9 +161,11 @@ def evaluate_retriever(
 async def aevaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
@@ -184,7 +192,7 @@ async def aevaluate_retriever(
     check_options(aevaluate_retriever, options, EVALUATOR_OPTIONS)
     run = Run(
         Call.of(retriever, input_key, output_key),
-        Evaluation.of(dataset, k, matcher, metrics, options),
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
         config=config,
@@ -198,13 +206,15 @@ async def aevaluate_retriever(
 def evaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
@@ -230,6 +240,10 @@ def evaluate_retrievers(
         level: See :func:`~krag_eval.compare`, also for ``n_resamples`` and ``seed``.
         n_resamples: Number of resamples and of random swaps.
         seed: The same seed gives the same digits.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
         input_key: For all retrievers; one that differs is made alike by LangChain's own means,
             ``{"question": RunnablePassthrough()} | chain | itemgetter("context")``.
@@ -269,7 +283,7 @@ def evaluate_retrievers(
     check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
     runs = Runs(
         retrievers,
-        Evaluation.of(dataset, k, matcher, metrics, options),
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
         input_key=input_key,
         output_key=output_key,
@@ -289,13 +303,15 @@ def evaluate_retrievers(
 async def aevaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
@@ -311,7 +327,7 @@ async def aevaluate_retrievers(
     check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
     runs = Runs(
         retrievers,
-        Evaluation.of(dataset, k, matcher, metrics, options),
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
         input_key=input_key,
         output_key=output_key,
@@ -489,6 +505,9 @@ class Evaluation:
         matcher: str | Matcher | None,
         metrics: Iterable[str | Metric] | None,
         options: Mapping[str, Any],
+        *,
+        budget: int | Iterable[int] | None,
+        length: Length,
     ) -> Evaluation:
         """Refuse before anything is asked what could not be evaluated afterwards."""
         questions = Questions.of(dataset)
@@ -502,7 +521,7 @@ class Evaluation:
             options["matcher"] = matcher
         check_n_jobs(options.get("n_jobs"))
         settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
-        plan = PartitionPlan.of(k, metrics=metrics, **settings)
+        plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **settings)
         with muted():  # warnings come when it is evaluated
             queries = QuerySet.from_lists(
                 questions.actual, [[]] * len(questions), options["queries"]
@@ -514,13 +533,14 @@ class Evaluation:
     @property
     def deepest_ndcg(self) -> str:
         """What is compared if nothing else is asked for: nDCG at the deepest cutoff."""
-        deepest = max(self.plan.cutoffs, key=lambda k: float("inf") if k is None else k)
-        return f"ndcg@{spelled(deepest)}"
+        return f"ndcg@{spelled(deepest(self.plan.cutoffs))}"
 
     def result(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
         """Evaluate the answers, in the order of the questions."""
         evaluator = OfflineRetrievalEvaluator(self.questions.actual, predicted, **self.options)
-        return evaluator.evaluate(self.plan.cutoffs, metrics=self.plan.metrics.values())
+        plan = self.plan
+        length: Length = plan.length or "words"
+        return evaluator.evaluate(plan.cutoffs, length=length, metrics=plan.metrics.values())
 
 
 @dataclass(frozen=True)

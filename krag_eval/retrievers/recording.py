@@ -40,7 +40,7 @@ from krag_eval.documents import as_document
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 
 if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
@@ -116,12 +116,14 @@ class RetrievalRecorder(BaseCallbackHandler):
     def evaluate(
         self,
         ground_truth: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
-        k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+        k: Cutoffs = DEFAULT_CUTOFFS,
         matcher: str | Matcher = "text",
         *,
         retriever: str | None = None,
         calls: Literal["one", "all", "first", "last"] = "one",
         input_key: str | None = None,
+        budget: int | Iterable[int] | None = None,
+        length: Length = "words",
         metrics: Iterable[str | Metric] | None = None,
         **options: Any,
     ) -> EvaluationResult:
@@ -140,6 +142,10 @@ class RetrievalRecorder(BaseCallbackHandler):
                 ``"all"`` its documents, one call after the other (calls that failed add nothing),
                 those of the ``"first"`` or the ``"last"`` call; by default that is refused.
             input_key: The key of the question in the chain's input, if that holds several texts.
+            budget: How much may fit, or several such numbers; see
+                :meth:`OfflineRetrievalEvaluator.evaluate
+                <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+            length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
             metrics: Metrics to compute; all built-in ones if not given.
             **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
 
@@ -178,7 +184,8 @@ class RetrievalRecorder(BaseCallbackHandler):
         evaluator = OfflineRetrievalEvaluator(
             actual, predicted, matcher, **{"queries": labels, **options}
         )
-        return replace(evaluator.evaluate(k, metrics=metrics), retrieval=_run_of(seen))
+        result = evaluator.evaluate(k, budget=budget, length=length, metrics=metrics)
+        return replace(result, retrieval=_run_of(seen))
 
     def wrap(
         self,

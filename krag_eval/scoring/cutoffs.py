@@ -1,40 +1,106 @@
-"""Cutoffs: what k may be, and the one spelling of a metric at a cutoff, such as ``ndcg@10``."""
+"""Cutoffs: what k may be, and the one spelling of a metric at a cutoff, such as ``ndcg@10``.
+
+A cutoff is a number of documents, or a budget: as many documents as fit into 1,000 words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
-from krag_eval._errors import InvalidInput, clipped
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, warn
 
 __all__ = [
     "DEFAULT_CUTOFFS",
+    "MOST_IN_A_TEXT",
+    "Budget",
+    "Cutoff",
+    "Cutoffs",
+    "Length",
+    "Measure",
+    "Unit",
+    "amount_in_words",
     "check_cutoff",
     "check_cutoffs",
+    "deepest",
+    "in_order",
+    "in_words",
+    "lengths_of",
     "parse_metric",
+    "settled_cutoffs",
+    "settled_length",
     "spelled",
     "unspelled",
 ]
+
+#: What a budget counts: words, characters, or what a function of the user's says.
+Unit: TypeAlias = Literal["w", "c", "t"]
+#: How long a text is: the name of a unit, or a function, such as LangChain's ``length_function``.
+Length: TypeAlias = "Literal['words', 'characters'] | Callable[[str], int]"
+
+_UNITS: Final[dict[str, Unit]] = {"words": "w", "characters": "c"}
+_NAMES: Final[dict[Unit, str]] = {"w": "words", "c": "characters", "t": "units of length"}
+#: No text is longer; sums of lengths stay within 64 bits.
+MOST_IN_A_TEXT = 2**31
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A cutoff by what fits: the longest prefix of a list that is no longer than this altogether.
+
+    Attributes:
+        amount: How much fits, at least 1.
+        unit: ``"w"`` for words, those of the ``unicode`` tokenizer; ``"c"`` for characters;
+            ``"t"`` for what the user's own function counts.
+
+    >>> str(Budget(1000, "w"))
+    '1000w'
+    """
+
+    amount: int
+    unit: Unit
+
+    def __str__(self) -> str:
+        return f"{self.amount}{self.unit}"
+
+
+#: Where a list is cut off: after k documents, nowhere (``None``), or by what fits.
+Cutoff: TypeAlias = int | Budget | None
+#: One cutoff or several, as they may be given: a budget is spelled ``"1000w"``.
+Cutoffs: TypeAlias = "Cutoff | str | Iterable[Cutoff | str]"
 
 #: Where metrics are computed if nothing else is asked for.
 DEFAULT_CUTOFFS: tuple[int | None, ...] = (1, 3, 5, 10)
 # Far beyond any list; counts stay exact as floats.
 _LARGEST = 2**53
-_ALLOWED = "a whole number of at least 1, or 'all' for all retrieved documents"
+_ALLOWED = (
+    "a whole number of at least 1, 'all' for all retrieved documents, or a budget such as '1000w'"
+)
+_BUDGET = re.compile("([0-9]{1,16})([wct])")
 
 
-def check_cutoff(k: object) -> int | None:
-    """Return a cutoff: a whole number of at least 1, or ``None`` for all retrieved documents.
+def check_cutoff(k: object) -> Cutoff:
+    """Return a cutoff: a whole number of at least 1, ``None`` for all documents, or a budget.
 
     Raises:
         InvalidInput: For 0, a negative number, a float, a bool or anything else.
 
-    >>> check_cutoff(5), check_cutoff("all")
-    (5, None)
+    >>> check_cutoff(5), check_cutoff("all"), check_cutoff("1000w")
+    (5, None, Budget(amount=1000, unit='w'))
     """
     if k is None or (isinstance(k, str) and k == "all"):
         return None
+    if isinstance(k, Budget):
+        return k
+    if isinstance(k, str) and (spelling := _BUDGET.fullmatch(k)):
+        return _budget("k", int(spelling[1]), spelling[2])  # type: ignore[arg-type]
     if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
         raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(k)}")
     if int(k) > _LARGEST:
@@ -42,7 +108,16 @@ def check_cutoff(k: object) -> int | None:
     return int(k)
 
 
-def check_cutoffs(k: Any) -> tuple[int | None, ...]:
+def _budget(argument: str, amount: object, unit: Unit) -> Budget:
+    """Return a budget of that unit, if the amount is one."""
+    whole = isinstance(amount, Integral) and not isinstance(amount, bool)
+    if not whole or not 1 <= int(amount) <= _LARGEST:  # type: ignore[call-overload]
+        allowed = f"a budget must be a whole number of {_NAMES[unit]} from 1 to {_LARGEST}"
+        raise InvalidInput(argument, f": {allowed}, got {clipped(amount)}")
+    return Budget(int(amount), unit)  # type: ignore[call-overload]
+
+
+def check_cutoffs(k: Any) -> tuple[Cutoff, ...]:
     """Return one or several cutoffs as a tuple, in the order given.
 
     Raises:
@@ -60,33 +135,220 @@ def check_cutoffs(k: Any) -> tuple[int | None, ...]:
     return cutoffs
 
 
-def spelled(k: int | None) -> str:
+def in_order(cutoffs: Iterable[Cutoff]) -> list[Cutoff]:
+    """Return cutoffs as they are listed: k from shallow to deep, then budgets by unit and amount.
+
+    >>> [spelled(k) for k in in_order([Budget(500, "w"), None, 5, Budget(80, "w"), 1])]
+    ['1', '5', 'all', '80w', '500w']
+    """
+    return sorted(cutoffs, key=_place)
+
+
+def deepest(cutoffs: Iterable[Cutoff]) -> Cutoff:
+    """Return the cutoff that sees the most documents: the deepest k; a budget only without any k.
+
+    >>> deepest([1, 10, Budget(1000, "w")]), deepest([Budget(80, "w"), Budget(500, "w")])
+    (10, Budget(amount=500, unit='w'))
+    """
+    ordered = in_order(cutoffs)
+    by_rank = [k for k in ordered if not isinstance(k, Budget)]
+    return (by_rank or ordered)[-1]
+
+
+def _place(k: Cutoff) -> tuple[int, float]:
+    if isinstance(k, Budget):
+        return 1 + list(_NAMES).index(k.unit), k.amount
+    return 0, math.inf if k is None else k
+
+
+def in_words(k: int | Budget) -> str:
+    """Return what a cutoff leaves, in English.
+
+    >>> in_words(5), in_words(Budget(1000, "w"))
+    ('the first 5', '1000 words')
+    """
+    return amount_in_words(k.amount, k.unit) if isinstance(k, Budget) else f"the first {k}"
+
+
+def amount_in_words(amount: object, unit: Unit) -> str:
+    """Return so much of a unit, in English.
+
+    >>> amount_in_words(1000, "c")
+    '1000 characters'
+    """
+    return f"{amount} {_NAMES[unit]}"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function of the user's that says how long a text is, checked at every text.
+
+    Attributes:
+        function: The function.
+        name: What a signature calls it.
+    """
+
+    function: Callable[[str], int]
+    name: str
+
+    def __call__(self, text: str) -> int:
+        """Return the length of a text.
+
+        Raises:
+            InvalidType: If the function returns no whole number.
+            InvalidInput: If the number cannot be a length.
+        """
+        length = self.function(text)
+        allowed = f": {self.name} must return a whole number of at least 0"
+        if isinstance(length, bool) or not isinstance(length, Integral):
+            raise InvalidType("length", f"{allowed}, got {clipped(length)} for {clipped(text)}")
+        if not 0 <= int(length) <= MOST_IN_A_TEXT:
+            raise InvalidInput("length", f"{allowed}, got {clipped(length)} for {clipped(text)}")
+        return int(length)
+
+
+def settled_cutoffs(
+    k: Any,
+    budget: Any = None,
+    length: Any = "words",
+    *,
+    default: tuple[int | None, ...] = DEFAULT_CUTOFFS,
+) -> tuple[tuple[Cutoff, ...], Measure | None]:
+    """Settle where lists are cut off, and by what function texts are measured, if by any.
+
+    Args:
+        k: A cutoff or several; left at the default, there is none beside a budget.
+        budget: How much may fit, or several such numbers.
+        length: What they count: ``"words"``, ``"characters"`` or a function ``str -> int``.
+        default: What ``k`` is where it is not given.
+
+    Raises:
+        InvalidType: If ``length`` is of another type.
+        InvalidInput: If something is no cutoff or given twice, or no cutoff counts by ``length``.
+
+    Warns:
+        KragEvalWarning: If the name of the function does not tell which one it is.
+
+    >>> settled_cutoffs([5], budget=[500, 1000])[0]
+    (5, Budget(amount=500, unit='w'), Budget(amount=1000, unit='w'))
+    """
+    unit = _unit_of(length)
+    amounts = [] if budget is None else _several(budget)
+    cutoffs = () if amounts and k is default else check_cutoffs(k)
+    budgets = tuple(_budget("budget", amount, unit) for amount in amounts)
+    if len({*cutoffs, *budgets}) < len(cutoffs) + len(budgets):
+        raise InvalidInput("budget", f"must not name a cutoff twice, got {clipped(budget)}")
+    cutoffs += budgets
+    units = {one.unit for one in cutoffs if isinstance(one, Budget)}
+    if "t" in units and unit != "t":
+        by_function = next(k for k in cutoffs if isinstance(k, Budget) and k.unit == "t")
+        raise InvalidInput(
+            "k",
+            f": {by_function} is counted by a function of your own, and there is none",
+            Advice("pass it as {}, or count words, as in '1000w'", length=...),
+        )
+    if unit not in units and unit != "w":
+        raise InvalidInput(
+            "length", "is what a budget counts, and there is none", Advice("pass {}", budget=1000)
+        )
+    return cutoffs, _measure(length) if unit == "t" else None
+
+
+def settled_length(length: Any) -> tuple[Unit, Measure | None]:
+    """Settle what texts are measured by: a unit and, where it is the user's, the function.
+
+    Raises:
+        InvalidType, InvalidInput: If it is no name of a unit, and no function.
+    """
+    unit = _unit_of(length)
+    return unit, _measure(length) if unit == "t" else None
+
+
+def _several(budget: Any) -> list[Any]:
+    amounts = list(budget) if isinstance(budget, Iterable) else [budget]
+    if not amounts or isinstance(budget, str):
+        allowed = "must be a whole number such as 1000, or several"
+        raise InvalidInput("budget", f"{allowed}, got {clipped(budget)}")
+    return amounts
+
+
+def _unit_of(length: object) -> Unit:
+    if isinstance(length, str) and length in _UNITS:
+        return _UNITS[length]
+    if not callable(length):
+        refusal = InvalidInput if isinstance(length, str) else InvalidType
+        allowed = "must be 'words', 'characters' or a function from a text to its length"
+        raise refusal("length", f"{allowed}, got {clipped(length)}")
+    return "t"
+
+
+def _measure(length: Callable[[str], int]) -> Measure:
+    from krag_eval.matching.base import SETTINGS_UNKNOWN, is_told_by
+    from krag_eval.matching.tokenizers import function_name
+
+    if isinstance(length, Measure):  # settled before
+        return length
+    name = function_name(length)
+    if name != getattr(length, "name", None) and not is_told_by(length, name):
+        warn(
+            f"The length {name} may be any function, so that a signature cannot tell it from "
+            "another.",
+            "Define it by def in a module, or give it an attribute name",
+        )
+        name += f"({SETTINGS_UNKNOWN})"
+    return Measure(length, name)
+
+
+def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDArray[np.int64]:
+    """Return how long each text is; each distinct one is measured once; shape (texts,).
+
+    >>> lengths_of(["To be, or not to be", "", "Who?"], "w", None).tolist()
+    [6, 0, 1]
+    """
+    from krag_eval.matching.tokenizers import unicode_tokens
+
+    count: Callable[[str], int] = len
+    if unit == "w":
+        count = lambda text: len(unicode_tokens(text))  # noqa: E731
+    elif unit == "t":
+        if measure is None:
+            raise InvalidInput(
+                "k",
+                ": a budget in t is counted by a function of your own, and there is none here",
+                Advice("evaluate with {}", budget=..., length=...),
+            )
+        count = measure
+    known = {text: count(text) for text in dict.fromkeys(texts)}
+    return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
+
+
+def spelled(k: Cutoff) -> str:
     """Return the cutoff as it is written after the @ sign.
 
-    >>> spelled(10), spelled(None)
-    ('10', 'all')
+    >>> spelled(10), spelled(None), spelled(Budget(1000, "w"))
+    ('10', 'all', '1000w')
     """
     return "all" if k is None else str(k)
 
 
-def unspelled(text: str) -> int | None:
+def unspelled(text: str) -> Cutoff:
     """Read a cutoff back from its spelling.
 
     Raises:
         InvalidInput: If it is not one.
 
-    >>> unspelled("10"), unspelled("all")
-    (10, None)
+    >>> unspelled("10"), unspelled("all"), unspelled("1000w")
+    (10, None, Budget(amount=1000, unit='w'))
     """
-    if text == "all":
-        return None
+    if text == "all" or _BUDGET.fullmatch(text):
+        return check_cutoff(text)
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
         fix = "Name several cutoffs one by one" if "," in text else ""
         raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}", fix)
     return check_cutoff(int(text))
 
 
-def parse_metric(text: object, argument: str = "metric") -> tuple[str, int | None]:
+def parse_metric(text: object, argument: str = "metric") -> tuple[str, Cutoff]:
     """Read an average at a cutoff from its one spelling.
 
     Args:

@@ -24,6 +24,7 @@ from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, c
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
+from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.relevance import Relevance, numbers_within
 from krag_eval.scoring.tokens import token_counts
@@ -31,6 +32,7 @@ from krag_eval.scoring.tokens import token_counts
 __all__ = [
     "COUNTS",
     "DEFAULT_METRICS",
+    "LISTED",
     "METRICS",
     "REJECTION_RATE",
     "TOKEN_COUNTS",
@@ -599,6 +601,8 @@ TOKEN_COUNTS: Mapping[str, Callable[[Relevance, int | None], IntArray]] = Mappin
         for name in ("wanted", "covered", "retrieved", "useful")
     }
 )
+#: Documents in each query's whole list, in a table at a budget: nothing may fit of what came back.
+LISTED = "listed"
 
 _SHARE = (0.0, 1.0)
 _OF_RELEVANT, _OF_COVERED = ("relevant", "precision_base"), ("covered", "ground_truth")
@@ -868,7 +872,7 @@ def declared_metric(name: str, key: str, content: Mapping[str, Any]) -> Metric:
 Table: TypeAlias = dict[str, NDArray[Any]]
 
 # Columns and averages that have a meaning of their own, and can be no other metric's.
-_TAKEN_COLUMNS = {*COUNTS, *TOKEN_COUNTS, "precision_base", *DEFAULT_METRICS}
+_TAKEN_COLUMNS = {*COUNTS, *TOKEN_COUNTS, LISTED, "precision_base", *DEFAULT_METRICS}
 _TAKEN_KEYS = {*averages_of(DEFAULT_METRICS.values()), REJECTION_RATE.key}
 
 
@@ -945,7 +949,7 @@ def words_unknown(argument: str, name: str) -> InvalidInput:
 
 
 def table_of(
-    relevance: Relevance, k: int | None, metrics: Mapping[str, Metric], conventions: Conventions
+    relevance: Relevance, k: Cutoff, metrics: Mapping[str, Metric], conventions: Conventions
 ) -> Table:
     """Return the counts and metrics at one cutoff, as columns that cannot be written to.
 
@@ -958,7 +962,11 @@ def table_of(
     Raises:
         InvalidType: If a metric returns something else than one number per query.
     """
-    table: Table = {name: count(relevance, k) for name, count in COUNTS.items()}
+    listed = {}
+    if isinstance(k, Budget):
+        listed = {LISTED: relevance.n_retrieved}
+        relevance, k = relevance.within(k), None
+    table: Table = {name: count(relevance, k) for name, count in COUNTS.items()} | listed
     table["precision_base"] = precision_base(relevance, k, conventions)
     needed = {column for metric in metrics.values() for column in metric.columns}
     table |= {name: of(relevance, k) for name, of in TOKEN_COUNTS.items() if name in needed}
@@ -973,10 +981,10 @@ def table_of(
     return views
 
 
-def columns_of(
-    relevance: Relevance, k: int | None, metric: Metric, conventions: Conventions
-) -> Table:
+def columns_of(relevance: Relevance, k: Cutoff, metric: Metric, conventions: Conventions) -> Table:
     """Return the columns that the averages of one metric are made of, at one cutoff."""
+    if isinstance(k, Budget):
+        relevance, k = relevance.within(k), None
     table: Table = {metric.name: metric.values(relevance, k, conventions)}
     for name in metric.columns:
         if name in COUNTS or name in TOKEN_COUNTS:

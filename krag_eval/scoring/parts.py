@@ -7,8 +7,8 @@ run must be warned of: that nothing matched in one part says nothing of the whol
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,8 +21,9 @@ from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring.averages import Average, Columns, Sums
-from krag_eval.scoring.cutoffs import spelled, unspelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, in_words, spelled, unspelled
 from krag_eval.scoring.metrics import (
+    LISTED,
     REJECTION_RATE,
     Metric,
     averages_of,
@@ -36,9 +37,11 @@ __all__ = [
     "Findings",
     "Likeness",
     "Partial",
+    "Reach",
     "Summary",
     "declared_in",
     "declared_of",
+    "no_texts",
 ]
 
 
@@ -70,14 +73,14 @@ class Summary:
     averaging_method: AveragingMethod
     conventions: Conventions
     n_queries: int
-    sums: Mapping[int | None, Sums]
-    n_rejected: Mapping[int | None, int]
+    sums: Mapping[Cutoff, Sums]
+    n_rejected: Mapping[Cutoff, int]
     declared: Mapping[str, Metric] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
-        tables: Mapping[int | None, Columns],
+        tables: Mapping[Cutoff, Columns],
         counted: NDArray[np.bool_],
         *,
         keys: Mapping[str, str],
@@ -113,13 +116,14 @@ class Summary:
                 for k, table in tables.items()
             },
             n_rejected={
-                k: int((table["retrieved"][left_out] == 0).sum()) for k, table in tables.items()
+                k: int((table.get(LISTED, table["retrieved"])[left_out] == 0).sum())
+                for k, table in tables.items()
             },
             declared=declared,
         )
 
     @property
-    def k(self) -> tuple[int | None, ...]:
+    def k(self) -> tuple[Cutoff, ...]:
         """The cutoffs."""
         return tuple(self.sums)
 
@@ -165,12 +169,12 @@ class Summary:
         """How each average is made and read, by its key: its range, direction and labels."""
         return self._averages | {REJECTION_RATE.key: REJECTION_RATE}
 
-    def averages(self, k: int | None) -> dict[str, float]:
+    def averages(self, k: Cutoff) -> dict[str, float]:
         """Return the averages at one of the cutoffs; NaN where no query has a value."""
         sums = self.sums[k].by_name()
         return {key: float(average.of(sums)) for key, average in self._averages.items()}
 
-    def rejection_rate(self, k: int | None) -> float | None:
+    def rejection_rate(self, k: Cutoff) -> float | None:
         """Return how often nothing came back for uncounted queries; ``None`` without any."""
         left_out = self.n_queries - self.n_counted
         sums = {"rejected": self.n_rejected[k], "left_out": left_out}
@@ -323,6 +327,98 @@ class Likeness:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """How far the lists reach, for cutoffs beyond them and budgets that nothing fits into.
+
+    Attributes:
+        most: Documents in the longest list.
+        shortest: Unit of a budget -> length of the shortest document that a list begins with.
+        has_text: Whether a retrieved document has a text; only known where a budget asked for it.
+    """
+
+    most: int = 0
+    shortest: Mapping[str, int] = field(default_factory=dict)
+    has_text: bool = False
+
+    @classmethod
+    def of(cls, relevance: Relevance, *, has_text: bool = False) -> Reach:
+        """Look at the lists."""
+        retrieved = relevance.n_retrieved
+        first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
+        shortest = {
+            unit: int(lengths[first].min())
+            for unit, lengths in (relevance.lengths or {}).items()
+            if len(first)
+        }
+        return cls(int(retrieved.max(initial=0)), shortest, has_text)
+
+    def __add__(self, other: Reach) -> Reach:
+        units = {**self.shortest, **other.shortest}
+        shortest = {
+            unit: min(one.shortest[unit] for one in (self, other) if unit in one.shortest)
+            for unit in units
+        }
+        return Reach(max(self.most, other.most), shortest, self.has_text or other.has_text)
+
+    def beyond(self, cutoffs: Iterable[Cutoff]) -> list[int]:
+        """Return the cutoffs that lie beyond every list, ascending; none if all lists are empty."""
+        by_rank = [k for k in cutoffs if isinstance(k, int)]
+        return sorted(k for k in by_rank if k > self.most > 0)
+
+    def check_texts(self, cutoffs: Iterable[Cutoff]) -> None:
+        """Refuse budgets for documents that all lack a text.
+
+        Raises:
+            InvalidInput: If there is a budget, and documents, and no text.
+        """
+        if self.most and not self.has_text and any(isinstance(k, Budget) for k in cutoffs):
+            raise no_texts()
+
+    def warn(
+        self, cutoffs: Sequence[Cutoff], is_first: Callable[[str], bool] = lambda what: True
+    ) -> None:
+        """Warn of cutoffs beyond every list, and of budgets that nothing fits into.
+
+        Args:
+            cutoffs: The cutoffs.
+            is_first: Whether something is said for the first time, by what it is about.
+        """
+        beyond = [f"@{k}" for k in self.beyond(cutoffs)]
+        if beyond and is_first("beyond every list"):
+            documents = "document" if self.most == 1 else "documents"
+            see = "sees" if len(beyond) == 1 else "see"
+            warn(
+                f"Every list has at most {self.most} {documents}, so {_listed(beyond)} {see} no "
+                f"more than @{self.most}.",
+                "Have more documents retrieved, or choose other cutoffs",
+            )
+        for unit, shortest in self.shortest.items():
+            budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
+            small = [one for one in budgets if one.amount < shortest]
+            if small and is_first(f"nothing fits into {small}"):
+                see = "sees" if len(small) == 1 else "see"
+                warn(
+                    f"No query's first document fits into {in_words(small[-1])} (the shortest has "
+                    f"{shortest}): {_listed([f'@{one}' for one in small])} {see} nothing.",
+                    "Choose a larger budget",
+                )
+
+
+def no_texts(argument: str = "budget") -> InvalidInput:
+    """Return the refusal of a budget where nothing can be measured."""
+    return InvalidInput(
+        argument,
+        ": the retrieved documents have no texts, so how many of them fit is not known",
+        "evaluate documents with their texts, or choose cutoffs by rank",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+@dataclass(frozen=True)
 class Findings:
     """What parts of a run found that deserves a warning once they are put together.
 
@@ -330,26 +426,37 @@ class Findings:
         likeness: Whether anything matched.
         any_grade: Whether a ground-truth document had a grade.
         tallies: What was counted, by the sentence that says it.
+        reach: How far the lists reach.
     """
 
     likeness: Likeness
     any_grade: bool
     tallies: Mapping[str, tuple[int, ...]]
+    reach: Reach = field(default_factory=Reach)
 
     def __add__(self, other: Findings) -> Findings:
         tallies: Tallies = dict(self.tallies)
         for sentence, counts in other.tallies.items():
             before = tallies.get(sentence, (0,) * len(counts))
             tallies[sentence] = tuple(map(sum, zip(before, counts, strict=True)))
-        return Findings(self.likeness + other.likeness, self.any_grade or other.any_grade, tallies)
+        any_grade = self.any_grade or other.any_grade
+        likeness, reach = self.likeness + other.likeness, self.reach + other.reach
+        return Findings(likeness, any_grade, tallies, reach)
 
-    def warn(self, matcher: Matcher, threshold: float, grade_key: str | None) -> None:
+    def warn(
+        self,
+        matcher: Matcher,
+        threshold: float,
+        grade_key: str | None,
+        cutoffs: Sequence[Cutoff],
+    ) -> None:
         """Say everything there is to say about the run, once."""
         if grade_key is not None and not self.any_grade:
             warn_of_no_grades(grade_key)
         for sentence, counts in self.tallies.items():
             warn_of(sentence, *counts)
         self.likeness.warn_if_nothing_matched(matcher, threshold)
+        self.reach.warn(cutoffs)
 
     def to_json(self) -> dict[str, Any]:
         """Return the findings as what JSON can hold, exactly."""
@@ -362,6 +469,7 @@ class Findings:
             "best": found.best,
             "any_grade": self.any_grade,
             "tallies": {sentence: list(counts) for sentence, counts in self.tallies.items()},
+            "reach": asdict(self.reach),
         }
 
     @classmethod
@@ -379,7 +487,10 @@ class Findings:
             float(content["best"]),
         )
         tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
-        return cls(likeness, bool(content["any_grade"]), tallies)
+        reach = content.get("reach", {})  # what 0.1 wrote has none
+        shortest = {str(unit): int(length) for unit, length in reach.get("shortest", {}).items()}
+        lists = Reach(int(reach.get("most", 0)), shortest, bool(reach.get("has_text", False)))
+        return cls(likeness, bool(content["any_grade"]), tallies, lists)
 
 
 @dataclass(frozen=True)

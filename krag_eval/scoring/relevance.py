@@ -6,8 +6,8 @@ metrics are computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
+from krag_eval.scoring.cutoffs import Budget
 
 __all__ = [
     "Documents",
@@ -95,6 +96,8 @@ class Relevance:
         item_number: Place of each item in its query's list as given, from 1; shape (items,).
             ``None`` if no item was dropped, so that they are numbered without gaps.
         pieces: Which words each document holds; ``None`` from matchers that do not know.
+        lengths: Unit of a budget -> length of every retrieved document, in order of queries, then
+            rank, each of shape (documents,); ``None`` where no budget was asked for.
     """
 
     n_retrieved: IntArray
@@ -108,7 +111,10 @@ class Relevance:
     n_repeats: int = field(default=0, repr=False)
     item_number: IntArray | None = field(default=None, repr=False)
     pieces: Pieces | None = field(default=None, repr=False)
+    lengths: Mapping[str, IntArray] | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
+    # Not an argument: what ``replace`` makes is cut anew.
+    _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def from_matches(
@@ -190,6 +196,57 @@ class Relevance:
                 Advice("choose {}", matcher="coverage"),
             )
         return self.pieces
+
+    def prefix(self, budget: Budget) -> IntArray:
+        """Return how many of each query's first documents fit into a budget; shape (queries,).
+
+        Raises:
+            InvalidInput: If the documents were not measured in its unit.
+        """
+        lengths = (self.lengths or {}).get(budget.unit)
+        if lengths is None:
+            raise InvalidInput(
+                "k",
+                f": {budget} needs to know how long the documents are, and they were not measured",
+                Advice("evaluate with {}", k=str(budget)),
+            )
+        first = np.cumsum(self.n_retrieved) - self.n_retrieved
+        ends = np.cumsum(lengths)
+        before = np.concatenate([[0], ends])[first]
+        fitting = np.searchsorted(ends, before + budget.amount, side="right") - first
+        return np.asarray(np.minimum(fitting, self.n_retrieved), np.int64)
+
+    def within(self, budget: Budget) -> Relevance:
+        """Return what was found in the prefix of each list that fits into a budget.
+
+        A metric at a budget is the metric of this at no cutoff.
+
+        Raises:
+            InvalidInput: If the documents were not measured in its unit.
+        """
+        cut = self._cuts.get(budget)
+        if cut is None:
+            prefix = self.prefix(budget)
+            kept = self.pair_rank <= prefix[self.item_query[self.pair_item]]
+            cut = self._cuts[budget] = replace(
+                self,
+                n_retrieved=_shared(prefix),
+                pair_item=self.pair_item[kept],
+                pair_rank=self.pair_rank[kept],
+                pair_similarity=self.pair_similarity[kept],
+                lengths=None,
+                pieces=self._pieces_within(prefix),
+                _counts={},
+            )
+        return cut
+
+    def _pieces_within(self, prefix: IntArray) -> Pieces | None:
+        if self.pieces is None:
+            return None
+        first = np.cumsum(self.n_retrieved) - self.n_retrieved
+        rank = np.arange(int(self.n_retrieved.sum())) - np.repeat(first, self.n_retrieved) + 1
+        last_rank = prefix[self.item_query[self.pieces.alternative_item]]
+        return self.pieces.within(last_rank, rank <= np.repeat(prefix, self.n_retrieved))
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""

@@ -28,7 +28,7 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
@@ -322,7 +322,7 @@ class Comparison:
 
 def checked_metrics(
     results: Mapping[str, EvaluationResult | Summary], metric: object
-) -> dict[str, tuple[str, int | None]]:
+) -> dict[str, tuple[str, Cutoff]]:
     """Return the metrics asked for: spelling -> (key, cutoff).
 
     Args:
@@ -336,7 +336,7 @@ def checked_metrics(
     if not isinstance(metric, Iterable):
         problem = f"must be a string such as 'ndcg@10', or several, got {metric!r}"
         raise InvalidType("metric", problem)
-    metrics: dict[str, tuple[str, int | None]] = {}
+    metrics: dict[str, tuple[str, Cutoff]] = {}
     for one in [metric] if isinstance(metric, str) else metric:
         key, k = _checked_metric(results, one)
         name = f"{key}@{spelled(k)}"
@@ -350,7 +350,7 @@ def checked_metrics(
 
 def _checked_metric(
     results: Mapping[str, EvaluationResult | Summary], metric: object
-) -> tuple[str, int | None]:
+) -> tuple[str, Cutoff]:
     key, k = parse_metric(metric)
     for name, result in results.items():
         if k not in result.k:
@@ -377,7 +377,7 @@ def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
 
 
 # Settings in which comparable results may differ; their cutoffs are compared as a set.
-_MAY_DIFFER = ("averaging", "k", "krag_eval")
+_MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
 _UNKNOWN = "settings unknown"
@@ -539,6 +539,12 @@ def _warn_of_unknown_settings(result: EvaluationResult) -> None:
         warn(
             f"Whether the results were made with the same settings of the matcher {matcher} could "
             "not be checked; have its settings() return them."
+        )
+    length = result.settings.get("length", "")
+    if _UNKNOWN in length:
+        warn(
+            f"Whether the budgets of the results were counted by the same function {length} could "
+            "not be checked; define it by def in a module, or give it an attribute name."
         )
 
 

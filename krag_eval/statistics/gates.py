@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, told_apart
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import parse_metric, spelled
+from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
 from krag_eval.scoring.parts import Summary
 
@@ -209,9 +209,7 @@ def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate
     return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
 
 
-def _checked_metric(
-    metric: str, summary: Summary, *, rejection_rate: bool
-) -> tuple[str, int | None]:
+def _checked_metric(metric: str, summary: Summary, *, rejection_rate: bool) -> tuple[str, Cutoff]:
     key, k = parse_metric(metric, "floors")
     if k not in summary.k:
         raise InvalidInput(

@@ -1,24 +1,35 @@
 """Confidence intervals: how far each average would move had other queries been asked.
 
 The bootstrap over queries, for single results and, by :mod:`krag_eval.statistics.paired`, for
-pairs. scipy and pandas load when an interval is asked for.
+pairs; and for the budget that reaches a recall, which is no average. scipy and pandas load when an
+interval is asked for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import InvalidInput, number, one_of, warn, whole
+from krag_eval.results.rows import RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    Measure,
+    Unit,
+    amount_in_words,
+    settled_length,
+    spelled,
+)
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
+from krag_eval.scoring.parts import no_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEW_QUERIES",
+    "BudgetToRecall",
+    "budget_to_recall",
     "confidence_intervals",
 ]
 
+IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
 
@@ -41,6 +55,8 @@ ROUNDING = 1e-12
 # Draws held in memory together; three arrays of this many 8-byte numbers are alive in a block.
 _BLOCK = 2_000_000
 _FEWEST_RESAMPLES = 100
+# 9 of 10 is a recall of 0.9, whatever the sum of ten floats says.
+_OF_A_RECALL = 1e-9
 
 
 def confidence_intervals(
@@ -72,11 +88,11 @@ def confidence_intervals(
 
     Returns:
         One row per average and cutoff, indexed by its spelling (``"ndcg@10"``), with the columns
-        ``metric``, ``k`` (``"all"`` for no cutoff), ``value``, ``low`` and ``high``. Where all
-        queries have one value, ``low`` and ``high`` are that value. Resamples in which nothing was
-        found say nothing about ``mean_rank`` and are left out of its interval; where nothing was
-        found at all, its value and interval are NaN. The same holds for a metric of your own that
-        is undefined for some queries.
+        ``metric``, ``k`` (``"all"`` for no cutoff, ``"1000w"`` for a budget), ``value``, ``low``
+        and ``high``. Where all queries have one value, these two are that value. Resamples
+        in which nothing was found say nothing about ``mean_rank`` and are left out of its interval;
+        where nothing was found at all, its value and interval are NaN. The same holds for a metric
+        of your own that is undefined for some queries.
 
     Raises:
         InvalidType: If an argument is of the wrong type.
@@ -110,7 +126,7 @@ def confidence_intervals(
     ]
     table = pd.DataFrame(
         [
-            (key, "all" if k is None else k, value, low, high)
+            (key, k if isinstance(k, int) else spelled(k), value, low, high)
             for (key, k, value), (low, high) in zip(rows, bounds, strict=True)
         ],
         columns=["metric", "k", "value", "low", "high"],
@@ -145,7 +161,7 @@ def check_counted(result: EvaluationResult) -> None:
         raise InvalidInput("result", problem)
 
 
-def per_query(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
+def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     """Return a column over the counted queries, NaN where it is undefined."""
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
@@ -166,13 +182,11 @@ class QuerySums:
     """
 
     columns: FloatArray
-    positions: Mapping[tuple[str, int | None], int]
-    averages: tuple[tuple[Average, int | None], ...]
+    positions: Mapping[tuple[str, Cutoff], int]
+    averages: tuple[tuple[Average, Cutoff], ...]
 
     @classmethod
-    def of(
-        cls, result: EvaluationResult, averages: Sequence[tuple[Average, int | None]]
-    ) -> QuerySums:
+    def of(cls, result: EvaluationResult, averages: Sequence[tuple[Average, Cutoff]]) -> QuerySums:
         """Gather what the averages at their cutoffs are made of.
 
         The columns' order depends on the averages alone, so that two results can be subtracted.
@@ -213,16 +227,24 @@ def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArr
 
     The draws are those of ``scipy.stats.bootstrap``, whatever the size of the blocks.
     """
-    rng = np.random.default_rng(seed)
     n = len(columns)
     parts = exact_parts(columns)
     sums = np.empty((n_resamples, columns.shape[1]))
-    for start, stop in blocks(n_resamples, n):
+    for start, stop, times in _drawn(n, seed, blocks(n_resamples, n)):
+        sums[start:stop] = exact_sums(times.astype(np.float64), parts)
+    return sums
+
+
+def _drawn(
+    n: int, seed: int, among: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, IntArray]]:
+    """Yield, block by block, how often each of n queries is drawn; shape (resamples, queries)."""
+    rng = np.random.default_rng(seed)
+    for start, stop in among:
         drawn = rng.integers(0, n, (stop - start, n))
         drawn += np.arange(0, drawn.size, n)[:, np.newaxis]
         times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-        sums[start:stop] = exact_sums(times.astype(np.float64), parts)
-    return sums
+        yield start, stop, times
 
 
 def blocks(n_rows: int, width: int) -> list[tuple[int, int]]:
@@ -329,3 +351,145 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
         )
     if reasons:
         warn(" ".join(reasons))
+
+
+@dataclass(frozen=True)
+class BudgetToRecall:
+    """The smallest budget at which macro recall reaches a value, and its interval.
+
+    Attributes:
+        recall: The macro recall asked for.
+        unit: ``"w"`` for words, ``"c"`` for characters, ``"t"`` for what your function counts.
+        value: The budget; infinite where the whole lists do not reach it.
+        low, high: The percentile bootstrap interval; bounds may be infinite too.
+        level: How often such an interval should cover the true budget.
+    """
+
+    recall: float
+    unit: Unit
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def __str__(self) -> str:
+        value, low, high = (
+            "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
+        )
+        return (
+            f"macro recall {self.recall:g} at {amount_in_words(value, self.unit)} "
+            f"({100 * self.level:g} % interval {low} to {high})"
+        )
+
+
+def budget_to_recall(
+    result: EvaluationResult,
+    recall: float = 0.9,
+    *,
+    length: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+) -> BudgetToRecall:
+    """Return the smallest budget at which macro recall over the full lists reaches a value.
+
+    See :meth:`EvaluationResult.budget_to_recall <krag_eval.EvaluationResult.budget_to_recall>`.
+    """
+    if number("recall", recall, 0, 1) == 0:
+        raise InvalidInput("recall", f"must be above 0 and at most 1, got {recall!r}")
+    check_sampling(level, n_resamples, seed)
+    check_counted(result)
+    unit, measure = _unit_of(result, length)
+    costs = _Costs.of(result, unit, measure)
+    warn_of_few_queries(costs.n_queries)
+    everyone = np.ones((1, costs.n_queries), np.int64)
+    value = float(costs.budgets(everyone, recall)[0])
+    low, high = _percentiles(costs.resampled(recall, n_resamples, seed), level)
+    return BudgetToRecall(recall, unit, value, low, high, level)
+
+
+def _unit_of(result: EvaluationResult, length: Any) -> tuple[Unit, Measure | None]:
+    """Return what to count: what is asked for, or what a budget of the result counted."""
+    if length is None:
+        units = [k.unit for k in result.k if isinstance(k, Budget)]
+        return (units or ["w"])[0], None
+    return settled_length(length)
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """How much must be read until each item is found, ascending.
+
+    Attributes:
+        query: Query of each covered item, numbered among the counted ones; shape (covered,).
+        cost: Length of the documents up to and with its first rank; shape (covered,).
+        share: What the item adds to its query's recall; shape (covered,).
+        n_queries: Number of counted queries.
+    """
+
+    query: IntArray
+    cost: IntArray
+    share: FloatArray
+    n_queries: int
+
+    @classmethod
+    def of(cls, result: EvaluationResult, unit: Unit, measure: Measure | None) -> _Costs:
+        """Gather them from what was found, in memory or in a file of rows.
+
+        Raises:
+            InvalidInput: If nothing is known of the documents' lengths.
+        """
+        lengths, retrieved, query, first_rank = _found(result, unit, measure)
+        begin = np.cumsum(retrieved) - retrieved
+        read = np.concatenate([[0], np.cumsum(lengths)])
+        cost = read[begin[query] + first_rank] - read[begin[query]]
+        n_items = np.asarray(next(iter(result.tables.values()))["ground_truth"])
+        counted = result.counted
+        number_of = np.cumsum(counted) - 1
+        kept = np.flatnonzero(counted[query])
+        kept = kept[np.argsort(cost[kept], kind="stable")]
+        query = query[kept]
+        # No budget is below 1.
+        cost = np.maximum(cost[kept], 1)
+        return cls(number_of[query], cost, 1 / n_items[query], int(counted.sum()))
+
+    def budgets(self, times: IntArray, recall: float) -> FloatArray:
+        """Return the budget that reaches the recall, for queries that count several times.
+
+        Args:
+            times: How often each query counts; shape (resamples, queries).
+            recall: The macro recall to reach.
+        """
+        reached = np.cumsum(times[:, self.query] * self.share, axis=1) / self.n_queries
+        enough = reached >= recall - _OF_A_RECALL
+        # Recall never falls, so that what is not enough stands first.
+        costs = np.append(self.cost.astype(np.float64), np.inf)
+        return np.asarray(costs[(~enough).sum(axis=1)], np.float64)
+
+    def resampled(self, recall: float, n_resamples: int, seed: int) -> FloatArray:
+        """Return the budgets of queries drawn with replacement, as intervals draw them."""
+        n, budgets = self.n_queries, np.empty(n_resamples)
+        among = blocks(n_resamples, max(n, len(self.cost)))
+        for start, stop, times in _drawn(n, seed, among):
+            budgets[start:stop] = self.budgets(times, recall)
+        return budgets
+
+
+def _found(
+    result: EvaluationResult, unit: Unit, measure: Measure | None
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the documents' lengths, their number per query, and query and rank of the covered."""
+    if result.evidence is not None:
+        found = result.evidence.measured(unit, measure)
+        assert found.lengths is not None
+        return found.lengths[unit], found.n_retrieved, found.covered_query, found.first_rank
+    if not isinstance(result.rows, RowsInFile) or measure is not None:
+        raise no_texts("length")
+    return result.rows.found(unit)
+
+
+def _percentiles(budgets: FloatArray, level: float) -> tuple[float, float]:
+    """Return the percentile interval, of budgets that occurred: between infinite ones is none."""
+    ordered, last = np.sort(budgets), len(budgets) - 1
+    low, high = math.floor((1 - level) / 2 * last), math.ceil((1 + level) / 2 * last)
+    return float(ordered[low]), float(ordered[high])

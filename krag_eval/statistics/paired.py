@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
+from krag_eval.scoring.cutoffs import Cutoff
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.statistics.intervals import (
@@ -46,7 +47,7 @@ _ENUMERABLE = 14
 
 def paired_differences(
     results: Mapping[str, EvaluationResult],
-    metrics: Mapping[str, tuple[str, int | None]],
+    metrics: Mapping[str, tuple[str, Cutoff]],
     *,
     level: float,
     n_resamples: int,
@@ -154,7 +155,7 @@ class _System:
 
 def _systems(
     results: Mapping[str, EvaluationResult],
-    metrics: Mapping[str, tuple[str, int | None]],
+    metrics: Mapping[str, tuple[str, Cutoff]],
     n_resamples: int,
     seed: int,
 ) -> list[_System]:
@@ -181,7 +182,7 @@ def _systems(
     ]
 
 
-def _outcomes(result: EvaluationResult, column: str, k: int | None) -> FloatArray:
+def _outcomes(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     """Return the per-query values; the rank of what was not found is infinite."""
     values = per_query(result, column, k)
     is_rank = column == METRICS["rank"].name

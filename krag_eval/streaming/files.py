@@ -21,7 +21,7 @@ from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import POSITION, Rows, RowsInFile, checked_row_file
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 from krag_eval.streaming.state import Progress, RunState, folder_of_progress
 
@@ -30,9 +30,11 @@ __all__ = ["evaluate_file"]
 
 def evaluate_file(
     path: str | os.PathLike[str],
-    k: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    k: Cutoffs = DEFAULT_CUTOFFS,
     *,
     per_query: str | os.PathLike[str] | None = None,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
     chunk_size: int = 5_000,
     resume: bool = True,
@@ -67,6 +69,10 @@ def evaluate_file(
             (``query``, as text), its ``position`` in the input from 0, and counts and metrics at
             every cutoff, ``ndcg@10``. A file of that name is replaced at the end; it must not be
             among those that are read.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
         chunk_size: Queries evaluated together; fewer where they pass 64 MiB in memory.
         resume: Whether to resume from the progress of an earlier run; if not, it is deleted.
@@ -116,7 +122,9 @@ def evaluate_file(
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
-    plan = PartitionPlan.of(k, metrics=metrics, **{**defaults, **options})
+    plan = PartitionPlan.of(
+        k, budget=budget, length=length, metrics=metrics, **{**defaults, **options}
+    )
     run = {
         "files": files.fingerprint(),
         "fields": list(fields),

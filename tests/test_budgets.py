@@ -1,0 +1,842 @@
+"""Budgets: cutoffs by what fits, and cutoffs that no list reaches."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from krag_eval import (
+    Conventions,
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    compare,
+)
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.retrievers.evaluating import evaluate_retriever
+from krag_eval.scoring.cutoffs import (
+    DEFAULT_CUTOFFS,
+    Budget,
+    check_cutoff,
+    check_cutoffs,
+    deepest,
+    in_order,
+    parse_metric,
+    settled_cutoffs,
+    spelled,
+    unspelled,
+)
+from krag_eval.scoring.parts import Partial
+from krag_eval.streaming import evaluate_file
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()  # noqa: SIM905
+
+
+def said(record: list[warnings.WarningMessage], beginning: str) -> list[str]:
+    """Return the recorded warnings that begin like that."""
+    return [str(one.message) for one in record if str(one.message).startswith(beginning)]
+
+
+def half(text: str) -> int:
+    """Count half of the words, rounded up."""
+    return -(-len(text.split()) // 2)
+
+
+# Texts of 2, 3 and 4 words.
+TWO, THREE, FOUR = "one two", "three four five", "six seven eight nine"
+
+
+# --- spelling ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "cutoff"),
+    [("1000w", Budget(1000, "w")), ("80c", Budget(80, "c")), ("1t", Budget(1, "t"))],
+)
+def test_a_budget_is_read_and_spelled(text: str, cutoff: Budget) -> None:
+    """A budget reads as it is written, wherever a cutoff may stand."""
+    assert check_cutoff(text) == unspelled(text) == check_cutoff(cutoff) == cutoff
+    assert spelled(cutoff) == text
+    assert check_cutoffs([5, text]) == (5, cutoff)
+    assert check_cutoffs(text) == (cutoff,)
+    assert parse_metric(f"ndcg@{text}") == ("ndcg", cutoff)
+
+
+@pytest.mark.parametrize("text", ["0w", "w", "-5w", "1.5w", "10", "10 w", "10W", "10x", "1e3w"])
+def test_what_is_no_cutoff_is_refused(text: str) -> None:
+    """Nothing else is a budget, and a number as text stays no cutoff."""
+    with pytest.raises(InvalidInput) as refused:
+        check_cutoff(text)
+    assert refused.value.argument == "k"
+
+
+def test_cutoffs_have_one_order() -> None:
+    """K from shallow to deep, then budgets; the deepest is a k where there is one."""
+    mixed = [Budget(500, "w"), None, 10, Budget(80, "c"), Budget(80, "w"), 1]
+    assert in_order(mixed) == [
+        1, 10, None, Budget(80, "w"), Budget(500, "w"), Budget(80, "c"),
+    ]  # fmt: skip
+    assert deepest(mixed) is None
+    assert deepest([10, Budget(500, "w"), 3]) == 10
+    assert deepest([Budget(500, "w"), Budget(80, "w")]) == Budget(500, "w")
+
+
+def test_a_budget_without_k_leaves_out_the_default_cutoffs() -> None:
+    """Only cutoffs that were named are evaluated beside a budget."""
+    assert settled_cutoffs(DEFAULT_CUTOFFS, 100)[0] == (Budget(100, "w"),)
+    assert settled_cutoffs([3], [100, 200], "characters")[0] == (
+        3, Budget(100, "c"), Budget(200, "c"),
+    )  # fmt: skip
+    assert settled_cutoffs(DEFAULT_CUTOFFS)[0] == DEFAULT_CUTOFFS
+    assert settled_cutoffs(["10t", 5], length=len)[0] == (Budget(10, "t"), 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "argument", "error"),
+    [
+        ({"budget": 0}, "budget", InvalidInput),
+        ({"budget": 1.5}, "budget", InvalidInput),
+        ({"budget": True}, "budget", InvalidInput),
+        ({"budget": "1000w"}, "budget", InvalidInput),
+        ({"budget": []}, "budget", InvalidInput),
+        ({"budget": [5, 5]}, "budget", InvalidInput),
+        ({"k": "5w", "budget": 5}, "budget", InvalidInput),
+        ({"k": ["5w", "5w"]}, "k", InvalidInput),
+        ({"k": "500t"}, "k", InvalidInput),
+        ({"k": "500t", "budget": 5}, "k", InvalidInput),
+        ({"length": "characters"}, "length", InvalidInput),
+        ({"length": len, "k": "5w"}, "length", InvalidInput),
+        ({"length": "letters", "budget": 5}, "length", InvalidInput),
+        ({"length": 5, "budget": 5}, "length", InvalidType),
+    ],
+)
+def test_what_cannot_be_a_budget_is_refused(
+    given: dict[str, Any], argument: str, error: type[Exception]
+) -> None:
+    """The error names the argument that is to be changed."""
+    evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
+    with pytest.raises(error) as refused:
+        evaluator.evaluate(**given)
+    assert refused.value.argument == argument  # type: ignore[attr-defined]
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def test_a_budget_sees_the_longest_prefix_that_fits() -> None:
+    """A list of 2, 3 and 4 words: 2 fit into 4 words one document, into 5 two, into 9 all."""
+    evaluator = OfflineRetrievalEvaluator([[FOUR]], [[TWO, THREE, FOUR]])
+    with pytest.warns(KragEvalWarning, match="@1w sees nothing"):
+        result = evaluator.evaluate(["1w", "2w", "4w", "5w", "8w", "9w", "99w"])
+    seen = [int(result.tables[k]["retrieved"][0]) for k in result.k]
+    assert seen == [0, 1, 1, 2, 2, 3, 3]
+    assert [result.averages(k)["macro_recall"] for k in result.k] == [0, 0, 0, 0, 0, 1, 1]
+    # Rank 3: 1/3.
+    assert result.averages("9w")["mrr"] == pytest.approx(1 / 3)
+
+
+def test_nothing_is_seen_where_the_first_document_does_not_fit() -> None:
+    """A shorter one behind it is not pulled forward; no metric is defined that needs a document."""
+    result = OfflineRetrievalEvaluator([[TWO], [TWO]], [[FOUR, TWO], [TWO]]).evaluate("3w")
+    row = result.per_query("3w").iloc[0]
+    assert row[["retrieved", "relevant", "covered"]].tolist() == [0, 0, 0]
+    assert row[["precision", "recall", "f1", "reciprocal_rank", "ndcg"]].tolist() == [0.0] * 5
+    assert math.isnan(result.tables[Budget(3, "w")]["rank"][0])
+    # Of one document seen in all, one is relevant.
+    assert result.averages("3w")["micro_precision"] == 1.0
+    assert result.averages("3w")["macro_precision"] == 0.5
+    # Something was retrieved: it is a miss, not an empty answer.
+    assert result.statuses("3w").tolist() == ["missed", "perfect"]
+
+
+def test_lists_of_different_length() -> None:
+    """5 words hold two documents of the first list, one of the second, all of the third."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[THREE], [TWO, THREE], [TWO]], [[TWO, THREE, FOUR], [FOUR, TWO], [TWO]]
+    )
+    result = evaluator.evaluate(budget=5)
+    assert result.tables[Budget(5, "w")]["retrieved"].tolist() == [2, 1, 1]
+    # Covered: 1 of 1, 0 of 2, 1 of 1.
+    assert result.averages()["micro_recall"] == 2 / 4
+    assert result.averages()["macro_recall"] == pytest.approx(2 / 3)
+    # Relevant over seen: 1/2, 0/1, 1/1; together 2 of 4.
+    assert result.averages()["micro_precision"] == 2 / 4
+    assert result.averages()["macro_precision"] == pytest.approx(1.5 / 3)
+
+
+def test_ndcg_has_its_ideal_over_all_of_the_ground_truth() -> None:
+    """Three items of grades 1, 2, 3; 5 words hold the first two documents.
+
+    Seen are grade 1 at place 1 and grade 2 at place 2: DCG = 1 + 3/log2(3). The ideal has all
+    three: 7 + 3/log2(3) + 1/2. At k = 2 the ideal has two places: 7 + 3/log2(3).
+    """
+    graded = [
+        {"page_content": text, "metadata": {"grade": grade}}
+        for text, grade in ((TWO, 1), (THREE, 2), (FOUR, 3))
+    ]
+    evaluator = OfflineRetrievalEvaluator([graded], [[TWO, THREE, FOUR]], grade_key="grade")
+    result = evaluator.evaluate([2], budget=5)
+    gained = 1 + 3 / math.log2(3)
+    assert result.averages("5w")["ndcg"] == pytest.approx(gained / (7 + 3 / math.log2(3) + 0.5))
+    assert result.averages(2)["ndcg"] == pytest.approx(gained / (7 + 3 / math.log2(3)))
+
+
+def test_precision_divides_by_what_fits_under_all_conventions() -> None:
+    """Of five retrieved documents two fit, one of them relevant: 1/2, also where k divides."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[TWO]], [[TWO, THREE, FOUR, FOUR + " x", FOUR + " y"]], conventions=Conventions.trec()
+    )
+    result = evaluator.evaluate([10], budget=5)
+    assert result.averages("5w")["macro_precision"] == 0.5
+    assert result.averages("5w")["micro_precision"] == 0.5
+    assert result.averages(10)["macro_precision"] == 0.1
+    assert evaluator.calculate_precision("5w") == {"micro_precision": 0.5, "macro_precision": 0.5}
+
+
+def test_units() -> None:
+    """Characters are code points; words are those of the tokenizer unicode, not spaces."""
+    evaluator = OfflineRetrievalEvaluator([["b, c"]], [["a-a", "b, c"]])
+    # "a-a" and "b, c" are two words each, 3 and 4 characters.
+    seen = partial(_seen, evaluator)
+    assert [seen(f"{n}w") for n in (1, 2, 3, 4)] == [0, 1, 1, 2]
+    assert [seen(f"{n}c") for n in (2, 3, 6, 7)] == [0, 1, 1, 2]
+    result = evaluator.evaluate(budget=[1, 2], length=half)
+    # One and one.
+    assert [int(table["retrieved"][0]) for table in result.tables.values()] == [1, 2]
+    assert result.settings["length"].endswith(".half")
+    assert result.settings["k"] == "1t,2t"
+
+
+def _seen(evaluator: OfflineRetrievalEvaluator, k: str) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        (table,) = evaluator.evaluate(k).tables.values()
+    return int(table["retrieved"][0])
+
+
+def test_each_distinct_text_is_measured_once() -> None:
+    """A function that costs something is not asked twice for the same text."""
+    asked = []
+
+    def length(text: str) -> int:
+        asked.append(text)
+        return 1
+
+    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [THREE, TWO]])
+    with pytest.warns(KragEvalWarning):  # it holds a value of its own
+        evaluator.evaluate(budget=[1, 2], length=length)
+    assert sorted(asked) == [TWO, THREE]
+
+
+def random_run(rng: random.Random) -> tuple[list[Any], list[Any]]:
+    """Return ground truth with grades, and lists of up to six documents with repeats."""
+    texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 6))) for _ in range(8)]
+    actual, predicted = [], []
+    for _ in range(rng.randint(1, 5)):
+        chosen = rng.sample(texts, rng.randint(1, 4))
+        actual.append(
+            [
+                {"page_content": one, "metadata": {"g": rng.randint(1, 3)}}
+                for one in dict.fromkeys(chosen)
+            ]
+        )
+        predicted.append(rng.choices(texts, k=rng.randint(0, 6)))
+    return actual, predicted
+
+
+def cut_by_hand(lists: list[list[str]], amount: int) -> list[list[str]]:
+    """Return what fits of each list, by adding up its words one by one."""
+    cut = []
+    for documents in lists:
+        left, kept = amount, []
+        for document in documents:
+            left -= len(document.split())
+            if left < 0:
+                break
+            kept.append(document)
+        cut.append(kept)
+    return cut
+
+
+@pytest.mark.parametrize("conventions", Conventions.presets())
+@pytest.mark.parametrize("matcher", ["text", "coverage(min_run=1)", "rouge1"])
+def test_a_metric_at_a_budget_is_that_of_lists_cut_by_hand(conventions: str, matcher: str) -> None:
+    """Every metric, under all conventions, for lists with repeats and items that share documents."""
+    rng = random.Random(f"{conventions} {matcher}")
+    every = ["hit_rate", "precision", "recall", "f1", "reciprocal_rank", "average_precision"]
+    every += ["ndcg", "rank", "success", "r_precision", "rbp"]
+    for _ in range(25):
+        actual, predicted = random_run(rng)
+        amount = rng.randint(1, 15)
+        options = {
+            "matcher": matcher,
+            "grade_key": "g",
+            "conventions": Conventions.parse(conventions),
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            whole = OfflineRetrievalEvaluator(actual, predicted, **options)
+            cut = OfflineRetrievalEvaluator(actual, cut_by_hand(predicted, amount), **options)
+            ours, theirs = (
+                whole.evaluate(budget=amount, metrics=every),
+                cut.evaluate(None, metrics=every),
+            )
+        assert ours.averages() == pytest.approx(theirs.averages(), rel=1e-15, nan_ok=True)
+        for name, column in theirs.tables[None].items():
+            np.testing.assert_array_equal(ours.tables[Budget(amount, "w")][name], column, name)
+
+
+def test_a_budget_for_everything_is_no_cutoff() -> None:
+    """Where all documents fit, every metric is the one over all retrieved documents."""
+    actual, predicted = random_run(random.Random(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        result = OfflineRetrievalEvaluator(actual, predicted).evaluate(["all", "1000000w"])
+    assert result.averages("1000000w") == pytest.approx(result.averages("all"), nan_ok=True)
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("matcher", "predicted"),
+    [
+        ("id", [["a", "b"]]),
+        ("id", [[{"page_content": "", "id": "a"}]]),
+        ("text", [["", " "]]),
+    ],
+)
+def test_a_budget_needs_texts(matcher: str, predicted: list[Any]) -> None:
+    """Ids alone have no length; a run in parts says so once all parts are known."""
+    actual = [["a"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher)
+        for ask in (
+            lambda: evaluator.evaluate(budget=5),
+            lambda: evaluator.calculate_recall("5w"),
+            lambda: _in_parts(PartitionPlan.of(budget=5, matcher=matcher), actual, predicted, 1),
+        ):
+            with pytest.raises(InvalidInput) as refused:
+                ask()
+            assert refused.value.argument == "budget"
+        with pytest.raises(InvalidInput):
+            evaluator.evaluate(5).budget_to_recall(0.5)
+
+
+def test_ids_with_texts_have_lengths() -> None:
+    """Documents matched by id may be measured by their texts, in parts that have none too."""
+    predicted = [[{"page_content": TWO, "id": "a"}], [{"page_content": "", "id": "b"}]]
+    plan = PartitionPlan.of(budget=2, matcher="id")
+    result = _in_parts(plan, [["a"], ["b"]], predicted, 1)
+    assert result.averages()["macro_recall"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("length", "error"),
+    [
+        (-1, InvalidInput),
+        (1.5, InvalidType),
+        ("a", InvalidType),
+        (True, InvalidType),
+        (2**40, InvalidInput),
+    ],
+)
+def test_a_length_must_be_a_whole_number(length: object, error: type[Exception]) -> None:
+    """What the user's function returns is checked, and the error names the argument."""
+
+    def measured(text: str) -> Any:
+        return length
+
+    measured.name = "measured"  # type: ignore[attr-defined]
+    with pytest.raises(error) as refused:
+        OfflineRetrievalEvaluator([[TWO]], [[TWO]]).evaluate(budget=5, length=measured)
+    assert refused.value.argument == "length"  # type: ignore[attr-defined]
+
+
+def test_a_calculation_knows_no_function() -> None:
+    """There is no place to pass one, so that t is refused with what to do."""
+    with pytest.raises(InvalidInput) as refused:
+        OfflineRetrievalEvaluator([[TWO]], [[TWO]]).calculate_ndcg("5t")
+    assert refused.value.argument == "k"
+
+
+def test_a_function_without_a_name_of_its_own_is_warned_of() -> None:
+    """Results by it cannot be told apart, and compare says so as well."""
+    evaluator = OfflineRetrievalEvaluator([[TWO]] * 30, [[TWO]] * 30)
+    with pytest.warns(KragEvalWarning, match="length"):
+        result = evaluator.evaluate(budget=5, length=lambda text: 1)
+    assert "settings unknown" in result.settings["length"]
+    with pytest.warns(KragEvalWarning, match="length"):
+        evaluator.evaluate(budget=5, length=partial(half))
+    with pytest.warns(KragEvalWarning) as record:
+        compare({"a": result, "b": result}, metric="recall@5t")
+    assert said(list(record), "Whether the budgets")
+
+    def named(text: str) -> int:
+        return len(text)
+
+    named.name = "cl100k"  # type: ignore[attr-defined]
+    assert evaluator.evaluate(budget=5, length=named).settings["length"] == "cl100k"
+    assert evaluator.evaluate(budget=5, length=len).settings["length"] == "builtins.len"
+
+
+def test_results_of_different_length_are_not_compared() -> None:
+    """The same budget in other units of length is another question."""
+    evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
+    with pytest.raises(InvalidInput):
+        compare(
+            {
+                "a": evaluator.evaluate(budget=5, length=half),
+                "b": evaluator.evaluate(budget=5, length=len),
+            },
+            metric="recall@5t",
+        )
+
+
+# --- what no list reaches ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def shown() -> Iterator[None]:
+    """Show the warning that toy lists would raise everywhere."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", "Every list has at most", KragEvalWarning)
+        yield
+
+
+@pytest.mark.usefixtures("shown")
+def test_cutoffs_beyond_every_list_are_said_once() -> None:
+    """The lists have 2 and 1 documents: @3 and @10 see no more than @2."""
+    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        result = evaluator.evaluate([1, 2, 3, 10, None])
+        evaluator.evaluate(5)
+    (warning,) = said(list(record), "Every list")
+    assert "2 documents" in warning
+    assert "@3 and @10" in warning
+    assert result.settings["retrieved"] == "<=2"
+    assert "| retrieved<=2 |" in result.signature
+    assert result.averages(3) == result.averages(10)
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize("k", [1, 2, None, [1, "5w"]])
+def test_cutoffs_within_some_list_are_not_spoken_of(k: Any) -> None:
+    """Neither in a warning nor in the signature."""
+    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", KragEvalWarning)
+        assert "retrieved" not in evaluator.evaluate(k).settings
+
+
+@pytest.mark.usefixtures("shown")
+def test_parts_keep_the_longest_list_and_say_it_once() -> None:
+    """Parts with lists of 2 and of 4 are no different runs; the whole has at most 4."""
+    plan = PartitionPlan.of([3, 5])
+    parts = [
+        plan.evaluate([[TWO]], [[TWO, THREE]]).partial,
+        plan.evaluate([[TWO]], [[TWO, THREE, FOUR, "ten"]]).partial,
+    ]
+    parts = [Partial.from_json(json.loads(json.dumps(one.to_json()))) for one in parts]
+    with pytest.warns(KragEvalWarning) as record:
+        result = plan.result(parts)
+    (warning,) = said(list(record), "Every list")
+    assert "4 documents" in warning
+    assert result.settings["retrieved"] == "<=4"
+
+
+def test_results_with_longer_and_shorter_lists_can_be_compared() -> None:
+    """How many documents come back may differ between systems."""
+    actual = [[TWO]] * 30
+    short = OfflineRetrievalEvaluator(actual, [[THREE, TWO]] * 30).evaluate(5)
+    long = OfflineRetrievalEvaluator(actual, [[TWO, THREE, FOUR]] * 30).evaluate(5)
+    assert short.settings["retrieved"] != long.settings["retrieved"]
+    difference = compare({"short": short, "long": long}, metric="mrr@5").differences[0]
+    assert difference.difference == 0.5
+
+
+def test_budgets_that_nothing_fits_into_are_said_once() -> None:
+    """The shortest first document has 3 words; that of 2 stands behind another."""
+    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[THREE], [FOUR, TWO]])
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        evaluator.evaluate(budget=[1, 2, 3])
+        evaluator.evaluate(budget=[1, 2, 3])
+    (warning,) = said(list(record), "No query's first")
+    assert "has 3" in warning
+    assert "@1w and @2w" in warning
+    plan = PartitionPlan.of(budget=[2, 3])
+    with pytest.warns(KragEvalWarning) as record:
+        _in_parts(plan, [[TWO], [TWO]], [[THREE], [FOUR, TWO]], 1)
+    (warning,) = said(list(record), "No query's first")
+    assert "@2w sees" in warning
+
+
+# --- wherever a cutoff is accepted ------------------------------------------------------------
+
+
+def mixed_result(**options: Any) -> EvaluationResult:
+    """Return 40 queries: found first, found third, not found, nothing retrieved."""
+    predicted = [[TWO, THREE], [THREE, FOUR, TWO], [FOUR], []] * 10
+    return OfflineRetrievalEvaluator([[TWO]] * 40, predicted, **options).evaluate(
+        [1, 3], budget=[4, 9]
+    )
+
+
+def test_a_result_takes_a_budget_wherever_it_takes_a_cutoff() -> None:
+    """Tables, statuses, misses, intervals, gates, explanations and comparisons."""
+    result = mixed_result()
+    assert result.k == (1, 3, Budget(4, "w"), Budget(9, "w"))
+    assert result.metrics.index.tolist() == [1, 3, "4w", "9w"]
+    assert result.metrics.loc["9w", "macro_recall"] == 0.5
+    assert result.to_dict()["macro_recall@4w"] == 0.25
+    statuses = ["perfect", "missed", "missed", "nothing retrieved"]
+    assert result.statuses("4w").tolist()[:4] == statuses
+    assert len(result.misses("4w")) == 30
+    assert len(result.misses()) == 20  # at the deepest k
+    assert result.per_query("9w")["retrieved"].tolist()[:4] == [2, 3, 1, 0]
+    with pytest.warns(KragEvalWarning, match="mean_rank@4w"):
+        table = result.confidence_intervals(n_resamples=200)
+    assert table.loc["macro_recall@9w", "k"] == "9w"
+    assert result.check({"macro_recall@9w": 0.5}).passed
+    assert not result.check({"recall@4w": 0.5}).passed
+    compared = compare({"a": result, "b": result}, metric="ndcg@9w", n_resamples=200)
+    assert compared.differences[0].metric == "ndcg@9w"
+    with pytest.raises(InvalidInput) as refused:
+        result.per_query("5w")
+    assert refused.value.argument == "k"
+
+
+def test_an_explanation_says_what_fits() -> None:
+    """Query 1 has the item at rank 3: beyond 4 words, within 9."""
+    result = mixed_result()
+    short, long = result.explain(position=1, k="4w"), result.explain(position=1, k="9w")
+    assert [item.outcome for item in short.items] == ["beyond cutoff"]
+    assert [one.credit for one in short.documents][2] == "beyond cutoff"
+    assert short.status == "missed"
+    assert [item.outcome for item in long.items] == ["found"]
+    assert long.items[0].place == 3
+    assert "4 words" in str(short)
+    assert result.explain(position=2, k="4w").items[0].outcome == "nothing in common"
+
+
+def test_thresholds_take_budgets_that_were_not_evaluated() -> None:
+    """Lengths that were not kept are measured from the texts."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[FOUR]], [[TWO, "six seven eight"]], "coverage(min_run=1)", threshold=0.75
+    )
+    result = evaluator.evaluate(5)
+    table = result.metrics_at_thresholds(["macro_recall@4w", "macro_recall@5w"], [0.7, 0.8])
+    assert table.to_numpy().tolist() == [[0.0, 1.0], [0.0, 0.0]]
+
+
+def test_evaluators_that_share_matches_share_lengths() -> None:
+    """Other conventions and thresholds at a budget; a copy can be pickled with its function."""
+    evaluator = OfflineRetrievalEvaluator([[TWO, FOUR]], [[TWO, THREE]])
+    before = evaluator.calculate_recall("2w")
+    assert before == {"micro_recall": 0.5, "macro_recall": 0.5}
+    other = evaluator.with_conventions(Conventions.krag())
+    assert other.calculate_ndcg("2w") == {"ndcg": 1.0}
+    assert evaluator.explain_conventions("2w").loc["macro_recall", "default"] == 0.5
+    with pytest.warns(KragEvalWarning):
+        evaluator.evaluate(budget=5, length=lambda text: 1)
+    assert pickle.loads(pickle.dumps(evaluator)).calculate_recall("2w") == before
+    assert evaluator.visualize_results("2w").get_title(loc="left")
+
+
+def test_a_run_without_budgets_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in memory nor in parts."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr("krag_eval.evaluator.lengths_of", refuse)
+    evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
+    evidence = evaluator.evaluate([1, None]).evidence
+    assert evidence is not None
+    assert evidence.relevance.lengths is None
+    PartitionPlan.of(1).evaluate([[TWO]], [[TWO]])
+
+
+def test_a_retriever_is_evaluated_at_a_budget() -> None:
+    """What is compared by default is nDCG at the deepest cutoff, a budget where there is no k."""
+    dataset = [{"question": "Which?", "actual": [TWO]}, {"question": "Who?", "actual": [THREE]}]
+    result = evaluate_retriever(lambda question: [TWO, THREE], dataset, budget=4, length=half)
+    assert result.k == (Budget(4, "t"),)
+    assert result.averages()["macro_recall"] == 1.0
+    assert evaluate_retriever(lambda question: [TWO, THREE], dataset, "4w").averages()[
+        "macro_recall"
+    ] == 0.5  # fmt: skip
+
+
+def test_langsmith_scores_at_a_budget() -> None:
+    """The comment counts what fits."""
+    per_query, summary = retrieval_evaluators(budget=4, metrics=["recall"])
+    outputs, reference = {"documents": [TWO, THREE]}, {"documents": [TWO, THREE]}
+    (score,) = per_query(inputs={}, outputs=outputs, reference_outputs=reference)
+    assert score["key"] == "recall@4w"
+    assert score["score"] == 0.5
+    assert "within 1 (rank 1)" in score["comment"]
+    (micro, macro) = summary([{}], [outputs], [reference])
+    assert (micro["key"], macro["key"]) == ("micro_recall@4w", "macro_recall@4w")
+
+
+# --- in parts, and kept -----------------------------------------------------------------------
+
+
+def _in_parts(plan: PartitionPlan, actual: Any, predicted: Any, size: int) -> EvaluationResult:
+    return plan.result(
+        plan.evaluate(actual[start : start + size], predicted[start : start + size]).partial
+        for start in range(0, len(actual), size)
+    )
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_parts_give_the_same_digits(size: int) -> None:
+    """Whatever the size of the parts; with several processes too."""
+    rng = random.Random(size)
+    actual, predicted = [], []
+    while len(actual) < 40:
+        more = random_run(rng)
+        actual += more[0]
+        predicted += more[1]
+    options = {"matcher": "coverage(min_run=2)", "grade_key": "g"}
+    cutoffs = {"k": [1, 5, None], "budget": [3, 8, 20]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        whole = OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(**cutoffs)
+        parts = _in_parts(PartitionPlan.of(**cutoffs, **options), actual, predicted, size)
+        several = OfflineRetrievalEvaluator(actual, predicted, n_jobs=2, **options)
+        assert several.evaluate(**cutoffs).to_dict() == pytest.approx(
+            whole.to_dict(), rel=0, nan_ok=True
+        )
+    assert parts.to_dict() == pytest.approx(whole.to_dict(), rel=0, nan_ok=True)
+    assert {**parts.settings} == {**whole.settings}
+
+
+def test_rejection_is_about_the_whole_list() -> None:
+    """A document that does not fit was retrieved all the same, for a query without an answer."""
+    actual, predicted = [[TWO], [], []], [[TWO], [FOUR], []]
+    plan = PartitionPlan.of(budget=2, no_ground_truth="skip")
+    evaluator = OfflineRetrievalEvaluator(actual, predicted, no_ground_truth="skip")
+    results = [evaluator.evaluate(budget=2), _in_parts(plan, actual, predicted, 2)]
+    assert [one.to_dict()["rejection_rate@2w"] for one in results] == [0.5, 0.5]
+    assert evaluator.calculate_rejection_rate("2w") == {"rejection_rate": 0.5}
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_saved_result_keeps_budgets_and_lengths(tmp_path: Path, texts: bool) -> None:
+    """Everything is read back, and what is not possible is found out."""
+    result, path = mixed_result(), tmp_path / "result.json"
+    result.to_json(path, texts=texts)
+    again = EvaluationResult.from_json(path)
+    assert again == result
+    assert again.k == result.k
+    assert again.statuses("4w").tolist() == result.statuses("4w").tolist()
+    assert again.explain(position=1, k="4w").items[0].outcome == "beyond cutoff"
+    kept = json.loads(path.read_text("utf-8"))
+    # 2 and 3 words; 3, 4 and 2; 4.
+    assert kept["evidence"]["lengths"]["w"][:6] == [2, 3, 3, 4, 2, 4]
+    with_budget, without = result.budget_to_recall(0.5), again.budget_to_recall(0.5)
+    assert with_budget == without
+    assert "lengths" not in json.loads(_saved(mixed_without_budgets(), tmp_path))["evidence"]
+
+
+def mixed_without_budgets() -> EvaluationResult:
+    """Return a result at cutoffs by rank alone."""
+    return OfflineRetrievalEvaluator([[TWO]], [[TWO]]).evaluate(1)
+
+
+def _saved(result: EvaluationResult, folder: Path) -> str:
+    result.to_json(folder / "other.json")
+    return (folder / "other.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content["evidence"]["lengths"]["w"].pop(),
+        lambda content: content["evidence"]["lengths"].update(w="120"),
+        lambda content: content["evidence"]["lengths"]["w"].__setitem__(0, -1),
+        lambda content: content["evidence"]["lengths"]["w"].__setitem__(0, 2**40),
+        lambda content: content["per_query"]["4w"].pop("listed"),
+    ],
+)
+def test_damaged_lengths_are_found_out(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
+    """Also where the checksum was made anew."""
+    from krag_eval.results.saved import _checksum
+
+    content = json.loads(_saved(mixed_result(), tmp_path))
+    spoil(content)
+    del content["checksum"]
+    content["checksum"] = _checksum(content)
+    (tmp_path / "other.json").write_text(json.dumps(content), "utf-8")
+    with pytest.raises(InvalidInput):
+        EvaluationResult.from_json(tmp_path / "other.json")
+
+
+def written(folder: Path) -> Path:
+    """Write the queries of :func:`mixed_result` to a file."""
+    predicted = [[TWO, THREE], [THREE, FOUR, TWO], [FOUR], []] * 10
+    path = folder / "queries.jsonl"
+    lines = [json.dumps({"actual": [TWO], "predicted": one}) for one in predicted]
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_in_a_file_keep_budgets_and_lengths(tmp_path: Path, ending: str) -> None:
+    """Tables, statuses and the budget to a recall are those of the run in memory."""
+    memory = mixed_result()
+    options = {"k": [1, 3], "budget": [4, 9], "chunk_size": 7}
+    result = evaluate_file(
+        written(tmp_path), per_query=tmp_path / f"rows.{ending}", **options, progress=False
+    )
+    assert result.to_dict() == memory.to_dict()
+    for k in memory.k:
+        for name, column in memory.tables[k].items():
+            np.testing.assert_array_equal(result.tables[k][name], column, name)
+        assert result.statuses(k).tolist() == memory.statuses(k).tolist()
+    assert result.budget_to_recall(0.5) == memory.budget_to_recall(0.5)
+    result.to_json(tmp_path / "saved.json")
+    again = EvaluationResult.from_json(tmp_path / "saved.json")
+    assert again.budget_to_recall(0.5) == memory.budget_to_recall(0.5)
+    assert again.per_query("4w").equals(result.per_query("4w"))
+    with pytest.raises(InvalidInput) as refused:
+        result.budget_to_recall(0.5, length="characters")
+    assert refused.value.argument == "length"
+
+
+def test_rows_say_lengths_and_first_ranks_as_text(tmp_path: Path) -> None:
+    """One column per unit, and one for the covered items, whatever a chunk holds."""
+    plan = PartitionPlan.of(["4w", "20c"])
+    part = plan.evaluate([[TWO, FOUR], [TWO], [TWO]], [[TWO, THREE, FOUR], [THREE], []])
+    assert list(part.rows) == list(plan.row_types)
+    assert part.rows["lengths@w"].tolist() == ["2 3 4", "3", ""]
+    assert part.rows["lengths@c"].tolist() == ["7 15 20", "15", ""]
+    assert part.rows["first_ranks"].tolist() == ["1 3", "", ""]
+    assert "first_ranks" not in PartitionPlan.of(4).row_types
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(",2 3 4,", ",2 3 x,"), (",2 3 4,", ",,"), (",1 3,", ",1 9,"), (",1 3,", ",1 0,")],
+)
+def test_rows_that_do_not_fit_are_found_out(tmp_path: Path, before: str, after: str) -> None:
+    """Lengths and ranks are checked where they are read."""
+    source, rows = tmp_path / "queries.jsonl", tmp_path / "rows.csv"
+    source.write_text(json.dumps({"actual": [TWO, FOUR], "predicted": [TWO, THREE, FOUR]}), "utf-8")
+    result = evaluate_file(source, budget=4, per_query=rows, progress=False)
+    text = rows.read_text("utf-8")
+    assert before in text
+    rows.write_text(text.replace(before, after), "utf-8")
+    with pytest.raises(InvalidInput):
+        result.budget_to_recall(0.5)
+
+
+def test_a_file_without_rows_knows_no_lengths(tmp_path: Path) -> None:
+    """Averages alone say nothing about other budgets."""
+    result = evaluate_file(written(tmp_path), budget=4, progress=False)
+    assert result.averages()["macro_recall"] == 0.25
+    with pytest.raises(InvalidInput):
+        result.budget_to_recall(0.5)
+
+
+# --- the budget that reaches a recall ---------------------------------------------------------
+
+
+def test_the_budget_that_reaches_a_recall() -> None:
+    """Ten queries whose only item costs 1, 2, … 10 words: 9 of 10 are found within 9."""
+    texts = [" ".join(WORDS[:n]) for n in range(1, 11)]
+    evaluator = OfflineRetrievalEvaluator([[one] for one in texts], [[one] for one in texts])
+    result = evaluator.evaluate(1)
+    with pytest.warns(KragEvalWarning, match="10 queries"):
+        found = result.budget_to_recall()
+    assert (found.value, found.unit, found.recall) == (9.0, "w", 0.9)
+    assert 1 <= found.low <= 9 <= found.high <= 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        for tenth in range(1, 11):
+            assert result.budget_to_recall(tenth / 10).value == tenth
+            (at,) = evaluator.evaluate(budget=tenth).metrics["macro_recall"]
+            assert at == pytest.approx(tenth / 10)
+        characters = result.budget_to_recall(0.1, length="characters")
+        assert (characters.value, characters.unit) == (len("alpha"), "c")
+        assert result.budget_to_recall(1.0, length=half).value == 5
+
+
+def test_a_recall_that_is_never_reached_needs_an_infinite_budget() -> None:
+    """Half of the queries find nothing at all."""
+    actual, predicted = [[TWO]] * 40, [[TWO]] * 20 + [[THREE]] * 20
+    result = OfflineRetrievalEvaluator(actual, predicted).evaluate(1)
+    found = result.budget_to_recall(0.6)
+    assert (found.value, found.low, found.high) == (math.inf, 2.0, math.inf)
+    assert result.budget_to_recall(0.5).value == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        nothing = OfflineRetrievalEvaluator(actual, [[]] * 40).evaluate(1).budget_to_recall(0.1)
+    assert (nothing.value, nothing.low, nothing.high) == (math.inf,) * 3
+
+
+def test_an_items_share_is_that_of_its_query() -> None:
+    """One query finds 1 of 2 items at 2 words and the other at 9, the other 1 of 1 at 3.
+
+    Macro recall: .25 at 2, .75 at 3, 1 at 9.
+    """
+    evaluator = OfflineRetrievalEvaluator([[TWO, FOUR], [THREE]], [[TWO, THREE, FOUR], [THREE]])
+    result = evaluator.evaluate(budget=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        values = [result.budget_to_recall(recall).value for recall in (0.25, 0.26, 0.75, 0.76, 1)]
+    assert values == [2, 3, 3, 9, 9]
+
+
+def test_queries_left_out_do_not_count_in_the_budget() -> None:
+    """Those without ground truth are no part of recall."""
+    evaluator = OfflineRetrievalEvaluator(
+        [[TWO], [], [THREE]], [[TWO], [FOUR], [THREE]], no_ground_truth="skip"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        assert evaluator.evaluate(1).budget_to_recall(1).value == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"recall": 0}, "recall"),
+        ({"recall": 1.1}, "recall"),
+        ({"level": 1}, "level"),
+        ({"n_resamples": 5}, "n_resamples"),
+        ({"length": "letters"}, "length"),
+    ],
+)
+def test_what_no_budget_can_be_found_by_is_refused(given: dict[str, Any], argument: str) -> None:
+    """The error names the argument."""
+    result = OfflineRetrievalEvaluator([[TWO]], [[TWO]]).evaluate(1)
+    with pytest.raises(InvalidInput) as refused:
+        result.budget_to_recall(**given)
+    assert refused.value.argument == argument
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    """And the interval is one of budgets that occurred."""
+    result = mixed_result()
+    first, second = (result.budget_to_recall(0.3, seed=5) for _ in range(2))
+    assert first == second
+    assert {first.low, first.high} <= {2.0, 9.0, math.inf}
+    assert "macro recall 0.3" in str(first)
