@@ -893,7 +893,7 @@ class PartitionPlan:
         length of each retrieved document and ``first_ranks`` the rank of each covered item, as
         text: ``"120 98 77"``.
         """
-        return {"query": object, **column_types(self.cutoffs, list(self.metrics))}
+        return {"query": object, **column_types(self.cutoffs, self.metrics)}
 
     def evaluate(
         self,
@@ -944,7 +944,7 @@ class PartitionPlan:
         rows = {"query": _as_texts(queries, query_set.n_queries)}
         digests = query_set.digests(grades, self.plan.matcher._document_reading)
         known = checked_tags(tags or {}, query_set.n_queries)
-        columns = flat_columns(tables, counted, list(self.metrics), digests, known, relevance)
+        columns = flat_columns(tables, counted, self.metrics, digests, known, relevance)
         return Part({**rows, **columns}, partial)
 
     def nothing(self) -> Partial:

@@ -153,7 +153,12 @@ def test_row_files_hold_every_metric(ending, tmp_path):
     ]
     path.write_text("\n".join(lines).replace("'", '"'), "utf-8")
     streamed = evaluate_file(
-        path, k=[2, 4], metrics=metrics, per_query=tmp_path / f"rows.{ending}", chunk_size=5
+        path,
+        k=[2, 4],
+        metrics=metrics,
+        matcher="coverage",
+        per_query=tmp_path / f"rows.{ending}",
+        chunk_size=5,
     )
     whole = evaluated(metrics=metrics)
     assert streamed.to_dict() == whole.to_dict()
@@ -169,7 +174,9 @@ def test_row_files_hold_every_metric(ending, tmp_path):
 def test_parts_add_up_to_the_whole(name):
     """As they do on a cluster; the plan can be pickled."""
     metric = metric_of(name)
-    plan = pickle.loads(pickle.dumps(PartitionPlan.of([2, 4], metrics=[metric])))
+    plan = pickle.loads(
+        pickle.dumps(PartitionPlan.of([2, 4], metrics=[metric], matcher="coverage"))
+    )
     parts = [plan.evaluate(ACTUAL[i::2], BETTER[i::2]).partial for i in range(2)]
     again = [type(one).from_json(one.to_json()) for one in parts]
     assert plan.result(again).to_dict() == evaluated(metrics=[metric]).to_dict()
@@ -279,7 +286,8 @@ def test_a_name_of_a_metric_on_request_may_be_taken(tmp_path):
 
 def test_results_of_default_metrics_declare_nothing(tmp_path):
     """So their files are those that 0.1.0 writes and reads."""
-    evaluated().to_json(tmp_path / "result.json")
+    result = OfflineRetrievalEvaluator(ACTUAL, BETTER).evaluate([2, 4])
+    result.to_json(tmp_path / "result.json")
     assert '"declared"' not in (tmp_path / "result.json").read_text("utf-8")
 
 

@@ -32,7 +32,14 @@ from krag_eval._errors import (
 from krag_eval._io import shielded, unshielded
 from krag_eval.documents import Tag, is_tag
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, spelled
-from krag_eval.scoring.metrics import LISTED, completed, metrics_of
+from krag_eval.scoring.metrics import (
+    LISTED,
+    TOKEN_COUNTS,
+    Metric,
+    completed,
+    metrics_of,
+    token_columns,
+)
 from krag_eval.scoring.parts import Summary
 from krag_eval.scoring.relevance import Relevance
 
@@ -231,10 +238,15 @@ def _tags_from(column: Sequence[object]) -> list[Tag]:
     return values
 
 
-def column_types(cutoffs: Sequence[Cutoff], metrics: Sequence[str]) -> dict[str, type]:
+def counts_within(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
+    """Return the columns with what is counted within a cutoff."""
+    return (*COUNT_COLUMNS[1:], *token_columns(metrics.values()))
+
+
+def column_types(cutoffs: Sequence[Cutoff], metrics: Mapping[str, Metric]) -> dict[str, type]:
     """Return the columns of all cutoffs side by side, in order, and the type of each.
 
-    >>> list(column_types([5], ["recall"]))
+    >>> list(column_types([5], {"recall": METRICS["recall"]}))
     ['counted', 'ground_truth', 'ground_truth_digest', 'retrieved@5', 'relevant@5', 'covered@5',
      'recall@5']
     """
@@ -242,7 +254,7 @@ def column_types(cutoffs: Sequence[Cutoff], metrics: Sequence[str]) -> dict[str,
     lengths = [f"{LENGTHS}{k.unit}" for k in cutoffs if isinstance(k, Budget)]
     types |= dict.fromkeys([*lengths, FIRST_RANKS] if lengths else [], object)
     for k in cutoffs:
-        types |= {f"{name}@{spelled(k)}": np.int64 for name in COUNT_COLUMNS[1:]}
+        types |= {f"{name}@{spelled(k)}": np.int64 for name in counts_within(metrics)}
         types |= {f"{name}@{spelled(k)}": np.float64 for name in metrics}
     return types
 
@@ -250,7 +262,7 @@ def column_types(cutoffs: Sequence[Cutoff], metrics: Sequence[str]) -> dict[str,
 def flat_columns(
     tables: Mapping[Cutoff, TableOf],
     counted: NDArray[np.bool_],
-    metrics: Sequence[str],
+    metrics: Mapping[str, Metric],
     digests: Sequence[str],
     tags: Mapping[str, Sequence[Tag]] = NO_TAGS,
     found: Relevance | None = None,
@@ -260,7 +272,7 @@ def flat_columns(
     Args:
         tables: Cutoff -> per-query columns.
         counted: Whether a query counts in the averages; shape (queries,).
-        metrics: The metrics' columns.
+        metrics: The metrics, by column.
         digests: One text per query that tells its ground truth from another one.
         tags: Name -> one value per query.
         found: What was found; only needed where there is a budget.
@@ -270,7 +282,7 @@ def flat_columns(
         flat |= _as_texts(found)
     for k, table in tables.items():
         flat[COUNT_COLUMNS[0]] = table[COUNT_COLUMNS[0]]
-        flat |= {f"{name}@{spelled(k)}": table[name] for name in COUNT_COLUMNS[1:]}
+        flat |= {f"{name}@{spelled(k)}": table[name] for name in counts_within(metrics)}
         flat |= {f"{name}@{spelled(k)}": np.where(counted, table[name], np.nan) for name in metrics}
     types = column_types(tuple(tables), metrics)
     columns: dict[str, NDArray[Any]] = {
@@ -398,7 +410,8 @@ class RowsInFile:
         Raises:
             DatasetError: If the file is not there, damaged, or of another run.
         """
-        names = {name: f"{name}@{spelled(k)}" for name in (*COUNT_COLUMNS[1:], *self.totals.keys)}
+        metrics = metrics_of(self.totals.keys, self.totals.declared)
+        names = {name: f"{name}@{spelled(k)}" for name in (*counts_within(metrics), *metrics)}
         names[COUNT_COLUMNS[0]] = COUNT_COLUMNS[0]
         frame = read_columns(self.path, list(names.values()), self.n_queries)
         table = {name: frame[column].to_numpy() for name, column in names.items()}
@@ -407,7 +420,7 @@ class RowsInFile:
             table[LISTED] = self.lengths(k.unit)[1]
         elif self.totals.conventions.precision_at == "k" and k is not None:
             table["precision_base"] = np.full(self.n_queries, k)
-        completed(table, metrics_of(self.totals.keys, self.totals.declared))
+        completed(table, metrics)
         self._check(k, table)
         return table
 
@@ -612,7 +625,7 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
         return np.array([text or None for text in texts], object)
     if name == "counted":
         return np.array([text == "True" for text in texts], np.bool_)
-    if name.partition("@")[0] in COUNT_COLUMNS:
+    if name.partition("@")[0] in (*COUNT_COLUMNS, *TOKEN_COUNTS):
         return np.array(list(map(int, texts)), np.int64)
     return np.array([float(text or "nan") for text in texts], np.float64)
 

@@ -24,6 +24,7 @@ from krag_eval._errors import InvalidInput, Place
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import Tag, is_tag
+from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
@@ -31,7 +32,7 @@ from krag_eval.results.rows import COUNT_COLUMNS, DIGEST, RowsInMemory, checked_
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of
-from krag_eval.scoring.relevance import Relevance
+from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 __all__ = [
     "FORMAT_VERSION",
@@ -269,7 +270,47 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
         "rank": found.pair_rank.tolist(),
         "similarity": _unless_all_1(found.pair_similarity),
         **({"lengths": lengths} if lengths else {}),
+        **({} if found.pieces is None else {"pieces": _pieces_content(found, found.pieces)}),
     }
+
+
+def _pieces_content(found: Relevance, pieces: Pieces) -> Content:
+    n_alternatives = len(pieces.alternative_item)
+    return {
+        "union": isinstance(found, RelevanceTogether),
+        "tokens": pieces.alternative_tokens.tolist(),
+        "document_tokens": pieces.document_tokens.tolist(),
+        "added": np.bincount(pieces.added_alternative, minlength=n_alternatives).tolist(),
+        "added_rank": pieces.added_rank.tolist(),
+        "added_tokens": pieces.added_tokens.tolist(),
+        "spans": np.bincount(pieces.span_alternative, minlength=n_alternatives).tolist(),
+        "span_rank": pieces.span_rank.tolist(),
+        "span_start": pieces.span_start.tolist(),
+        "span_stop": pieces.span_stop.tolist(),
+    }
+
+
+def _pieces(kept: Content, n_alternatives: NDArray[np.int64], n_documents: int) -> Pieces:
+    """Return the pieces, checked for what is made of them."""
+    n = int(n_alternatives.sum())
+    added, spans = _whole(kept["added"], n), _whole(kept["spans"], n)
+    n_added, n_spans = sum(added.tolist()), sum(spans.tolist())
+    pieces = Pieces(
+        alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
+        alternative_tokens=_whole(kept["tokens"], n),
+        document_tokens=_whole(kept["document_tokens"], n_documents),
+        added_alternative=np.repeat(np.arange(n), added),
+        added_rank=_whole(kept["added_rank"], n_added, least=1),
+        added_tokens=_whole(kept["added_tokens"], n_added, least=1),
+        span_alternative=np.repeat(np.arange(n), spans),
+        span_rank=_whole(kept["span_rank"], n_spans, least=1),
+        span_start=_whole(kept["span_start"], n_spans),
+        span_stop=_whole(kept["span_stop"], n_spans, least=1),
+    )
+    held = np.bincount(pieces.added_alternative, pieces.added_tokens, minlength=n)
+    if (held > pieces.alternative_tokens).any() or (pieces.span_start >= pieces.span_stop).any():
+        raise ValueError("its pieces are larger than what they are of")
+    return pieces
 
 
 def _evidence(content: Content, n_queries: int) -> Evidence | None:
@@ -283,11 +324,16 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     pairs = _whole(kept["pairs"], sum(items.tolist()))
     ranks = _whole(kept["rank"], sum(pairs.tolist()), least=1)
     n_items, n_pairs = len(pairs), len(ranks)
-    relevance = Relevance(
+    n_alternatives = _or_all_1(kept["alternatives"], n_items).astype(np.int64)
+    pieces = None
+    if "pieces" in kept:
+        pieces = _pieces(kept["pieces"], n_alternatives, sum(retrieved.tolist()))
+    together = pieces is not None and bool(kept["pieces"]["union"])
+    relevance = (RelevanceTogether if together else Relevance)(
         n_retrieved=retrieved,
         item_query=np.repeat(np.arange(n_queries), items),
         grade=_or_all_1(kept["grade"], n_items),
-        n_alternatives=_or_all_1(kept["alternatives"], n_items).astype(np.int64),
+        n_alternatives=n_alternatives,
         pair_item=np.repeat(np.arange(n_items), pairs),
         pair_rank=ranks,
         pair_similarity=_or_all_1(kept["similarity"], n_pairs),
@@ -295,11 +341,24 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         n_repeats=int(kept["repeats"]),
         item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
         lengths=_lengths(kept, retrieved),
+        pieces=pieces,
     )
+    if pieces is not None:
+        _check_ranks(pieces, relevance)
     if (ranks > retrieved[relevance.item_query[relevance.pair_item]]).any():
         raise ValueError("a rank lies beyond the retrieved documents")
     texts = None if content["texts"] is None else _texts(content["texts"], relevance)
     return Evidence(relevance, bool(kept["takes_threshold"]), texts)
+
+
+def _check_ranks(pieces: Pieces, found: Relevance) -> None:
+    retrieved = found.n_retrieved[found.item_query[pieces.alternative_item]]
+    for alternative, rank in (
+        (pieces.added_alternative, pieces.added_rank),
+        (pieces.span_alternative, pieces.span_rank),
+    ):
+        if (rank > retrieved[alternative]).any():
+            raise ValueError("a rank lies beyond the retrieved documents")
 
 
 def _lengths(kept: Content, retrieved: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:

@@ -56,6 +56,7 @@ __all__ = [
     "precision_base",
     "resolved_average",
     "table_of",
+    "token_columns",
     "words_unknown",
 ]
 
@@ -968,8 +969,7 @@ def table_of(
         relevance, k = relevance.within(k), None
     table: Table = {name: count(relevance, k) for name, count in COUNTS.items()} | listed
     table["precision_base"] = precision_base(relevance, k, conventions)
-    needed = {column for metric in metrics.values() for column in metric.columns}
-    table |= {name: of(relevance, k) for name, of in TOKEN_COUNTS.items() if name in needed}
+    table |= {name: TOKEN_COUNTS[name](relevance, k) for name in token_columns(metrics.values())}
     for name, metric in metrics.items():
         table[name] = _checked(name, metric.values(relevance, k, conventions), relevance.n_queries)
     if not all(table.keys() >= set(metric.of_means) for metric in metrics.values()):
@@ -979,6 +979,12 @@ def table_of(
     for view in views.values():
         view.flags.writeable = False
     return views
+
+
+def token_columns(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """Return the counts of tokens that the averages of metrics are made of."""
+    needed = {column for metric in metrics for column in metric.columns}
+    return tuple(name for name in TOKEN_COUNTS if name in needed)
 
 
 def columns_of(relevance: Relevance, k: Cutoff, metric: Metric, conventions: Conventions) -> Table:

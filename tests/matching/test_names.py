@@ -123,11 +123,12 @@ def test_what_a_signature_prints_is_read_back(name):
         ("coverage(min_run=x)", "coverage: min_run must be a whole number, got 'x'"),
         (
             "coverage(run=5)",
-            "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', got 'run'",
+            "setting of coverage must be one of 'min_run', 'tokenizer', 'numbers', 'union', "
+            "'direction', got 'run'",
         ),
-        ("coverage(numbers=true)", "coverage: numbers must be yes or no, got 'true'"),
+        ("coverage(numbers=maybe)", "coverage: numbers must be yes or no, got 'maybe'"),
         ("coverage(min_run=5,min_run=6)", "min_run is given twice"),
-        ("rougeL(stemmer=true)", "rougeL: stemmer must be yes or no, got 'true'"),
+        ("rougeL(stemmer=1)", "rougeL: stemmer must be yes or no, got '1'"),
         ("coverage(threshold=0.5)", "a setting of coverage must be one of"),
         ("coverage(min_run=5", "matcher must be one of"),
         ("coverage()x", "matcher must be one of"),
