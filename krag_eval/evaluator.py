@@ -686,8 +686,9 @@ class OfflineRetrievalEvaluator:
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
         nothing, threshold = not len(relevance.hit_item), self._plan.threshold
-        if nothing and matching.is_first(f"nothing matched at {threshold!r}"):
-            Likeness.of(relevance).warn_if_nothing_matched(self._plan.matcher, threshold)
+        worth_a_look = nothing or self._plan.matcher.too_long_advice
+        if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
+            Likeness.of(relevance).warn(self._plan.matcher, threshold)
         return relevance
 
     def _measured(self, cutoffs: Sequence[Cutoff], measure: Measure | None = None) -> Relevance:

@@ -139,6 +139,8 @@ class Matcher(ABC):
     union: bool = False
     #: What to try when nothing matched at all.
     advice: ClassVar[Fix] = ""
+    #: What to try when most ground truth is longer than every text that was retrieved.
+    too_long_advice: Fix = ""
 
     @abstractmethod
     def similarity(self, actual: Any, predicted: Any) -> float:

@@ -24,6 +24,12 @@ __all__ = ["CoverageMatcher", "NumbersMatcher"]
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 
 _MIN_RUN = 5
+_TOO_LONG = Advice(
+    "Let texts count together with {}, or ask how much of the shorter text is held with {}; token "
+    "metrics count words in any case",
+    ("matcher", "coverage(union=yes)"),
+    ("matcher", "coverage(direction=either)"),
+)
 # Tokenizers whose tokens are far shorter than words.
 _MIN_RUNS = {"character": 15}
 
@@ -118,6 +124,8 @@ class CoverageMatcher(TextMatcher):
         self.numbers = boolean("numbers", numbers)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
+        if not self.union and self.direction != "either":
+            self.too_long_advice = _TOO_LONG
         for argument, decides_pairs in (
             ("numbers", self.numbers),
             ("direction", self.direction == "either"),

@@ -279,6 +279,9 @@ class Likeness:
         any_retrieved: Whether anything was retrieved.
         any_match: Whether a pair matched.
         best: The highest similarity of any pair, 0 without any.
+        n_with_words: Queries with words on both sides, where the matcher knows words.
+        n_too_long: Of these, those whose ground truth is so long that no retrieved text alone could
+            hold enough of it.
     """
 
     n_queries: int = 0
@@ -286,6 +289,8 @@ class Likeness:
     any_retrieved: bool = False
     any_match: bool = False
     best: float = 0.0
+    n_with_words: int = 0
+    n_too_long: int = 0
 
     @classmethod
     def of(cls, relevance: Relevance) -> Likeness:
@@ -296,6 +301,7 @@ class Likeness:
             bool(relevance.n_retrieved.any()),
             len(relevance.hit_item) > 0,
             float(relevance.pair_similarity.max(initial=0.0)),
+            *_too_long(relevance),
         )
 
     def __add__(self, other: Likeness) -> Likeness:
@@ -305,7 +311,19 @@ class Likeness:
             self.any_retrieved or other.any_retrieved,
             self.any_match or other.any_match,
             max(self.best, other.best),
+            self.n_with_words + other.n_with_words,
+            self.n_too_long + other.n_too_long,
         )
+
+    def warn(self, matcher: Matcher, threshold: float) -> None:
+        """Warn if nothing matched, and if most ground truth is too long for any chunk."""
+        self.warn_if_nothing_matched(matcher, threshold)
+        if matcher.too_long_advice and 2 * self.n_too_long > self.n_with_words:
+            warn(
+                f"In {self.n_too_long} of {self.n_with_words} queries all ground truth is longer "
+                f"than every retrieved text, so that no text alone can hold {threshold:.3g} of it.",
+                matcher.too_long_advice,
+            )
 
     def warn_if_nothing_matched(self, matcher: Matcher, threshold: float) -> None:
         """Warn, with the matcher's advice, if pairs were there to match and none did."""
@@ -324,6 +342,24 @@ class Likeness:
             f"{'query' if self.n_queries == 1 else 'queries'}: {reason}.",
             matcher.advice,
         )
+
+
+def _too_long(relevance: Relevance) -> tuple[int, int]:
+    """Return how many queries have words on both sides, and in how many no text can be enough."""
+    pieces, retrieved = relevance.pieces, relevance.n_retrieved
+    if pieces is None:
+        return 0, 0
+    longest = np.zeros(relevance.n_queries, np.int64)
+    some, first = retrieved > 0, np.cumsum(retrieved) - retrieved
+    if some.any():
+        longest[some] = np.maximum.reduceat(pieces.document_tokens, first[some])
+    query, tokens = relevance.item_query[pieces.alternative_item], pieces.alternative_tokens
+    asked = (tokens > 0) & (longest[query] > 0)
+    query, tokens = query[asked], tokens[asked]
+    enough = np.minimum(longest[query] / tokens, 1.0) >= relevance.threshold
+    with_words = np.bincount(query, minlength=relevance.n_queries) > 0
+    possible = np.bincount(query[enough], minlength=relevance.n_queries) > 0
+    return int(with_words.sum()), int((with_words & ~possible).sum())
 
 
 @dataclass(frozen=True)
@@ -455,7 +491,7 @@ class Findings:
             warn_of_no_grades(grade_key)
         for sentence, counts in self.tallies.items():
             warn_of(sentence, *counts)
-        self.likeness.warn_if_nothing_matched(matcher, threshold)
+        self.likeness.warn(matcher, threshold)
         self.reach.warn(cutoffs)
 
     def to_json(self) -> dict[str, Any]:
@@ -467,6 +503,8 @@ class Findings:
             "any_retrieved": found.any_retrieved,
             "any_match": found.any_match,
             "best": found.best,
+            "with_words": found.n_with_words,
+            "too_long": found.n_too_long,
             "any_grade": self.any_grade,
             "tallies": {sentence: list(counts) for sentence, counts in self.tallies.items()},
             "reach": asdict(self.reach),
@@ -485,9 +523,11 @@ class Findings:
             bool(content["any_retrieved"]),
             bool(content["any_match"]),
             float(content["best"]),
+            int(content.get("with_words", 0)),  # what 0.1 wrote has none
+            int(content.get("too_long", 0)),
         )
         tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
-        reach = content.get("reach", {})  # what 0.1 wrote has none
+        reach = content.get("reach", {})
         shortest = {str(unit): int(length) for unit, length in reach.get("shortest", {}).items()}
         lists = Reach(int(reach.get("most", 0)), shortest, bool(reach.get("has_text", False)))
         return cls(likeness, bool(content["any_grade"]), tallies, lists)
