@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from krag_eval import (
     Conventions,
@@ -23,6 +24,7 @@ from krag_eval import (
     compare,
 )
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.cli import main
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.retrievers.evaluating import evaluate_retriever
@@ -273,7 +275,7 @@ def cut_by_hand(lists: list[list[str]], amount: int) -> list[list[str]]:
 @pytest.mark.parametrize("conventions", Conventions.presets())
 @pytest.mark.parametrize("matcher", ["text", "coverage(min_run=1)", "rouge1"])
 def test_a_metric_at_a_budget_is_that_of_lists_cut_by_hand(conventions: str, matcher: str) -> None:
-    """Every metric, under all conventions, for lists with repeats and items that share documents."""
+    """Every metric, all conventions, lists with repeats and items that share documents."""
     rng = random.Random(f"{conventions} {matcher}")
     every = ["hit_rate", "precision", "recall", "f1", "reciprocal_rank", "average_precision"]
     every += ["ndcg", "rank", "success", "r_precision", "rbp"]
@@ -389,8 +391,8 @@ def test_a_function_without_a_name_of_its_own_is_warned_of() -> None:
         return len(text)
 
     named.name = "cl100k"  # type: ignore[attr-defined]
-    assert evaluator.evaluate(budget=5, length=named).settings["length"] == "cl100k"
-    assert evaluator.evaluate(budget=5, length=len).settings["length"] == "builtins.len"
+    assert evaluator.evaluate(budget=9, length=named).settings["length"] == "cl100k"
+    assert evaluator.evaluate(budget=9, length=len).settings["length"] == "builtins.len"
 
 
 def test_results_of_different_length_are_not_compared() -> None:
@@ -399,10 +401,10 @@ def test_results_of_different_length_are_not_compared() -> None:
     with pytest.raises(InvalidInput):
         compare(
             {
-                "a": evaluator.evaluate(budget=5, length=half),
-                "b": evaluator.evaluate(budget=5, length=len),
+                "a": evaluator.evaluate(budget=7, length=half),
+                "b": evaluator.evaluate(budget=7, length=len),
             },
-            metric="recall@5t",
+            metric="recall@7t",
         )
 
 
@@ -441,6 +443,20 @@ def test_cutoffs_within_some_list_are_not_spoken_of(k: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", KragEvalWarning)
         assert "retrieved" not in evaluator.evaluate(k).settings
+
+
+def test_the_shell_says_it_too(tmp_path: Path) -> None:
+    """One line on standard error, whether the file is read whole or in chunks."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"actual": [TWO], "predicted": [THREE, TWO]}), "utf-8")
+    for chunks in ([], ["--chunk-size", "1"]):
+        arguments = ["evaluate", str(path), "-k", "5", "-k", "5w", *chunks]
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0
+        (line,) = done.stderr.splitlines()
+        assert "2 documents" in line
+        assert "k=5,5w" in done.stdout
+        assert "@5w" in done.stdout
 
 
 @pytest.mark.usefixtures("shown")
