@@ -28,6 +28,7 @@ from krag_eval.cli import main
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.retrievers.evaluating import evaluate_retriever
+from krag_eval.retrievers.recording import RetrievalRecorder
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Budget,
@@ -599,6 +600,34 @@ def test_a_retriever_is_evaluated_at_a_budget() -> None:
     ] == 0.5  # fmt: skip
 
 
+def test_what_was_recorded_is_evaluated_at_a_budget() -> None:
+    """As any other list of documents."""
+    recorder = RetrievalRecorder()
+    retriever = recorder.wrap(lambda question: [TWO, THREE])
+    retriever.invoke("Which?")
+    result = recorder.evaluate([[TWO, THREE]], budget=[2, 5])
+    assert result.metrics["macro_recall"].tolist() == [0.5, 1.0]
+
+
+def test_a_result_with_budgets_is_drawn_and_reported(tmp_path: Path) -> None:
+    """Pictures and the page take them as they take k; the page is about the deepest cutoff."""
+    pytest.importorskip("matplotlib")
+    from krag_eval import plotting
+
+    result = mixed_result(matcher="coverage(min_run=1)")
+    ticks = [text.get_text() for text in plotting.cutoff_curves(result).get_xticklabels()]
+    assert ticks == ["1", "3", "4w", "9w"]
+    assert "4w" in plotting.metric_bars(result, "4w").get_title(loc="left")
+    plotting.metric_distribution(result, "recall@9w")
+    for language in ("en", "ko"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            result.report(tmp_path / "page.html", k="4w", language=language)  # type: ignore[arg-type]
+        page = (tmp_path / "page.html").read_text("utf-8")
+        assert "<th>@4w</th>" in page
+        assert {"en": "a budget of 4 words", "ko": "예산 4단어"}[language] in page
+
+
 def test_langsmith_scores_at_a_budget() -> None:
     """The comment counts what fits."""
     per_query, summary = retrieval_evaluators(budget=4, metrics=["recall"])
@@ -714,11 +743,14 @@ def written(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("conventions", ["default", "trec"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_rows_in_a_file_keep_budgets_and_lengths(tmp_path: Path, ending: str) -> None:
+def test_rows_in_a_file_keep_budgets_and_lengths(
+    tmp_path: Path, ending: str, conventions: str
+) -> None:
     """Tables, statuses and the budget to a recall are those of the run in memory."""
-    memory = mixed_result()
-    options = {"k": [1, 3], "budget": [4, 9], "chunk_size": 7}
+    memory = mixed_result(conventions=Conventions.parse(conventions))
+    options = {"k": [1, 3], "budget": [4, 9], "chunk_size": 7, "conventions": conventions}
     result = evaluate_file(
         written(tmp_path), per_query=tmp_path / f"rows.{ending}", **options, progress=False
     )
@@ -762,6 +794,32 @@ def test_rows_that_do_not_fit_are_found_out(tmp_path: Path, before: str, after: 
     rows.write_text(text.replace(before, after), "utf-8")
     with pytest.raises(InvalidInput):
         result.budget_to_recall(0.5)
+
+
+def test_a_stopped_run_resumes_at_its_budgets(tmp_path: Path) -> None:
+    """What the first chunks said of the lists is kept, and so is what their rows hold."""
+    path, output = written(tmp_path), tmp_path / "rows.csv"
+    options = {"budget": [1, 9], "chunk_size": 5, "progress": False}
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([*lines[:30], "{", *lines[31:]]), "utf-8")
+    with pytest.raises(InvalidInput):
+        evaluate_file(path, per_query=output, **options)
+    progress = json.loads((tmp_path / "rows.csv.partial" / "progress.json").read_text("utf-8"))
+    kept = progress["progress"]["partial"]["findings"]["reach"]
+    # Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words.
+    assert kept == {"most": 3, "shortest": {"w": 2}, "has_text": True}
+    assert Partial.from_json(progress["progress"]["partial"]).findings.reach.most == 3
+
+
+def test_rejections_in_a_file_of_rows(tmp_path: Path) -> None:
+    """What was retrieved and does not fit is told from what was not retrieved."""
+    source, rows = tmp_path / "queries.jsonl", tmp_path / "rows.csv"
+    lists = [([TWO], [TWO]), ([], [FOUR]), ([], [])]
+    lines = [json.dumps({"actual": one, "predicted": other}) for one, other in lists]
+    source.write_text("\n".join(lines), "utf-8")
+    result = evaluate_file(source, budget=2, no_ground_truth="skip", per_query=rows, progress=False)
+    assert result.to_dict()["rejection_rate@2w"] == 0.5
+    assert result.statuses().tolist() == ["perfect", "no ground truth", "no ground truth"]
 
 
 def test_a_file_without_rows_knows_no_lengths(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_tags_are_written_with_the_rows(tmp_path: Path, kind: str, ending: str) 
     result = evaluate_file(path, 1, per_query=output, chunk_size=2)
     assert result.tags == TAGS
     if kind == "jsonl":
-        in_memory = read_jsonl(path).evaluator().evaluate(5)
+        in_memory = read_jsonl(path).evaluator().evaluate(1)
         assert in_memory.tags == TAGS
         assert result.averages() == in_memory.averages()
     assert evaluate_file(path, 1).averages() == result.averages()
