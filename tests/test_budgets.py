@@ -476,14 +476,23 @@ def test_parts_keep_the_longest_list_and_say_it_once() -> None:
     assert result.settings["retrieved"] == "<=4"
 
 
-def test_results_with_longer_and_shorter_lists_can_be_compared() -> None:
+def test_results_with_longer_and_shorter_lists_can_be_compared(tmp_path: Path) -> None:
     """How many documents come back may differ between systems."""
     actual = [[TWO]] * 30
     short = OfflineRetrievalEvaluator(actual, [[THREE, TWO]] * 30).evaluate(5)
     long = OfflineRetrievalEvaluator(actual, [[TWO, THREE, FOUR]] * 30).evaluate(5)
     assert short.settings["retrieved"] != long.settings["retrieved"]
-    difference = compare({"short": short, "long": long}, metric="mrr@5").differences[0]
-    assert difference.difference == 0.5
+    compared = compare({"short": short, "long": long}, metric="mrr@5")
+    assert compared.differences[0].difference == 0.5
+    assert "retrieved" not in compared.signature
+    alike = compare({"short": short, "again": short}, metric="mrr@5")
+    assert "| retrieved<=2 |" in alike.signature
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        alike.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<=2" in page.replace("&lt;", "<")
+    assert "retrieved<=" in page.replace("&lt;", "<")
 
 
 def test_budgets_that_nothing_fits_into_are_said_once() -> None:
