@@ -586,7 +586,7 @@ class OfflineRetrievalEvaluator:
         Args:
             k: A cutoff or several; ``None`` stands for all retrieved documents, ``"1000w"`` for a
                 budget of 1,000 words (``"4000c"``: characters).
-            budget: How much may fit, or several such numbers. Without ``k`` there are no others
+            budget: How much may fit, or several such numbers. Without ``k`` there are no other
                 cutoffs then.
             length: What ``budget`` counts: ``"words"``, those of the tokenizer ``"unicode"``;
                 ``"characters"``; or a function from a text to its length, such as LangChain's
@@ -610,12 +610,12 @@ class OfflineRetrievalEvaluator:
         """
         plan, queries = self._plan, self._matching.queries
         cutoffs, measure = settled_cutoffs(k, budget, length)
+        chosen = chosen_metrics(metrics, plan.metrics)
         found = self._measured(cutoffs, measure)
+        counted = plan.counted(found)
         reach = Reach.of(found)
         with self._matching.lock:
             reach.warn(cutoffs, self._matching.is_first)
-        chosen = chosen_metrics(metrics, plan.metrics)
-        counted = plan.counted(found)
         return EvaluationResult(
             settings=plan.settings(
                 cutoffs,

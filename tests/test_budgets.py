@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from krag_eval import (
     Conventions,
@@ -23,9 +24,11 @@ from krag_eval import (
     compare,
 )
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.cli import main
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.retrievers.evaluating import evaluate_retriever
+from krag_eval.retrievers.recording import RetrievalRecorder
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
     Budget,
@@ -273,7 +276,7 @@ def cut_by_hand(lists: list[list[str]], amount: int) -> list[list[str]]:
 @pytest.mark.parametrize("conventions", Conventions.presets())
 @pytest.mark.parametrize("matcher", ["text", "coverage(min_run=1)", "rouge1"])
 def test_a_metric_at_a_budget_is_that_of_lists_cut_by_hand(conventions: str, matcher: str) -> None:
-    """Every metric, under all conventions, for lists with repeats and items that share documents."""
+    """Every metric, all conventions, lists with repeats and items that share documents."""
     rng = random.Random(f"{conventions} {matcher}")
     every = ["hit_rate", "precision", "recall", "f1", "reciprocal_rank", "average_precision"]
     every += ["ndcg", "rank", "success", "r_precision", "rbp"]
@@ -389,8 +392,8 @@ def test_a_function_without_a_name_of_its_own_is_warned_of() -> None:
         return len(text)
 
     named.name = "cl100k"  # type: ignore[attr-defined]
-    assert evaluator.evaluate(budget=5, length=named).settings["length"] == "cl100k"
-    assert evaluator.evaluate(budget=5, length=len).settings["length"] == "builtins.len"
+    assert evaluator.evaluate(budget=9, length=named).settings["length"] == "cl100k"
+    assert evaluator.evaluate(budget=9, length=len).settings["length"] == "builtins.len"
 
 
 def test_results_of_different_length_are_not_compared() -> None:
@@ -399,10 +402,10 @@ def test_results_of_different_length_are_not_compared() -> None:
     with pytest.raises(InvalidInput):
         compare(
             {
-                "a": evaluator.evaluate(budget=5, length=half),
-                "b": evaluator.evaluate(budget=5, length=len),
+                "a": evaluator.evaluate(budget=7, length=half),
+                "b": evaluator.evaluate(budget=7, length=len),
             },
-            metric="recall@5t",
+            metric="recall@7t",
         )
 
 
@@ -443,6 +446,20 @@ def test_cutoffs_within_some_list_are_not_spoken_of(k: Any) -> None:
         assert "retrieved" not in evaluator.evaluate(k).settings
 
 
+def test_the_shell_says_it_too(tmp_path: Path) -> None:
+    """One line on standard error, whether the file is read whole or in chunks."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"actual": [TWO], "predicted": [THREE, TWO]}), "utf-8")
+    for chunks in ([], ["--chunk-size", "1"]):
+        arguments = ["evaluate", str(path), "-k", "5", "-k", "5w", *chunks]
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0
+        (line,) = done.stderr.splitlines()
+        assert "2 documents" in line
+        assert "k=5,5w" in done.stdout
+        assert "@5w" in done.stdout
+
+
 @pytest.mark.usefixtures("shown")
 def test_parts_keep_the_longest_list_and_say_it_once() -> None:
     """Parts with lists of 2 and of 4 are no different runs; the whole has at most 4."""
@@ -459,14 +476,23 @@ def test_parts_keep_the_longest_list_and_say_it_once() -> None:
     assert result.settings["retrieved"] == "<=4"
 
 
-def test_results_with_longer_and_shorter_lists_can_be_compared() -> None:
+def test_results_with_longer_and_shorter_lists_can_be_compared(tmp_path: Path) -> None:
     """How many documents come back may differ between systems."""
     actual = [[TWO]] * 30
     short = OfflineRetrievalEvaluator(actual, [[THREE, TWO]] * 30).evaluate(5)
     long = OfflineRetrievalEvaluator(actual, [[TWO, THREE, FOUR]] * 30).evaluate(5)
     assert short.settings["retrieved"] != long.settings["retrieved"]
-    difference = compare({"short": short, "long": long}, metric="mrr@5").differences[0]
-    assert difference.difference == 0.5
+    compared = compare({"short": short, "long": long}, metric="mrr@5")
+    assert compared.differences[0].difference == 0.5
+    assert "retrieved" not in compared.signature
+    alike = compare({"short": short, "again": short}, metric="mrr@5")
+    assert "| retrieved<=2 |" in alike.signature
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        alike.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<=2" in page.replace("&lt;", "<")
+    assert "retrieved<=" in page.replace("&lt;", "<")
 
 
 def test_budgets_that_nothing_fits_into_are_said_once() -> None:
@@ -581,6 +607,34 @@ def test_a_retriever_is_evaluated_at_a_budget() -> None:
     assert evaluate_retriever(lambda question: [TWO, THREE], dataset, "4w").averages()[
         "macro_recall"
     ] == 0.5  # fmt: skip
+
+
+def test_what_was_recorded_is_evaluated_at_a_budget() -> None:
+    """As any other list of documents."""
+    recorder = RetrievalRecorder()
+    retriever = recorder.wrap(lambda question: [TWO, THREE])
+    retriever.invoke("Which?")
+    result = recorder.evaluate([[TWO, THREE]], budget=[2, 5])
+    assert result.metrics["macro_recall"].tolist() == [0.5, 1.0]
+
+
+def test_a_result_with_budgets_is_drawn_and_reported(tmp_path: Path) -> None:
+    """Pictures and the page take them as they take k; the page is about the deepest cutoff."""
+    pytest.importorskip("matplotlib")
+    from krag_eval import plotting
+
+    result = mixed_result(matcher="coverage(min_run=1)")
+    ticks = [text.get_text() for text in plotting.cutoff_curves(result).get_xticklabels()]
+    assert ticks == ["1", "3", "4w", "9w"]
+    assert "4w" in plotting.metric_bars(result, "4w").get_title(loc="left")
+    plotting.metric_distribution(result, "recall@9w")
+    for language in ("en", "ko"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            result.report(tmp_path / "page.html", k="4w", language=language)  # type: ignore[arg-type]
+        page = (tmp_path / "page.html").read_text("utf-8")
+        assert "<th>@4w</th>" in page
+        assert {"en": "a budget of 4 words", "ko": "예산 4단어"}[language] in page
 
 
 def test_langsmith_scores_at_a_budget() -> None:
@@ -698,11 +752,14 @@ def written(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("conventions", ["default", "trec"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_rows_in_a_file_keep_budgets_and_lengths(tmp_path: Path, ending: str) -> None:
+def test_rows_in_a_file_keep_budgets_and_lengths(
+    tmp_path: Path, ending: str, conventions: str
+) -> None:
     """Tables, statuses and the budget to a recall are those of the run in memory."""
-    memory = mixed_result()
-    options = {"k": [1, 3], "budget": [4, 9], "chunk_size": 7}
+    memory = mixed_result(conventions=Conventions.parse(conventions))
+    options = {"k": [1, 3], "budget": [4, 9], "chunk_size": 7, "conventions": conventions}
     result = evaluate_file(
         written(tmp_path), per_query=tmp_path / f"rows.{ending}", **options, progress=False
     )
@@ -746,6 +803,32 @@ def test_rows_that_do_not_fit_are_found_out(tmp_path: Path, before: str, after: 
     rows.write_text(text.replace(before, after), "utf-8")
     with pytest.raises(InvalidInput):
         result.budget_to_recall(0.5)
+
+
+def test_a_stopped_run_resumes_at_its_budgets(tmp_path: Path) -> None:
+    """What the first chunks said of the lists is kept, and so is what their rows hold."""
+    path, output = written(tmp_path), tmp_path / "rows.csv"
+    options = {"budget": [1, 9], "chunk_size": 5, "progress": False}
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([*lines[:30], "{", *lines[31:]]), "utf-8")
+    with pytest.raises(InvalidInput):
+        evaluate_file(path, per_query=output, **options)
+    progress = json.loads((tmp_path / "rows.csv.partial" / "progress.json").read_text("utf-8"))
+    kept = progress["progress"]["partial"]["findings"]["reach"]
+    # Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words.
+    assert kept == {"most": 3, "shortest": {"w": 2}, "has_text": True}
+    assert Partial.from_json(progress["progress"]["partial"]).findings.reach.most == 3
+
+
+def test_rejections_in_a_file_of_rows(tmp_path: Path) -> None:
+    """What was retrieved and does not fit is told from what was not retrieved."""
+    source, rows = tmp_path / "queries.jsonl", tmp_path / "rows.csv"
+    lists = [([TWO], [TWO]), ([], [FOUR]), ([], [])]
+    lines = [json.dumps({"actual": one, "predicted": other}) for one, other in lists]
+    source.write_text("\n".join(lines), "utf-8")
+    result = evaluate_file(source, budget=2, no_ground_truth="skip", per_query=rows, progress=False)
+    assert result.to_dict()["rejection_rate@2w"] == 0.5
+    assert result.statuses().tolist() == ["perfect", "no ground truth", "no ground truth"]
 
 
 def test_a_file_without_rows_knows_no_lengths(tmp_path: Path) -> None:

@@ -656,7 +656,7 @@ def test_no_cutoff_is_all_retrieved_documents(k):
 )
 def test_anything_else_is_refused_as_a_cutoff(k):
     """The message names k, what is allowed, and what came."""
-    with pytest.raises(InvalidInput, match="k must be a whole number of at least 1, or ") as info:
+    with pytest.raises(InvalidInput, match="k must be a whole number of at least 1, ") as info:
         check_cutoff(k)
     assert str(info.value).endswith(f", got {k!r}.")
 

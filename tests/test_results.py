@@ -267,7 +267,7 @@ def test_the_signature_says_what_is_not_the_default():
     assert evaluator.evaluate(5).signature == (
         "matcher=half(strict=yes,depth=2) | threshold=0.25 | k=5 | criteria=partial | "
         "averaging=micro | conventions=gain=linear,credit=every | grades=grade | "
-        f"no_ground_truth=skip(1) | queries=2 | krag_eval={__version__}"
+        f"no_ground_truth=skip(1) | queries=2 | retrieved<=1 | krag_eval={__version__}"
     )
 
 

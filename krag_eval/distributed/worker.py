@@ -243,7 +243,8 @@ class DistributedRun(Generic[Table]):
     Attributes:
         per_query: The engine's own lazy table, one row per query: ``query``, ``counted``,
             ``ground_truth``, and for every cutoff ``retrieved@k``, ``relevant@k``, ``covered@k``
-            and the metrics, such as ``ndcg@10``. Rows may come in any order.
+            and the metrics, such as ``ndcg@10``; where there is a budget, also the documents'
+            lengths and the items' first ranks, as text. Rows may come in any order.
     """
 
     def __init__(

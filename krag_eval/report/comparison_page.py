@@ -32,7 +32,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
     whole("n_queries", n_queries, 0)
     rows, level = comparison.differences, comparison.level
     n = len(comparison.queries)
-    settings = dict(part.partition("=")[::2] for part in comparison.signature.split(" | "))
+    settings = dict(_setting(part) for part in comparison.signature.split(" | "))
     settings |= {"n_resamples": str(comparison.n_resamples), "seed": str(comparison.seed)}
     return {
         "subtitle": joined(
@@ -55,6 +55,16 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
         "settings": list(settings.items()),
         "signature": comparison.signature,
     }
+
+
+def _setting(part: str) -> tuple[str, str]:
+    """Return name and value of a setting in a signature, where it is ``k=5`` or ``retrieved<=4``.
+
+    >>> _setting("k=5"), _setting("retrieved<=4")
+    (('k', '5'), ('retrieved', '<=4'))
+    """
+    name, _, value = part.partition("=")
+    return (name.removesuffix("<"), f"<={value}") if name.endswith("<") else (name, value)
 
 
 def _tone(row: Difference, level: float) -> str:

@@ -380,13 +380,11 @@ class Reach:
     def of(cls, relevance: Relevance, *, has_text: bool = False) -> Reach:
         """Look at the lists."""
         retrieved = relevance.n_retrieved
-        first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
-        shortest = {
-            unit: int(lengths[first].min())
-            for unit, lengths in (relevance.lengths or {}).items()
-            if len(first)
-        }
-        return cls(int(retrieved.max(initial=0)), shortest, has_text)
+        most, shortest = int(retrieved.max(initial=0)), {}
+        if relevance.lengths is not None and most:
+            first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
+            shortest = {unit: int(one[first].min()) for unit, one in relevance.lengths.items()}
+        return cls(most, shortest, has_text)
 
     def __add__(self, other: Reach) -> Reach:
         units = {**self.shortest, **other.shortest}

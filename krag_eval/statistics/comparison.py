@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -125,10 +125,19 @@ def compare(
         level=float(level),
         n_resamples=int(n_resamples),
         seed=int(seed),
-        signature=first.signature,
+        signature=_common_signature(results),
         queries=[q for q, counted in zip(first.labels, first.counted, strict=True) if counted],
         per_query=values,
     )
+
+
+def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
+    """Return what the results have in common, as the first one prints it."""
+    first = next(iter(results.values()))
+    if len({one.settings.get("retrieved") for one in results.values()}) == 1:
+        return first.signature
+    settings = {name: value for name, value in first.settings.items() if name != "retrieved"}
+    return replace(first, settings=settings).signature
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Running the command, in this process or as a program, and reading what it prints."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,10 @@ SAMPLE = """\
 {"question": "둘째?", "actual": ["doc3", "doc4"], "predicted": ["doc6", "doc4", "doc5"]}
 """
 
+# Toy lists are shorter than the default cutoffs; tests/test_budgets.py tests the warning.
+_OF_TOYS = re.compile(r"^warning: [^\n]*Every list has at most [^\n]*\n", re.MULTILINE)
+_OF_TOYS_IN_BYTES = re.compile(_OF_TOYS.pattern.encode(), re.MULTILINE)
+
 
 def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run the command in this process; a bug ends in an exception."""
@@ -26,12 +31,14 @@ def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     if "Traceback (most recent call last)" in result.output:
         assert result.exit_code == 2
         raise result.exception.__cause__
+    result.output_bytes = _OF_TOYS_IN_BYTES.sub(b"", result.output_bytes)
+    result.stderr_bytes = _OF_TOYS_IN_BYTES.sub(b"", result.stderr_bytes)
     return result
 
 
 def shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command as a program of its own."""
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "krag_eval", *map(str, arguments)],
         capture_output=True,
         text=True,
@@ -40,6 +47,9 @@ def shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[
         check=False,
         **{"env": ENVIRONMENT, **options},  # type: ignore[call-overload]
     )
+    if isinstance(done.stderr, str):
+        done.stderr = _OF_TOYS.sub("", done.stderr)
+    return done  # type: ignore[no-any-return]
 
 
 def refusal(*arguments: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
@@ -42,11 +42,44 @@ def sample(n_queries: int = 60, seed: int = 3) -> list[dict[str, Any]]:
     return rows
 
 
-def local(rows: Sequence[dict[str, Any]], k: Any = (1, 3, 10), **options: Any) -> EvaluationResult:
+def half(text: str) -> int:
+    """Count half of the words, rounded up."""
+    return -(-len(text.split()) // 2)
+
+
+#: Where to cut off by what fits: by words and by a function that travels to the workers.
+WITHIN: dict[str, Any] = {"k": [3, "40w"], "budget": [12, 30], "length": half}
+
+
+def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check a run at these cutoffs against a local one: averages, signature and rows."""
+    expected = local(sample(), **WITHIN, matcher="coverage")
+    assert result.to_dict() == expected.to_dict()
+    assert result.signature == expected.signature
+    of = {row["query"]: row for row in rows}
+    for k in result.k:
+        assert [of[label][f"recall@{k}"] for label in expected.labels] == expected.per_query(k)[
+            "recall"
+        ].tolist()
+    lists = [[len(text.split()) for text in row["predicted"]] for row in sample()]
+    said = [of[label]["lengths@w"] for label in expected.labels]
+    assert said == [" ".join(map(str, lengths)) for lengths in lists]
+    n_covered = [len(of[label]["first_ranks"].split()) for label in expected.labels]
+    whole = local(sample(), None, matcher="coverage")
+    assert n_covered == whole.tables[None]["covered"].tolist()
+
+
+def local(
+    rows: Sequence[dict[str, Any]],
+    k: Any = (1, 3, 10),
+    budget: Any = None,
+    length: Any = "words",
+    **options: Any,
+) -> EvaluationResult:
     """Evaluate the rows in this process."""
     return OfflineRetrievalEvaluator(
         [row["actual"] for row in rows],
         [row["predicted"] for row in rows],
         queries=[row["question"] for row in rows],
         **options,
-    ).evaluate(k)
+    ).evaluate(k, budget=budget, length=length)

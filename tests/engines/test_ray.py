@@ -7,7 +7,7 @@ import logging
 import pyarrow as pa
 import pytest
 import ray
-from engine_samples import local, sample
+from engine_samples import WITHIN, check_budgets, local, sample
 
 from krag_eval import CoverageMatcher
 from krag_eval.distributed import evaluate_ray
@@ -41,6 +41,13 @@ def test_ray_gives_the_digits_of_a_local_run(blocks, batch_size):
         table = expected.per_query(k)
         for name in ("ndcg", "recall", "covered"):
             assert [rows[label][f"{name}@{k}"] for label in expected.labels] == table[name].tolist()
+
+
+def test_budgets_are_those_of_a_local_run():
+    """By words and by a function of one's own; lengths and ranks come back as text."""
+    dataset = ray.data.from_items(ROWS, override_num_blocks=4)
+    run = evaluate_ray(dataset, **WITHIN, matcher="coverage")
+    check_budgets(run.result, run.per_query.take_all())
 
 
 def test_structs_are_documents():

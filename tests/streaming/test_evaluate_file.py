@@ -385,7 +385,7 @@ def test_what_is_counted_is_counted_through_all_chunks(tmp_path):
     path = write_jsonl(tmp_path / "queries.jsonl", lines)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        evaluate_file(path, chunk_size=1)
+        evaluate_file(path, 1, chunk_size=1)
     assert [str(one.message)[:50] for one in caught] == [
         "0 ground-truth and 3 predicted documents have empt",
         "3 ground-truth documents repeat another document o",

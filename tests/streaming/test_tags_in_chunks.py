@@ -45,15 +45,15 @@ def _no_warning() -> Any:
 def test_tags_are_written_with_the_rows(tmp_path: Path, kind: str, ending: str) -> None:
     """The same as in memory; none without rows, and none if none are wanted."""
     path, output = written(tmp_path, ROWS, kind), tmp_path / f"rows{ending}"
-    result = evaluate_file(path, 5, per_query=output, chunk_size=2)
+    result = evaluate_file(path, 1, per_query=output, chunk_size=2)
     assert result.tags == TAGS
     if kind == "jsonl":
-        in_memory = read_jsonl(path).evaluator().evaluate(5)
+        in_memory = read_jsonl(path).evaluator().evaluate(1)
         assert in_memory.tags == TAGS
         assert result.averages() == in_memory.averages()
-    assert evaluate_file(path, 5).averages() == result.averages()
-    assert evaluate_file(path, 5, per_query=output, tags=False).tags == {}
-    chosen = evaluate_file(path, 5, per_query=output, tags=["pages"])
+    assert evaluate_file(path, 1).averages() == result.averages()
+    assert evaluate_file(path, 1, per_query=output, tags=False).tags == {}
+    chosen = evaluate_file(path, 1, per_query=output, tags=["pages"])
     assert chosen.tags == {"pages": TAGS["pages"]}
 
 
@@ -66,7 +66,7 @@ def test_what_is_left_out_is_named_once_at_the_end(tmp_path: Path, kind: str) ->
         rows[5] |= {"late": 1}
     path = written(tmp_path, rows, kind)
     with pytest.warns(KragEvalWarning) as caught:
-        result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=2)
+        result = evaluate_file(path, 1, per_query=tmp_path / "rows.csv", chunk_size=2)
     assert result.tags["pages"] == TAGS["pages"]
     if kind == "jsonl":
         assert result.tags["note"] == ["n"] * 4 + [None] + ["n"] * 2
@@ -80,7 +80,7 @@ def test_a_name_that_was_chosen_must_be_there(tmp_path: Path) -> None:
     """By the first chunk."""
     path = written(tmp_path, ROWS)
     with pytest.raises(DatasetError) as caught:
-        evaluate_file(path, 5, per_query=tmp_path / "rows.csv", tags=["corpora"])
+        evaluate_file(path, 1, per_query=tmp_path / "rows.csv", tags=["corpora"])
     assert "'corpora'" in str(caught.value)
     assert "'corpus'" in str(caught.value)
 
@@ -91,7 +91,7 @@ def test_parquet_files_of_a_directory_have_the_tags_of_the_first(tmp_path: Path)
     for n, rows in enumerate((ROWS[:4], [{**ROWS[4], "late": 1}])):
         parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / f"{n}.parquet")
     with pytest.warns(KragEvalWarning, match="late"):
-        result = evaluate_file(tmp_path / "in", 5, per_query=tmp_path / "r.csv", chunk_size=2)
+        result = evaluate_file(tmp_path / "in", 1, per_query=tmp_path / "r.csv", chunk_size=2)
     assert result.tags == {name: values[:5] for name, values in TAGS.items()}
 
 
@@ -112,17 +112,17 @@ def test_a_run_that_was_stopped_resumes_with_its_tags(
 
     monkeypatch.setattr(module, "_evaluated", stopping)
     with pytest.raises(KeyboardInterrupt):
-        evaluate_file(path, 5, per_query=output, chunk_size=2)
+        evaluate_file(path, 1, per_query=output, chunk_size=2)
     monkeypatch.undo()
     with pytest.warns(KragEvalWarning, match="scores"):
-        assert evaluate_file(path, 5, per_query=output, chunk_size=2).tags == TAGS
+        assert evaluate_file(path, 1, per_query=output, chunk_size=2).tags == TAGS
 
 
 def test_a_name_with_a_line_end_breaks_no_file(tmp_path: Path) -> None:
     """The names of the columns are one line of a CSV file."""
     path = written(tmp_path, [{**row, "a\nb": 1} for row in ROWS])
     with pytest.warns(KragEvalWarning, match="line end"):
-        result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=2)
+        result = evaluate_file(path, 1, per_query=tmp_path / "rows.csv", chunk_size=2)
     assert result.tags == TAGS
 
 
@@ -131,7 +131,7 @@ def test_long_texts_of_parquet_are_no_reason_to_refuse_a_file(tmp_path: Path) ->
     rows = [{**row, "body": "x" * 20_000} for row in ROWS]
     path = written(tmp_path, rows, "parquet")
     with pytest.warns(KragEvalWarning, match="body"):
-        result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", max_bytes=40_000)
+        result = evaluate_file(path, 1, per_query=tmp_path / "rows.csv", max_bytes=40_000)
     assert result.tags == TAGS
 
 
@@ -140,5 +140,5 @@ def test_fields_of_ever_other_names_fill_no_memory(tmp_path: Path) -> None:
     rows = [{**ROWS[0], f"{kind}{n}": 1} for n in range(1500) for kind in "ab"]
     path = written(tmp_path, rows)
     with pytest.warns(KragEvalWarning, match="980 more"):
-        result = evaluate_file(path, 5, per_query=tmp_path / "rows.csv", chunk_size=100)
+        result = evaluate_file(path, 1, per_query=tmp_path / "rows.csv", chunk_size=100)
     assert len(result.tags) == 100
