@@ -522,8 +522,9 @@ def test_metrics_can_be_chosen_by_name():
 @pytest.mark.parametrize("name", METRICS)
 def test_any_metric_can_be_chosen_alone(name):
     """With the averages it has among all the others."""
-    everything = sample_s().evaluate(2, metrics=METRICS).averages()
-    alone = sample_s().evaluate(2, metrics=[name]).averages()
+    evaluator = sample_s(matcher="coverage")
+    everything = evaluator.evaluate(2, metrics=METRICS).averages()
+    alone = evaluator.evaluate(2, metrics=[name]).averages()
     assert alone
     assert alone == {key: everything[key] for key in alone}
 

@@ -18,7 +18,7 @@ from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff, Cutoffs, Length, settled_cutoffs, spelled
-from krag_eval.scoring.metrics import Metric, chosen_metrics, metrics_for
+from krag_eval.scoring.metrics import Metric, chosen_metrics
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
 
@@ -115,7 +115,7 @@ def retrieval_evaluators(
     plan = Plan.checked(no_ground_truth=no_ground_truth, **options)
     cutoffs, measure = settled_cutoffs(k, budget, length, default=_DEFAULT_CUTOFFS)
     asked = None if metrics is None else _without_cutoffs(metrics, cutoffs)
-    chosen = list(chosen_metrics(asked, metrics_for(plan.matching_criteria)).values())
+    chosen = list(chosen_metrics(asked, plan.metrics).values())
     experiment = _Experiment(
         options, cutoffs, measure or "words", chosen, no_ground_truth, documents_key, reference_key
     )
