@@ -243,6 +243,25 @@ def test_each_distinct_text_is_measured_once() -> None:
     assert sorted(asked) == [TWO, THREE]
 
 
+@pytest.mark.parametrize(
+    ("amount", "prefix"),
+    [(1, [1, 0, 0, 1]), (2, [3, 0, 0, 2]), (3, [3, 1, 0, 3]), (2**53, [3, 1, 0, 3])],
+)
+def test_documents_without_length_always_fit(amount: int, prefix: list[int]) -> None:
+    """Lists of lengths 0 2 0, of 3, of none, and 1 1 1: worked out by hand."""
+    lengths = {"p": 0, "q": 2, "r": 3, "s": 1, "t": 1, "u": 1}
+
+    def length(text: str) -> int:
+        return lengths[text[0]]
+
+    length.name = "by letter"  # type: ignore[attr-defined]
+    evaluator = OfflineRetrievalEvaluator(
+        [["p"]] * 4, [["p", "q", "p2"], ["r"], [], ["s", "t", "u"]], no_ground_truth="zero"
+    )
+    result = evaluator.evaluate(budget=amount, length=length)
+    assert result.tables[Budget(amount, "t")]["retrieved"].tolist() == prefix
+
+
 def random_run(rng: random.Random) -> tuple[list[Any], list[Any]]:
     """Return ground truth with grades, and lists of up to six documents with repeats."""
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 6))) for _ in range(8)]
@@ -829,6 +848,21 @@ def test_rejections_in_a_file_of_rows(tmp_path: Path) -> None:
     result = evaluate_file(source, budget=2, no_ground_truth="skip", per_query=rows, progress=False)
     assert result.to_dict()["rejection_rate@2w"] == 0.5
     assert result.statuses().tolist() == ["perfect", "no ground truth", "no ground truth"]
+
+
+def test_a_saved_result_without_lengths_and_texts_says_so(tmp_path: Path) -> None:
+    """What was neither kept nor can be measured is refused, here and at other thresholds."""
+    result = OfflineRetrievalEvaluator([[TWO]], [[TWO]], "coverage(min_run=1)").evaluate(1)
+    result.to_json(tmp_path / "without.json")
+    result.to_json(tmp_path / "with.json", texts=True)
+    without = EvaluationResult.from_json(tmp_path / "without.json")
+    for ask in (without.budget_to_recall, lambda: without.metrics_at_thresholds("recall@2w")):
+        with pytest.raises(InvalidInput):
+            ask()
+    kept = EvaluationResult.from_json(tmp_path / "with.json")
+    assert kept.metrics_at_thresholds("recall@2w", 0.5).to_numpy().tolist() == [[1.0]]
+    with pytest.warns(KragEvalWarning, match="1 query"):
+        assert kept.budget_to_recall().value == 2
 
 
 def test_a_file_without_rows_knows_no_lengths(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from krag_eval._errors import Advice, InvalidInput
 from krag_eval.documents import AnyOf, QuerySet, Reading, is_blank, read_text, text_of
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, lengths_of
 from krag_eval.scoring.parts import no_texts
@@ -27,6 +28,7 @@ __all__ = [
     "PredictedDocument",
     "StoredTexts",
     "Texts",
+    "no_lengths",
     "outcomes",
 ]
 
@@ -130,7 +132,7 @@ class Evidence:
         if measure is None and unit in (found.lengths or {}):
             return found
         if self.texts is None:
-            raise no_texts()
+            raise no_lengths()
         texts = self.texts.all_predicted()
         if texts and all(map(is_blank, texts)):
             raise no_texts()
@@ -171,6 +173,15 @@ class Evidence:
             query = relevance.item_query
             numbers = np.arange(len(query)) - np.searchsorted(query, query) + 1
         return list(zip(relevance.item_query.tolist(), numbers.tolist(), strict=True))
+
+
+def no_lengths() -> InvalidInput:
+    """Return the refusal of a budget by a result that cannot measure anything."""
+    return InvalidInput(
+        "",
+        "this result keeps neither the lengths of the retrieved documents nor their texts",
+        Advice("evaluate with {}, which keeps the lengths", budget=...),
+    )
 
 
 IntArray: TypeAlias = NDArray[np.int64]

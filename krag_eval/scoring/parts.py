@@ -438,10 +438,10 @@ class Reach:
                 )
 
 
-def no_texts(argument: str = "budget") -> InvalidInput:
+def no_texts() -> InvalidInput:
     """Return the refusal of a budget where nothing can be measured."""
     return InvalidInput(
-        argument,
+        "budget",
         ": the retrieved documents have no texts, so how many of them fit is not known",
         "evaluate documents with their texts, or choose cutoffs by rank",
     )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import InvalidInput, number, one_of, warn, whole
+from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import (
@@ -29,7 +30,6 @@ from krag_eval.scoring.cutoffs import (
 )
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
-from krag_eval.scoring.parts import no_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -484,7 +484,7 @@ def _found(
         assert found.lengths is not None
         return found.lengths[unit], found.n_retrieved, found.covered_query, found.first_rank
     if not isinstance(result.rows, RowsInFile) or measure is not None:
-        raise no_texts("length")
+        raise no_lengths()
     return result.rows.found(unit)
 
 

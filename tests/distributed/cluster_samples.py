@@ -42,18 +42,18 @@ def sample(n_queries: int = 60, seed: int = 3) -> list[dict[str, Any]]:
     return rows
 
 
-def half(text: str) -> int:
-    """Count half of the words, rounded up."""
-    return -(-len(text.split()) // 2)
+def within() -> dict[str, Any]:
+    """Return cutoffs by what fits: by words and by a function that travels to the workers."""
 
+    def half(text: str) -> int:
+        return -(-len(text.split()) // 2)
 
-#: Where to cut off by what fits: by words and by a function that travels to the workers.
-WITHIN: dict[str, Any] = {"k": [3, "40w"], "budget": [12, 30], "length": half}
+    return {"k": [3, "40w"], "budget": [12, 30], "length": half}
 
 
 def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
     """Check a run at these cutoffs against a local one: averages, signature and rows."""
-    expected = local(sample(), **WITHIN, matcher="coverage")
+    expected = local(sample(), **within(), matcher="coverage")
     assert result.to_dict() == expected.to_dict()
     assert result.signature == expected.signature
     of = {row["query"]: row for row in rows}

@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "distributed"))
 
-from cluster_samples import WITHIN, check_budgets, local, sample
+from cluster_samples import check_budgets, local, sample, within
 
-__all__ = ["WITHIN", "check_budgets", "local", "sample"]
+__all__ = ["check_budgets", "local", "sample", "within"]
