@@ -164,7 +164,7 @@ class SharedRuns:
         none = int(ranks.max(initial=0)) + 1
         held = np.full(int(sizes.sum()), none)
         spans = self.of_truth
-        for part in _slices(spans.sizes):
+        for part in _slices(spans.sizes, _BLOCK):
             lengths = spans.sizes[part]
             token = _ranges(begin[spans.truth[part]] + spans.start[part], lengths)
             np.minimum.at(held, token, np.repeat(first_rank[spans.document[part]], lengths))
@@ -201,9 +201,9 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
         asked = np.zeros(n_queries, np.bool_)
         asked[truths.query[wanted]] = True
         found = np.flatnonzero(asked[documents.query] & (tokens.sizes[documents.unit] >= length))
-        truth, document = _joined(tokens, truths, wanted, documents, found, length)
-        of_truth.append(truth)
-        of_document.append(document)
+        for truth, document in _joined(tokens, truths, wanted, documents, found, length):
+            of_truth.append(truth)
+            of_document.append(document)
     return SharedRuns(
         truths,
         documents,
@@ -275,23 +275,35 @@ def _joined(
     documents: OnceEach,
     found: IntArray,
     length: int,
-) -> tuple[Spans, Spans]:
-    """Return what is shared, as tokens of the ground truth and as tokens of the documents.
+) -> Iterator[tuple[Spans, Spans]]:
+    """Yield what is shared, as tokens of the ground truth and as tokens of the documents.
 
     Args:
         tokens: The tokens of all distinct texts.
         truths: The ground truth.
         wanted: The members of it whose runs have this length.
         documents: The documents.
-        found: The members that may share such runs.
+        found: The members that may share such runs, of the same queries.
         length: Tokens in a run.
     """
     runs = _WantedRuns.of(tokens, np.unique(truths.unit[wanted]), length)
-    truth = runs.places.of(truths, wanted, len(tokens))
     places = runs.found_in(tokens, np.unique(documents.unit[found]))
-    document = places.of(documents, found, len(tokens))
-    # From here on a run is one of its query: what another query asks for is nothing here.
+    n_places = np.bincount(places.unit, minlength=len(tokens))[documents.unit[found]]
+    # Queries after queries, so that what is looked at together does not grow with their number.
+    for part in _slices(n_places, _MOST_ROWS, documents.query[found]):
+        queries = documents.query[found[part]]
+        first, last = np.searchsorted(truths.query[wanted], [queries[0], queries[-1] + 1])
+        yield _shared(
+            runs.places.of(truths, wanted[first:last], len(tokens)),
+            places.of(documents, found[part], len(tokens)),
+            length,
+        )
+
+
+def _shared(truth: _Rows, document: _Rows, length: int) -> tuple[Spans, Spans]:
+    """Return what texts of the same queries share, as tokens of either side."""
     n_runs = int(truth.run.max(initial=-1)) + 1
+    # From here on a run is one of its query: what another query asks for is nothing here.
     asked, run = np.unique(truth.query * n_runs + truth.run, return_inverse=True)
     truth = truth._replace(run=run.reshape(-1))
     document = document._replace(run=document.query * n_runs + document.run)
@@ -402,7 +414,7 @@ class _WantedRuns:
         """Return where the runs begin in other texts."""
         marks = _marks(self.hashes)
         parts = [_Places(*[np.empty(0, np.int64)] * 3)]
-        for part in _slices(tokens.sizes[texts]):
+        for part in _slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length)
             place = np.flatnonzero(marks[_marked_by(hashes)])
@@ -489,12 +501,21 @@ def _ranges(start: IntArray, sizes: IntArray) -> IntArray:
     return ranges
 
 
-def _slices(sizes: IntArray) -> Iterator[slice]:
-    """Yield consecutive members with about as many tokens together as are worked on at a time."""
-    block = np.cumsum(sizes) // _BLOCK
+def _slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Iterator[slice]:
+    """Yield consecutive members whose sizes add up to about so much; none parts a group.
+
+    >>> sizes, groups = np.array([2, 2, 2, 2, 9]), np.array([0, 0, 0, 1, 2])
+    >>> list(_slices(sizes, 4, groups))
+    [slice(0, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    block = np.cumsum(sizes) // most
+    if groups is not None:
+        first = np.flatnonzero(np.diff(groups, prepend=-1))
+        block = np.repeat(block[first], np.diff(first, append=len(groups)))
     cuts = np.flatnonzero(np.diff(block)) + 1
-    for first, last in pairwise([0, *cuts.tolist(), len(sizes)]):
-        yield slice(first, last)
+    for begin, end in pairwise([0, *cuts.tolist(), len(sizes)]):
+        if begin < end:
+            yield slice(begin, end)
 
 
 def _each(members: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
