@@ -190,18 +190,16 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
         units: Which of them are the ground truth and the documents of each query.
         min_run: Tokens in a run; of a shorter ground-truth text, all.
     """
-    n_units, n_queries = len(tokens), len(units.n_items)
-    queries = np.arange(n_queries)
-    truths = OnceEach.among(np.repeat(queries, units.n_alternatives), units.alternatives, n_units)
-    documents = OnceEach.among(np.repeat(queries, units.n_predicted), units.predicted, n_units)
+    queries = np.arange(len(units.n_items))
+    truths = OnceEach.among(
+        np.repeat(queries, units.n_alternatives), units.alternatives, len(tokens)
+    )
+    documents = OnceEach.among(np.repeat(queries, units.n_predicted), units.predicted, len(tokens))
     run = np.minimum(tokens.sizes[truths.unit], min_run)
     of_truth, of_document = [], []
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
-        asked = np.zeros(n_queries, np.bool_)
-        asked[truths.query[wanted]] = True
-        found = np.flatnonzero(asked[documents.query] & (tokens.sizes[documents.unit] >= length))
-        for truth, document in _joined(tokens, truths, wanted, documents, found, length):
+        for truth, document in _joined(tokens, truths, wanted, documents, length):
             of_truth.append(truth)
             of_document.append(document)
     return SharedRuns(
@@ -231,8 +229,7 @@ class _Places(NamedTuple):
         counts = np.bincount(self.unit, minlength=n_units)
         sizes = counts[members.unit[chosen]]
         row = _ranges((np.cumsum(counts) - counts)[members.unit[chosen]], sizes)
-        member = np.repeat(chosen, sizes)
-        return _Rows(member, self.position[row], members.query[member], self.run[row])
+        return _Rows(np.repeat(chosen, sizes), self.position[row], self.run[row])
 
 
 class _Rows(NamedTuple):
@@ -241,13 +238,11 @@ class _Rows(NamedTuple):
     Attributes:
         member: The text within all queries; shape (rows,).
         position: Where in it a run begins; shape (rows,).
-        query: Its query; shape (rows,).
         run: The run, numbered through all queries or within the query's own; shape (rows,).
     """
 
     member: IntArray
     position: IntArray
-    query: IntArray
     run: IntArray
 
     def take(self, rows: IntArray | BoolArray) -> _Rows:
@@ -268,12 +263,78 @@ class _Rows(NamedTuple):
         return self.take(np.sort(np.unique(key, return_index=True)[1]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Postings:
+    """Which texts have which runs, to be asked from either end.
+
+    Attributes:
+        n_runs: One more than the largest number of a run.
+        key: Text times ``n_runs`` plus run, ascending; shape (pairs,).
+        first: Where the places of each pair begin in ``position``; shape (pairs,).
+        counts: How many there are; shape (pairs,).
+        position: Places in the texts, in order of pairs; shape (places,).
+        by_run: The pairs in order of runs; shape (pairs,).
+        n_texts: Texts that have each run; shape (runs,).
+    """
+
+    n_runs: int
+    key: IntArray
+    first: IntArray
+    counts: IntArray
+    position: IntArray
+    by_run: IntArray
+    n_texts: IntArray
+
+    @classmethod
+    def of(cls, places: _Places, n_runs: int) -> _Postings:
+        """Gather the places of texts."""
+        keys = places.unit * n_runs + places.run
+        order = np.argsort(keys, kind="stable")
+        key, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
+        run = key % max(n_runs, 1)
+        by_run = np.argsort(run, kind="stable")
+        n_texts = np.bincount(run, minlength=n_runs)
+        return cls(n_runs, key, first, counts, places.position[order], by_run, n_texts)
+
+    def held_by(
+        self, query: IntArray, run: IntArray, documents: OnceEach, n_units: int
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Find the documents of a query that have a run, for pairs of both.
+
+        Of the texts that have the run and the documents of the query, the fewer are looked through.
+
+        Returns:
+            Positions among the pairs, documents (members), and positions among the postings.
+        """
+        ends = np.searchsorted(documents.query, np.stack([query, query + 1]))
+        few = self.n_texts[run] <= ends[1] - ends[0]
+        begin = np.cumsum(self.n_texts) - self.n_texts
+        row = np.flatnonzero(few)
+        of_row, sizes = run[row], self.n_texts[run[row]]
+        posting = self.by_run[_ranges(begin[of_row], sizes)]
+        row = np.repeat(row, sizes)
+        member = _found(
+            query[row] * n_units + self.key[posting] // max(self.n_runs, 1),
+            documents.query * n_units + documents.unit,
+        )
+        many = np.flatnonzero(~few)
+        sizes = (ends[1] - ends[0])[many]
+        others = _ranges(ends[0][many], sizes)
+        many = np.repeat(many, sizes)
+        place = _found(documents.unit[others] * self.n_runs + run[many], self.key)
+        held, there = member >= 0, place >= 0
+        return (
+            np.concatenate([row[held], many[there]]),
+            np.concatenate([member[held], others[there]]),
+            np.concatenate([posting[held], place[there]]),
+        )
+
+
 def _joined(
     tokens: TokenNumbers,
     truths: OnceEach,
     wanted: IntArray,
     documents: OnceEach,
-    found: IntArray,
     length: int,
 ) -> Iterator[tuple[Spans, Spans]]:
     """Yield what is shared, as tokens of the ground truth and as tokens of the documents.
@@ -283,41 +344,51 @@ def _joined(
         truths: The ground truth.
         wanted: The members of it whose runs have this length.
         documents: The documents.
-        found: The members that may share such runs, of the same queries.
         length: Tokens in a run.
     """
+    asked = np.zeros(int(truths.query.max(initial=0)) + 1, np.bool_)
+    asked[truths.query[wanted]] = True
+    in_reach = documents.query < len(asked)
+    texts = np.unique(documents.unit[in_reach][asked[documents.query[in_reach]]])
     runs = _WantedRuns.of(tokens, np.unique(truths.unit[wanted]), length)
-    places = runs.found_in(tokens, np.unique(documents.unit[found]))
-    n_places = np.bincount(places.unit, minlength=len(tokens))[documents.unit[found]]
+    n_runs = int(runs.places.run.max(initial=-1)) + 1
+    postings = _Postings.of(runs.found_in(tokens, texts), n_runs)
+    n_documents = np.bincount(documents.query, minlength=len(asked))
+    effort = tokens.sizes[truths.unit[wanted]] * (1 + n_documents[truths.query[wanted]])
     # Queries after queries, so that what is looked at together does not grow with their number.
-    for part in _slices(n_places, _MOST_ROWS, documents.query[found]):
-        queries = documents.query[found[part]]
-        first, last = np.searchsorted(truths.query[wanted], [queries[0], queries[-1] + 1])
-        yield _shared(
-            runs.places.of(truths, wanted[first:last], len(tokens)),
-            places.of(documents, found[part], len(tokens)),
-            length,
-        )
+    for part in _slices(effort, _MOST_ROWS, truths.query[wanted]):
+        truth = runs.places.of(truths, wanted[part], len(tokens))
+        yield _shared(truth, truths.query[truth.member], documents, postings, len(tokens), length)
 
 
-def _shared(truth: _Rows, document: _Rows, length: int) -> tuple[Spans, Spans]:
-    """Return what texts of the same queries share, as tokens of either side."""
-    n_runs = int(truth.run.max(initial=-1)) + 1
+def _shared(
+    truth: _Rows,
+    query: IntArray,
+    documents: OnceEach,
+    postings: _Postings,
+    n_units: int,
+    length: int,
+) -> tuple[Spans, Spans]:
+    """Return what ground truth shares with the documents of its query, as tokens of either side."""
     # From here on a run is one of its query: what another query asks for is nothing here.
-    asked, run = np.unique(truth.query * n_runs + truth.run, return_inverse=True)
+    asked, run = np.unique(query * postings.n_runs + truth.run, return_inverse=True)
     truth = truth._replace(run=run.reshape(-1))
-    document = document._replace(run=document.query * n_runs + document.run)
-    document = document.take(_marks(asked)[_marked_by(document.run)])
-    place = np.searchsorted(asked, document.run)
-    document = document._replace(run=place).take(np.append(asked, -1)[place] == document.run)
+    own, member, posting = postings.held_by(
+        asked // max(postings.n_runs, 1), asked % max(postings.n_runs, 1), documents, n_units
+    )
+    by_run = np.argsort(own, kind="stable")
+    own, member, posting = own[by_run], member[by_run], posting[by_run]
+    once = _Rows(member, postings.position[postings.first[posting]], own)
+    sizes = postings.counts[posting]
+    place = postings.position[_ranges(postings.first[posting], sizes)]
+    everywhere = _Rows(np.repeat(member, sizes), place, np.repeat(own, sizes))
     is_shared = np.zeros(len(asked), np.bool_)
-    is_shared[document.run] = True
+    is_shared[own] = True
     truth = truth.take(is_shared[truth.run])
-    document = document.take(np.argsort(document.run, kind="stable"))
     # A run that occurs several times in both texts is joined once for each side, not squared.
     return (
-        Spans.joined([_merged(*batch, length, 0) for batch in _batches(truth, document.once())]),
-        Spans.joined([_merged(*batch, length, 1) for batch in _batches(truth.once(), document)]),
+        Spans.joined([_merged(*batch, length, 0) for batch in _batches(truth, once)]),
+        Spans.joined([_merged(*batch, length, 1) for batch in _batches(truth.once(), everywhere)]),
     )
 
 
@@ -472,6 +543,16 @@ def _hashes(tokens: TokenArray, length: int) -> HashArray:
         # Multiplied on one side: the same tokens in another order are another run.
         mixed[:-step] += mixed[step:] * _TURN
         width += step
+
+
+def _found(numbers: IntArray, among: IntArray) -> IntArray:
+    """Return where each number is among others, which are ascending; -1 where it is not."""
+    places = np.full(len(numbers), -1)
+    likely = np.flatnonzero(_marks(among)[_marked_by(numbers)])
+    place = np.searchsorted(among, numbers[likely])
+    there = np.append(among, -1)[place] == numbers[likely]
+    places[likely[there]] = place[there]
+    return places
 
 
 def _marks(wanted: NDArray[Any]) -> BoolArray:
