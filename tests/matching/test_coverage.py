@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import tracemalloc
 import unicodedata
 from itertools import pairwise
 
@@ -437,3 +438,23 @@ def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
         monkeypatch.setattr(pieces, "_MOST_ROWS", rows)
         monkeypatch.setattr(pieces, "_BLOCK", tokens)
         assert similarities() == together
+
+
+def test_memory_does_not_grow_with_the_queries_that_share_documents() -> None:
+    """Of 2,000 queries each sees 10 of the same 20 documents, all of them asked for elsewhere.
+
+    In all they see 6,000,000 words. At a time 65,536 words or places are worked on, in some ten
+    arrays of 8 bytes each: 6 MB, and as much again for what is kept.
+    """
+    draw = random.Random(5)
+    documents = [[f"w{draw.randrange(4000)}" for _ in range(300)] for _ in range(20)]
+    actual = [[" ".join(draw.choice(documents)[50:90])] for _ in range(2_000)]
+    texts = [" ".join(words) for words in documents]
+    queries = QuerySet.from_lists(actual, [draw.sample(texts, 10) for _ in range(2_000)])
+    tracemalloc.start()
+    try:
+        CoverageMatcher().match(queries)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 25e6
