@@ -789,7 +789,7 @@ class _Matching:
             InvalidInput: If the documents have no texts, or there is no function to measure by.
         """
         kept = self._lengths.get(unit)
-        if kept is not None and (measure is None or kept[0] == measure):
+        if kept is not None and kept[0] == measure:
             return kept[1]
         texts = self.queries.predicted_texts(self.matcher._document_reading)
         if texts and all(map(is_blank, texts)):

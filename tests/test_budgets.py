@@ -395,6 +395,16 @@ def test_a_calculation_knows_no_function() -> None:
     assert refused.value.argument == "k"
 
 
+def test_a_calculation_does_not_take_the_function_of_an_earlier_evaluation() -> None:
+    """Its number would depend on what was asked before."""
+    evaluator = OfflineRetrievalEvaluator([[TWO]], [[TWO]])
+    assert evaluator.evaluate(budget=5, length=half).averages()["macro_recall"] == 1.0
+    with pytest.raises(InvalidInput) as refused:
+        evaluator.calculate_recall("5t")
+    assert refused.value.argument == "k"
+    assert evaluator.calculate_recall("2w")["macro_recall"] == 1.0
+
+
 def test_a_function_without_a_name_of_its_own_is_warned_of() -> None:
     """Results by it cannot be told apart, and compare says so as well."""
     evaluator = OfflineRetrievalEvaluator([[TWO]] * 30, [[TWO]] * 30)
