@@ -169,7 +169,7 @@ class CoverageMatcher(TextMatcher):
         tokens = read.tokens if isinstance(read, _WithNumbers) else read
         runs = shared_runs(tokens, units, self.min_run)
         truth, document, held, own = runs.shares()
-        truth, document = runs.truths.unit[truth], runs.documents.unit[document]
+        truth, document = runs.truths.unit(truth), runs.documents.unit(document)
         sizes = tokens.sizes[truth], tokens.sizes[document]
         similarity = held / sizes[0]
         turned = np.zeros(len(truth), np.bool_)
