@@ -124,7 +124,13 @@ def _advice(fix: Fix, parameters: Parameters) -> str:
 
 
 def _setting(option: click.Parameter, value: object) -> str:
-    """Return a setting as it is typed; ``...`` is a value of the user's own."""
+    """Return a setting as it is typed; ``...`` is a value of the user's own.
+
+    Raises:
+        KeyError: If the option takes none of the user's own.
+    """
+    if value is ... and isinstance(option.type, click.Choice):
+        raise KeyError(option.name)
     if value is ...:
         return f"{_typed(option)} {option.metavar or (option.name or '').upper()}"
     if isinstance(option, click.Option) and option.is_flag:
