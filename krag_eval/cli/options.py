@@ -54,20 +54,12 @@ def bundled(*options: Option) -> Option:
 
 def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
     """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed."""
-    shown = tuple(map(spelled, default))
-
-    def read(context: click.Context, _: click.Parameter, typed: tuple[str, ...]) -> Any:
-        if context.get_parameter_source("k") is ParameterSource.DEFAULT:
-            return default
-        return check_cutoffs([unspelled(one) for one in typed])
-
     return click.option(
         "-k",
         metavar="K",
         multiple=True,
-        default=shown,
-        show_default=", ".join(shown),
-        callback=read,
+        show_default=", ".join(map(spelled, default)),
+        callback=lambda _, __, typed: check_cutoffs(map(unspelled, typed)) if typed else default,
         help=help,
     )
 
