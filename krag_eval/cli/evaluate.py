@@ -62,7 +62,10 @@ _LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 output_options = bundled(
     output_option("--json", "Save the result; Python reads it back.", streamed=True),
     output_option("--csv", "Save one row per query and cutoff.", streamed=True),
-    output_option("--plot", "Draw the metrics at the last cutoff named, as .png, .svg or .pdf."),
+    output_option(
+        "--plot",
+        "Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or .pdf.",
+    ),
     report_options,
 )
 

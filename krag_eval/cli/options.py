@@ -180,8 +180,8 @@ floor_option = click.option(
     "floors",
     metavar="METRIC@K=X",
     multiple=True,
-    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8; for mean_rank, if it is "
-    "above. Repeat it for several.",
+    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
+    "mean_rank and redundancy, if it is above. Repeat it for several.",
 )
 
 report_options = bundled(
