@@ -79,8 +79,8 @@ def test_evidence_shares_the_arrays_of_the_evaluator():
     """Nothing is copied, and nothing that was worked out from them is held."""
     evaluator = OfflineRetrievalEvaluator([["a"]], [["x", "a"]])
     kept = evaluator.evaluate(2).evidence.relevance
-    assert kept.pair_rank is evaluator._relevance.pair_rank
-    assert kept.pair_similarity is evaluator._relevance.pair_similarity
+    assert kept.pair_rank is evaluator._found().pair_rank
+    assert kept.pair_similarity is evaluator._found().pair_similarity
     assert "covered" not in vars(kept)
     assert not kept._counts
 

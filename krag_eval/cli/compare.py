@@ -26,6 +26,7 @@ from krag_eval.cli.options import (
     metrics_of,
     output_option,
     report_options,
+    settled,
 )
 from krag_eval.cli.output import (
     WIDTH,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = [
@@ -93,12 +95,11 @@ def compare(
         {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
     language = checked_language(report_language, report)
-    metrics = metrics_of("metric", metric)
-    _check_options(options, named, metric, metrics)
+    k, settings, metrics = _checked_options(options, named, metric)
     with printing_beside(outputs), warnings_as("warning"):
         saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-        comparison = compared(_evaluated({**named, **saved}, options, metrics), metric)
+        comparison = compared(_evaluated({**named, **saved}, k, settings, metrics), metric)
         _print_comparison(comparison)
         _write(outputs, comparison, language)
 
@@ -136,33 +137,38 @@ def _is_saved(file: str) -> bool:
     return Path(file).suffix == ".json"
 
 
-def _check_options(
-    options: Mapping[str, Any],
-    files: Mapping[str, str],
-    asked: Sequence[str],
-    metrics: Sequence[str] | None,
-) -> None:
-    """Refuse, before a long file is read, what could not be compared or has no effect."""
+def _checked_options(
+    options: Mapping[str, Any], files: Mapping[str, str], asked: Sequence[str]
+) -> tuple[Sequence[Cutoff], Mapping[str, Any], Sequence[str] | None]:
+    """Return the cutoffs, settings and metrics to evaluate files with.
+
+    Raises:
+        InvalidInput: Before a long file is read, if something could not be compared or has no
+            effect.
+    """
     from krag_eval.statistics.comparison import checked_metrics
 
-    settings = given(options)
+    typed = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
-    if to_be_evaluated:
-        expected = checked_plan(options["k"], settings, metrics).nothing().summary
-        checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
-    elif settings:
+    if typed and not to_be_evaluated:
         problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(next(iter(settings)), problem, "leave it out, or name the JSONL files")
+        raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
+    k, settings = settled(options["k"], typed)
+    if not to_be_evaluated:
+        return k, settings, None
+    metrics = metrics_of("metric", asked, settings)
+    expected = checked_plan(k, settings, metrics).nothing().summary
+    checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
+    return k, settings, metrics
 
 
 def _evaluated(
     named: Mapping[str, str | EvaluationResult],
-    options: Mapping[str, Any],
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
     metrics: Sequence[str] | None,
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
-    k, settings = options["k"], given(options)
-    settings.pop("k", None)
     results, datasets = {}, []
     for name, one in named.items():
         if not isinstance(one, str):

@@ -29,7 +29,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import names_of_files
 from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.trec import Qrels
@@ -96,7 +96,7 @@ _LONGEST_RUN = 40
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    k: tuple[int | None, ...],
+    k: tuple[Cutoff, ...],
     json: str | None,
     csv: str | None,
     **reading: Any,
@@ -110,11 +110,12 @@ def trec(
     from krag_eval.datasets.trec import read_qrels
 
     _check_names(qrels, runs, json)
+    cutoffs = [*_checked_cutoffs(k), None]
     outputs = checked_outputs({"json": json, "csv": csv}, [qrels, *runs])
     with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
-            name: _evaluated(judged, run, [*filter(None, k), None], reading)
+            name: _evaluated(judged, run, cutoffs, reading)
             for name, run in zip(names_of_files(runs), runs, strict=True)
         }
         _print_runs(results, judged.name)
@@ -135,12 +136,20 @@ def _check_names(qrels: str, runs: Sequence[str], json: str | None) -> None:
         )
 
 
+def _checked_cutoffs(k: Sequence[Cutoff]) -> list[int]:
+    for one in k:
+        if isinstance(one, Budget):
+            problem = f": {one} is a budget, and TREC's files name documents without their texts"
+            raise InvalidInput("k", problem, "cut off after a number of documents")
+    return [one for one in k if isinstance(one, int)]
+
+
 def _source(name: str) -> Any:
     return sys.stdin if name == "-" else name
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[int | None], reading: Mapping[str, Any]
+    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any]
 ) -> EvaluationResult:
     from krag_eval.datasets.trec import judged_dataset, read_run
     from krag_eval.results.rows import RowsInMemory
