@@ -55,8 +55,8 @@ def calibrate(
         A :class:`Calibration`.
 
     Raises:
-        InvalidInput: If the matcher takes no threshold, a triple is malformed, or the labels are
-            all alike.
+        InvalidInput: If the matcher takes no threshold or lets documents count together, a triple
+            is malformed, or the labels are all alike.
 
     >>> pairs = [("a b c d", "a b c d", True), ("a b c d", "a b c x", True),
     ...          ("a b c d", "a x y z", False), ("a b c d", "w x y z", False)]
@@ -65,12 +65,7 @@ def calibrate(
     (0.5, 1.0)
     """
     matcher = resolve_matcher(matcher)
-    if not matcher.takes_threshold:
-        raise InvalidInput(
-            "matcher",
-            f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
-            Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
-        )
+    _check_matcher(matcher)
     if not 0.0 < number("level", level, 0, 1) < 1.0:
         raise InvalidInput("level", f"must be between 0 and 1, got {level}")
     whole("n_resamples", n_resamples, 1)
@@ -91,6 +86,23 @@ def calibrate(
         interval=(low, high),
         level=level,
     )
+
+
+def _check_matcher(matcher: Matcher) -> None:
+    """Refuse a matcher that does not decide about pairs by a threshold."""
+    if not matcher.takes_threshold:
+        raise InvalidInput(
+            "matcher",
+            f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
+            Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
+        )
+    if matcher.union:
+        raise InvalidInput(
+            "matcher",
+            f": pairs are labelled one by one, and for {matcher.signature} documents count "
+            "together",
+            "leave out union=True",
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import pytest
 from krag_eval import Matcher
 from krag_eval._errors import InvalidInput, Refusal
 from krag_eval.calibration import calibrate
+from krag_eval.matching.base import resolve_matcher
 
 matplotlib.use("Agg")
 
@@ -183,3 +184,10 @@ def test_matcher_without_threshold_is_refused() -> None:
         calibrate("text", MIXED)
     assert info.value.argument == "matcher"
     assert "coverage" in str(info.value.fix)
+
+
+def test_documents_that_count_together_cannot_be_labelled_pair_by_pair():
+    for matcher in ("coverage(union=yes)", resolve_matcher("coverage(union=yes)")):
+        with pytest.raises(InvalidInput) as caught:
+            calibrate(matcher, [("a b", "a b", True), ("a b", "c", False)])
+        assert caught.value.argument == "matcher"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 import random
+import tracemalloc
 import unicodedata
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import pieces
-from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.base import TextMatcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher, NumbersMatcher
 
 PASSAGE = "Refunds are paid within seven days of the cancellation"  # nine words
@@ -437,3 +440,121 @@ def test_texts_looked_at_in_groups_have_the_shares_they_have_together(
         monkeypatch.setattr(pieces, "_MOST_ROWS", rows)
         monkeypatch.setattr(pieces, "_BLOCK", tokens)
         assert similarities() == together
+
+
+def test_memory_does_not_grow_with_the_queries_that_share_documents() -> None:
+    """Of 2,000 queries each sees 10 of the same 20 documents, all of them asked for elsewhere.
+
+    In all they see 6,000,000 words. At a time 65,536 words or places are worked on, in some ten
+    arrays of 8 bytes each: 6 MB, and as much again for what is kept.
+    """
+    draw = random.Random(5)
+    documents = [[f"w{draw.randrange(4000)}" for _ in range(300)] for _ in range(20)]
+    actual = [[" ".join(draw.choice(documents)[50:90])] for _ in range(2_000)]
+    texts = [" ".join(words) for words in documents]
+    queries = QuerySet.from_lists(actual, [draw.sample(texts, 10) for _ in range(2_000)])
+    tracemalloc.start()
+    try:
+        CoverageMatcher().match(queries)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 25e6
+
+
+class TestEitherDirection:
+    """The shorter text of a pair is asked how much of it the longer one holds; by hand."""
+
+    TEN = "a b c d e f g h i j"
+
+    @pytest.mark.parametrize(
+        ("truth", "document", "min_run", "expected"),
+        [
+            (TEN, "c d e f g", 5, 1.0),  # all five words of the document
+            (TEN, "c d e f x y", 2, 4 / 6),  # c-f of six words; of the ground truth, 4/10
+            (TEN, "c d e f", 5, 0.0),  # shorter than a run: asked of the ground truth, no run of 5
+            (TEN, "c d e f", 4, 1.0),
+            (TEN, "d a b c d e k l m n", 5, 5 / 10),  # as long: asked of the ground truth, a-e
+            ("c d e", TEN, 5, 1.0),  # the ground truth is shorter, and occurs as a whole
+            ("c d x", TEN, 5, 0.0),
+            ("a b c d", "a b c", 5, 0.0),  # both shorter than a run
+            (TEN, "a b c a b c", 3, 1.0),  # each word of the document is one of a-c; 3/10 of ten
+            (TEN, "!", 1, 0.0),
+        ],
+    )
+    def test_the_shorter_text_is_held(
+        self, truth: str, document: str, min_run: int, expected: float
+    ) -> None:
+        matcher = CoverageMatcher(min_run=min_run, direction="either")
+        assert matcher.similarity(truth, document) == expected
+        matches = matcher.match(QuerySet.from_lists([[truth]], [[document]]))
+        assert matches.similarity.sum() == expected
+
+    TRUTH = "In 2023 revenue rose by 5 percent to 12 billion"  # ten words
+
+    @pytest.mark.parametrize(
+        ("document", "either", "ground_truth"),
+        [
+            # All five words, and 5 is there; the ground truth lacks 2023 and 12.
+            ("revenue rose by 5 percent", 1.0, 0.0),
+            # Three of five words ("percent" alone is no run), but 7 is nowhere.
+            ("revenue rose by 7 percent", 0.0, 0.0),
+            # Longer than the ground truth, of which 9 of 10 words and not all numbers are there.
+            ("2023 revenue rose by 5 percent to 13 billion, and so on and on", 0.0, 0.0),
+            # Likewise, with all numbers: In 2023 revenue | rose by 5 percent to 12 billion.
+            ("In 2023 revenue, we say, rose by 5 percent to 12 billion", 1.0, 1.0),
+        ],
+    )
+    def test_the_shorter_text_has_the_numbers(
+        self, document: str, either: float, ground_truth: float
+    ) -> None:
+        similarities = [
+            CoverageMatcher(min_run=2, numbers=True, direction=direction).similarity(
+                self.TRUTH, document
+            )
+            for direction in ("either", "ground_truth")
+        ]
+        assert similarities == [either, ground_truth]
+
+    def test_token_metrics_ask_of_the_ground_truth(self) -> None:
+        """Five of its ten words; all five of the document are useful."""
+        evaluator = OfflineRetrievalEvaluator(
+            [[self.TEN]], [["c d e f g"]], matcher=CoverageMatcher(direction="either")
+        )
+        assert evaluator.calculate_recall() == {"micro_recall": 1.0, "macro_recall": 1.0}
+        assert evaluator.calculate_token_recall()["macro_token_recall"] == 0.5
+        assert evaluator.calculate_token_precision()["macro_token_precision"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "coverage(min_run=5,tokenizer=words,union=yes)",
+        "coverage(min_run=5,tokenizer=words,direction=either)",
+        "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
+    ],
+)
+def test_a_signature_is_read_back(signature: str) -> None:
+    assert resolve_matcher(signature).signature == signature
+
+
+def test_union_may_be_spelled_as_in_python() -> None:
+    assert (
+        resolve_matcher("coverage(union=true)").signature == CoverageMatcher(union=True).signature
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [{"numbers": True}, {"direction": "either"}], ids=["numbers", "direction"]
+)
+def test_what_decides_about_pairs_does_not_go_with_union(settings: dict[str, Any]) -> None:
+    with pytest.raises(Refusal) as caught:
+        CoverageMatcher(union=True, **settings)
+    assert caught.value.argument == "union"
+
+
+def test_union_is_no_part_of_a_combination() -> None:
+    for join in (operator.and_, operator.or_):
+        with pytest.raises(Refusal) as caught:
+            join(CoverageMatcher(), CoverageMatcher(union=True))
+        assert caught.value.argument == "matcher"
