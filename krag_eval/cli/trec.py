@@ -155,7 +155,9 @@ def _evaluated(
     from krag_eval.results.rows import RowsInMemory
 
     run = read_run(_source(name))
-    result = judged_dataset(qrels, run, **reading).evaluator().evaluate(cutoffs)
+    dataset = judged_dataset(qrels, run, **reading)
+    with warnings_as(f"warning: {printable(name)}"):
+        result = dataset.evaluator().evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
@@ -194,8 +196,18 @@ def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
     for names in _side_by_side(results):
         header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
         print_cells(header, _rows([results[name] for name in names]), names=2)
-    for signature in dict.fromkeys(result.signature for result in results.values()):
+    for signature in dict.fromkeys(_signatures(list(results.values()))):
         print_signature(signature)
+
+
+def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
+    """Yield what the numbers depend on; of runs of different depth, without it."""
+    depths = {result.settings.get("retrieved") for result in results}
+    for result in results:
+        settings = dict(result.settings)
+        if len(depths) > 1:
+            settings.pop("retrieved", None)
+        yield replace(result, settings=settings).signature
 
 
 def _counted(results: Mapping[str, EvaluationResult]) -> str:

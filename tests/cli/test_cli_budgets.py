@@ -256,6 +256,23 @@ class TestShortLists:
         assert "Every list" not in done.stdout
         assert ("retrieved<=3" in done.stdout) == bool(times)
 
+    def test_of_each_run_by_name(self, tmp_path: Path) -> None:
+        """Runs of different depth have one signature between them."""
+        runs = [tmp_path / name for name in ("shallow", "deep")]
+        qrels = tmp_path / "qrels"
+        qrels.write_text("1 0 a 1\n")
+        runs[0].write_text("1 Q0 a 1 1.0 tag\n")
+        runs[1].write_text("1 Q0 a 1 1.0 tag\n1 Q0 b 2 0.5 tag\n")
+        done = CliRunner().invoke(main, ["trec", str(qrels), *map(str, runs), "-k", "5"])
+        said = [line.partition(" documen")[0] for line in done.stderr.splitlines()]
+        assert said == [
+            f"warning: {run}: Every list has at most {n}" for n, run in enumerate(runs, 1)
+        ]
+        assert done.stdout.count("signature:") == 1
+        assert "retrieved<=" not in done.stdout
+        done = CliRunner().invoke(main, ["trec", str(qrels), str(runs[1]), "-k", "5"])
+        assert "retrieved<=2" in done.stdout
+
     def test_budgets_that_nothing_fits_into(self, passages: Path) -> None:
         """The shortest first document has 6 words."""
         done = run("evaluate", passages, "--budget", 5)
