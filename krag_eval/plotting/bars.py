@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from krag_eval.plotting.styling import (
     BLUE,
     ORANGE,
+    SIZE,
     Language,
     bounds_of,
     checked_language,
@@ -75,7 +76,7 @@ def metric_bars(
     bars = _bars_of(key for key in averages if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
-    ax = new_axes() if ax is None else ax
+    ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
     for average in _COLOURS:
         _draw_bars(ax, bars, average, averages, bounds, language)
     draw_score_axis(ax, [averages[key] for key in keys])

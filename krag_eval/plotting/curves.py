@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval._text import fitted
@@ -31,7 +31,7 @@ from krag_eval.plotting.styling import (
     word,
 )
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Length, deepest, in_order, settled_length, spelled
+from krag_eval.scoring.cutoffs import Budget, Unit, deepest, in_order, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def budget_curves(
     metric: str | None = None,
     ax: Axes | None = None,
     *,
-    length: Length | None = None,
+    unit: Unit | None = None,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     language: Language = "en",
 ) -> Axes:
@@ -158,8 +158,8 @@ def budget_curves(
         metric: An average without its cutoff, such as ``"macro_recall"``. If not given: token
             recall where the matcher counts words, recall otherwise.
         ax: Where to draw; a new figure if not given.
-        length: Which budgets to draw, if they count in more than one unit: ``"words"``,
-            ``"characters"`` or the function.
+        unit: Which budgets to draw, if not all count the same: ``"w"`` for words, ``"c"`` for
+            characters, ``"t"`` for the function's.
         intervals: What ``result.confidence_intervals()`` returned, drawn as a band; of several
             systems, name -> such a table.
         language: ``"en"`` or ``"ko"``.
@@ -181,7 +181,7 @@ def budget_curves(
     """
     language = checked_language(language)
     systems = _systems_of(results)
-    budgets = _budgets_of(systems, length)
+    budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
     tables = _intervals_of(intervals, systems)
     first = next(iter(systems.values()))
@@ -202,9 +202,9 @@ def budget_curves(
     ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
     _scale_budgets(ax, [place for line in lines for place in line.places])
     _name_ends(ax, lines)
-    unit = budgets[next(iter(systems))][0].unit
-    counted_by = fitted(first.settings.get("length", ""), _WIDTH)
-    ax.set_xlabel(word(f"in {unit}", language).format(length=counted_by))
+    counted = next(iter(budgets.values()))[0].unit
+    measure = fitted(first.settings.get("length", ""), _WIDTH)
+    ax.set_xlabel(word(f"in {counted}", language).format(length=measure))
     title = word("against budget", language).format(metric=label, queries=" / ".join(queries))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
@@ -238,12 +238,11 @@ def _systems_of(
 
 
 def _budgets_of(
-    systems: Mapping[str, EvaluationResult], length: Length | None
+    systems: Mapping[str, EvaluationResult], unit: Unit | None
 ) -> dict[str, list[Budget]]:
     """Return each system's budgets of one unit, the smallest first.
 
     Raises:
-        InvalidType, InvalidInput: If ``length`` is not possible.
         InvalidInput: If a system has no such budget, or the unit is not clear.
     """
     known = {
@@ -258,14 +257,14 @@ def _budgets_of(
                 within=_within(name),
             )
     units = set.intersection(*({k.unit for k in budgets} for budgets in known.values()))
-    if length is not None:
-        units &= {settled_length(length)[0]}
+    if unit is not None:
+        units &= {one_of("unit", unit, get_args(Unit))}
     if len(units) != 1:
         there = dict.fromkeys(spelled(k) for budgets in known.values() for k in budgets)
         raise InvalidInput(
-            "length",
-            f": an axis shows budgets of one unit, which all have; there are {', '.join(there)}",
-            Advice("pass {} or {}", length=("words", "characters")),
+            "unit",
+            f": an axis has budgets of one unit, which all have; there are {', '.join(there)}",
+            Advice("choose one, such as {} for words", unit="w"),
         )
     if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
         raise InvalidInput("results", ": their budgets are counted by different functions")

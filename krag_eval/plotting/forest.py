@@ -57,8 +57,8 @@ def comparison_forest(
         language: ``"en"`` or ``"ko"``.
 
     Returns:
-        The Axes drawn on; those of the ranks, if there are others, are the figure's last. Nothing is
-        shown or saved.
+        The Axes drawn on; those of ranks, if there are others, are the last of the figure. Nothing
+        is shown or saved.
     """
     language = checked_language(language)
     groups = _groups(comparison)
@@ -212,7 +212,7 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     for other in ax.get_shared_x_axes().get_siblings(ax):
         limits += other.get_xlim() if other is not ax and other.has_data() else ()
     ax.set_xlim(min(limits), max(limits))
-    ax.locator_params(axis="x", nbins=7)
+    ax.locator_params(axis="x", nbins=7 if max(limits) - min(limits) > 0.02 else 5)  # long numbers
 
 
 def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: bool) -> None:
