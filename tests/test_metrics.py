@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
 
 from krag_eval import Conventions, MatchingCriteria
-from krag_eval.scoring.metrics import COUNTS, TOKEN_METRICS, metrics_for, precision_base
+from krag_eval.scoring.metrics import COUNTS, metrics_for, precision_base
 from krag_eval.scoring.metrics import METRICS as REGISTERED
 
 # Those that count words, of which relevance made of numbers has none, are in test_pieces.py.

@@ -110,11 +110,11 @@ def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
         return [ax, *(figure.add_subplot(places[row]) for row in range(1, len(heights)))]
     box = ax.get_position()
     shares = [0.75 * height / sum(heights) * box.height for height in heights[1:]]
-    parts, bottom = [ax], box.y0
-    for share in reversed(shares):
-        parts.insert(1, figure.add_axes((box.x0, bottom, box.width, share)))
-        bottom += 1.6 * share
+    parts, bottom = [ax], box.y0 + 1.6 * sum(shares)
     ax.set_position((box.x0, bottom, box.width, box.y1 - bottom))
+    for share in shares:
+        bottom -= 1.6 * share
+        parts.append(figure.add_axes((box.x0, bottom, box.width, share)))
     return parts
 
 
