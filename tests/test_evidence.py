@@ -186,6 +186,22 @@ def test_each_item_by_hand():
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+def test_an_item_that_is_completed_too_late():
+    """Rank 3 brings the second half of the item, when two documents are seen."""
+    halves = ["a b c d e", "x y z", "f g h i j"]
+    result = OfflineRetrievalEvaluator(
+        [["a b c d e f g h i j"]], [halves], "coverage(union=true)"
+    ).evaluate(2)
+    explanation = result.explain(0, 2)
+    (item,) = explanation.items
+    assert (item.outcome, item.first_rank, item.pieces) == ("beyond cutoff", 3, (1, 3))
+    assert [one.piece_of for one in explanation.documents] == [(), (), (1,)]
+    assert [one.credit for one in explanation.documents][2] == "beyond cutoff"
+    text = explanation.to_text()
+    assert "missed; ranks 1 and 3 together hold 100 %, rank 3 beyond the cutoff" in text
+    assert "beyond the cutoff, completes item 1" in text
+
+
 def graded(conventions=None):
     """Rank 1 covers a (grade 1) and b (grade 3), rank 2 c (grade 2), rank 4 d (grade 1)."""
     grades = {"a": 1, "b": 3, "c": 2, "d": 1}

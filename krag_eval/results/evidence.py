@@ -308,7 +308,8 @@ def _documents(
     held = {number: one for number, one in zip(numbers, _held_together(found), strict=True) if one}
     piece_of: dict[int, list[int]] = {}
     for number, (ranks, _, complete) in held.items():
-        for rank in ranks if complete and (k is None or ranks[-1] <= k) else ():
+        within = k is None or ranks[-1] <= k  # else only the last completes it, beyond the cutoff
+        for rank in ranks[0 if within else -1 :] if complete else ():
             piece_of.setdefault(rank, []).append(number)
     closest: dict[int, tuple[float, int]] = {}
     for item, rank, similarity in _pairs(found):
