@@ -45,6 +45,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import evaluated_file, names_of_files, place_of, saved_result
 from krag_eval.cli.shell import Verdict, printable, warnings_as
+from krag_eval.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +66,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @click.command(short_help="Compare retrievers on the same queries.")
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@metric_option(["ndcg@10"], help="What to compare, as macro_recall@5.")
+@metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
 @evaluation_options
 @field_options
 @output_option("--markdown", "Save the table as Markdown.", streamed=True)
@@ -95,9 +96,11 @@ def compare(
         {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
     language = checked_language(report_language, report)
-    k, settings, metrics = _checked_options(options, named, metric)
+    k, settings = _settled(options, named)
     with printing_beside(outputs), warnings_as("warning"):
         saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
+        metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
+        metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
         comparison = compared(_evaluated({**named, **saved}, k, settings, metrics), metric)
         _print_comparison(comparison)
@@ -137,29 +140,50 @@ def _is_saved(file: str) -> bool:
     return Path(file).suffix == ".json"
 
 
-def _checked_options(
-    options: Mapping[str, Any], files: Mapping[str, str], asked: Sequence[str]
-) -> tuple[Sequence[Cutoff], Mapping[str, Any], Sequence[str] | None]:
-    """Return the cutoffs, settings and metrics to evaluate files with.
+def _deepest_of_all(
+    k: Sequence[Cutoff], saved: Mapping[str, EvaluationResult], files: Mapping[str, str]
+) -> Cutoff:
+    """Return the deepest cutoff that all results have, or would have."""
+    asked = [k] if len(saved) < len(files) else []
+    shared = set.intersection(*map(set, [*asked, *(one.k for one in saved.values())]))
+    return deepest(shared or k)
+
+
+def _settled(
+    options: Mapping[str, Any], files: Mapping[str, str]
+) -> tuple[Sequence[Cutoff], Mapping[str, Any]]:
+    """Return the cutoffs and settings to evaluate files with.
 
     Raises:
-        InvalidInput: Before a long file is read, if something could not be compared or has no
-            effect.
+        InvalidInput: If something has no effect, as every file is a saved result.
+    """
+    typed = given(options)
+    if typed and all(map(_is_saved, files.values())):
+        problem = "says how to evaluate, and every FILE is a saved result"
+        raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
+    return settled(options["k"], typed)
+
+
+def _checked_metrics(
+    files: Mapping[str, str],
+    asked: Sequence[str],
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
+) -> Sequence[str] | None:
+    """Return the metrics to evaluate files with.
+
+    Raises:
+        InvalidInput: Before a long file is read, if something could not be compared.
     """
     from krag_eval.statistics.comparison import checked_metrics
 
-    typed = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
-    if typed and not to_be_evaluated:
-        problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
-    k, settings = settled(options["k"], typed)
     if not to_be_evaluated:
-        return k, settings, None
+        return None
     metrics = metrics_of("metric", asked, settings)
     expected = checked_plan(k, settings, metrics).nothing().summary
     checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
-    return k, settings, metrics
+    return metrics
 
 
 def _evaluated(

@@ -64,15 +64,10 @@ def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
     )
 
 
-def metric_option(default: Sequence[str] = (), *, help: str) -> Option:
+def metric_option(help: str) -> Option:
     """Return the option ``--metric``, which may be repeated."""
     return click.option(
-        "--metric",
-        metavar="METRIC@K",
-        multiple=True,
-        default=default,
-        show_default=", ".join(default) or None,
-        help=f"{help} Repeat it for several.",
+        "--metric", metavar="METRIC@K", multiple=True, help=f"{help} Repeat it for several."
     )
 
 

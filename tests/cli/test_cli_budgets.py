@@ -100,13 +100,18 @@ class TestBudgets:
         # U of the first query, and of the second, over 12 and 6.
         assert pd.read_csv(rows)["token_recall@12w"].tolist() == [0.5, 1.0]
 
-    @pytest.mark.parametrize("option", [["--plot", "out.svg"], ["--report", "out.html"]])
-    def test_pictures_and_pages(self, passages: Path, tmp_path: Path, option: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("option", "name", "said"),
+        [("--plot", "out.svg", "12 words"), ("--report", "out.html", "12w")],
+    )
+    def test_pictures_and_pages(
+        self, passages: Path, tmp_path: Path, option: str, name: str, said: str
+    ) -> None:
         """At the last cutoff, which is a budget."""
-        output = tmp_path / option[1]
-        done = run("evaluate", passages, "--union", "-k", 2, "--budget", 12, option[0], output)
+        output = tmp_path / name
+        done = run("evaluate", passages, "--union", "-k", 2, "--budget", 12, option, output)
         assert done.exit_code == 0
-        assert "12w" in output.read_text("utf-8")
+        assert said in output.read_text("utf-8")
 
 
 class TestUnion:
