@@ -262,9 +262,11 @@ def _budgets_of(
     if len(units) != 1:
         there = dict.fromkeys(spelled(k) for budgets in known.values() for k in budgets)
         raise InvalidInput(
-            "unit",
-            f": an axis has budgets of one unit, which all have; there are {', '.join(there)}",
-            Advice("choose one, such as {} for words", unit="w"),
+            "unit" if units or unit is not None else "results",
+            f": an axis shows budgets of one unit that all have; there are {', '.join(there)}",
+            Advice("choose one, such as {} for words", unit="w")
+            if units
+            else Advice("evaluate all with the same, such as {}", budget=[500, 1000, 2000]),
         )
     if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
         raise InvalidInput("results", ": their budgets are counted by different functions")

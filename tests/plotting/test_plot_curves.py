@@ -250,6 +250,12 @@ class TestBudgetCurves:
                 budget_curves(results, unit=unit)  # type: ignore[arg-type]
             assert error.value.argument == "unit"
 
+    def test_no_unit_in_common(self) -> None:
+        """Words and characters have no scale in common."""
+        with pytest.raises(InvalidInput) as error:
+            budget_curves({"words": in_chunks("small"), "letters": in_chunks("small", ["9c"])})
+        assert error.value.argument == "results"
+
     def test_without_a_budget(self) -> None:
         """There is nothing to draw; the advice is to evaluate with one."""
         with pytest.raises(InvalidInput) as error:
