@@ -25,6 +25,7 @@ KOREAN = (
     "quickstart",
     "matching",
     "metrics",
+    "chunk-sizes",
     "undefined",
     "conventions",
     "worked-examples",
