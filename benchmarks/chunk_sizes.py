@@ -62,17 +62,25 @@ SETTINGS = {
         tuple(range(125, 1501, 125)),
     ),
 }
+#: What the sizes are, one of them, and one whose chunks overlap.
 HEADINGS = {
+    "en": ("words per chunk", "{}", "{}, half shared"),
+    "ko": ("청크의 단어 수", "{}", "{}, 절반씩 겹침"),
+}
+ROWS = {
     "en": (
-        "words per chunk", "chunks", f"recall@{K}, one chunk", f"recall@{K}, together",
-        f"token recall@{K}", f"token precision@{K}", f"redundancy@{K}", "token recall, {:,} words",
+        "chunks", f"recall@{K}, one chunk", f"recall@{K}, together", f"token recall@{K}",
+        f"token precision@{K}", f"redundancy@{K}", "token recall in {:,} words",
     ),
     "ko": (
-        "청크의 단어 수", "청크 수", f"재현율@{K}, 청크 하나", f"재현율@{K}, 합쳐서",
-        f"토큰 재현율@{K}", f"토큰 정밀도@{K}", f"중복률@{K}", "토큰 재현율, {:,}단어",
+        "청크 수", f"재현율@{K}, 청크 하나", f"재현율@{K}, 합쳐서", f"토큰 재현율@{K}",
+        f"토큰 정밀도@{K}", f"중복률@{K}", "{:,}단어 안의 토큰 재현율",
     ),
 }  # fmt: skip
-SIZES = {
+#: The rows that count chunks, and say what recall costs.
+NO_RECALL = (0, 4, 5)
+#: What a line of the picture is called, and one of chunks that overlap.
+NAMES = {
     "en": ("{} words", "{} words, {} shared"),
     "ko": ("{}단어", "{}단어, {}단어씩 겹침"),
 }
@@ -120,50 +128,46 @@ def small_rag() -> Any:
     return small_rag
 
 
-def table(language: str) -> tuple[list[str], list[list[float]]]:
-    """Return the columns' headings and, for each chunk size, its numbers."""
-    *headings, within = HEADINGS[language]
-    budgets = SETTINGS[language].budgets
-    rows = []
-    for n_chunks, _, alone, together in measured(language).values():
-        scores = alone.averages(K)
-        rows.append(
-            [
-                n_chunks,
-                scores["macro_recall"],
-                together.averages(K)["macro_recall"],
-                scores["macro_token_recall"],
-                scores["macro_token_precision"],
-                scores["redundancy"],
-                *(alone.averages(f"{budget}w")["macro_token_recall"] for budget in budgets),
-            ]
-        )
-    return [*headings, *(within.format(budget) for budget in budgets)], rows
+def table(language: str) -> dict[str, list[float]]:
+    """Return the rows of the table: what is measured, and its number for each chunk size."""
+    *names, within = ROWS[language]
+    sizes = list(measured(language).values())
+    at_k = [one.alone.averages(K) for one in sizes]
+    numbers: list[list[float]] = [
+        [one.n_chunks for one in sizes],
+        [scores["macro_recall"] for scores in at_k],
+        [one.together.averages(K)["macro_recall"] for one in sizes],
+        [scores["macro_token_recall"] for scores in at_k],
+        [scores["macro_token_precision"] for scores in at_k],
+        [scores["redundancy"] for scores in at_k],
+    ]
+    rows = dict(zip(names, numbers, strict=True))
+    for budget in SETTINGS[language].budgets:
+        found = [one.alone.averages(f"{budget}w") for one in sizes]
+        rows[within.format(budget)] = [scores["macro_token_recall"] for scores in found]
+    return rows
 
 
 def cells(language: str, bold: str = "{}") -> list[list[str]]:
-    """Return the table as texts, headings first; the best recalls of each column in bold."""
-    headings, rows = table(language)
-    best = [max(column) for column in zip(*rows, strict=True)]
-    recalls = {1, 2, 3, *range(6, len(best))}
-    lines = [headings]
-    for size, row in zip(measured(language), rows, strict=True):
-        line = [name_of(size, language), f"{row[0]:,}"]
-        for place, value in enumerate(row[1:], start=1):
-            is_best = place in recalls and round(value, 2) == round(best[place], 2)
-            line.append((bold if is_best else "{}").format(f"{value:.2f}"))
-        lines.append(line)
+    """Return the table as texts, the chunk sizes first; the best recall of each row in bold."""
+    heading, plain, overlapping = HEADINGS[language]
+    sizes = [(overlapping if shared else plain).format(n) for n, shared in measured(language)]
+    lines = [[heading, *sizes]]
+    for place, (name, numbers) in enumerate(table(language).items()):
+        shown = [f"{number:.2f}" if place else f"{number:,}" for number in numbers]
+        best = None if place in NO_RECALL else max(shown)
+        lines.append([name, *(bold.format(text) if text == best else text for text in shown)])
     return lines
-
-
-def name_of(size: tuple[int, int], language: str) -> str:
-    return SIZES[language][size[1] > 0].format(*size)
 
 
 def markdown(language: str) -> str:
     """Return the table as it stands in the page."""
     first, *rest = (f"| {' | '.join(line)} |" for line in cells(language, bold="**{}**"))
-    return "\n".join([first, "|---" * len(cells(language)[0]) + "|", *rest])
+    return "\n".join([first, "|---" * (len(measured(language)) + 1) + "|", *rest])
+
+
+def name_of(size: tuple[int, int], language: str) -> str:
+    return NAMES[language][size[1] > 0].format(*size)
 
 
 def agreement(language: str) -> dict[tuple[int, int], tuple[float, float]]:
@@ -227,9 +231,8 @@ def main() -> None:
             name = name_of(size, arguments.language)
             print(f"{name:>24}: correlation {correlation:.3f}, mean difference {error:.3f}")
         return
-    print(f"{'':>26}", *(f"{f'{n}/{shared}':>8}" for n, shared in measured(arguments.language)))
-    for name, *values in list(zip(*cells(arguments.language), strict=True))[1:]:
-        print(f"{name:>26}", *(f"{value:>8}" for value in values))
+    for name, *values in cells(arguments.language):
+        print(f"{name:>26}", *(f"{value:>16}" for value in values))
 
 
 if __name__ == "__main__":
