@@ -66,7 +66,7 @@ class CoverageMatcher(TextMatcher):
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
-            :meth:`similarity`, stay what they are.
+            ``similarity``, stay what they are.
         direction: ``"either"`` asks of the shorter text of a pair how much of it the longer one
             holds; for ground truth that is longer than the chunks. A document of fewer than
             ``min_run`` tokens is never the shorter one. ``"ground_truth"`` always asks of the
