@@ -191,6 +191,11 @@ class TestVerdicts:
             output = run("compare", passages, other, *options, *metric, "--plot", picture).stdout
             assert "macro_token_recall@12w 0.7500 1.0000" in " ".join(output.split())
         assert picture.stat().st_size
+        # What is compared otherwise is nDCG at the deepest cutoff that all have.
+        copied = tmp_path / "copied.json"
+        copied.write_bytes(saved.read_bytes())
+        for files, typed in (([passages, better], options), ([saved, copied], ())):
+            assert "ndcg@12w" in run("compare", *files, *typed).stdout
         refused = refusal("compare", saved, tmp_path / "other.json", *options[2:])
         assert refused.startswith("--budget says how to evaluate")
 
