@@ -267,13 +267,13 @@ def _comment(result: EvaluationResult, k: Cutoff) -> str:
     if evidence is None:  # pragma: no cover (an evaluator always keeps it)
         return ""
     _, items = outcomes(evidence, 0, k)
-    found = [item for item in items if item.outcome == "found"]
+    found = [item for item in items if item.outcome.startswith("found")]
     within = int(result.tables[k]["retrieved"][0])
-    ranks = ", ".join(str(item.first_rank) for item in found)
+    ranks = ", ".join("+".join(map(str, item.pieces or (item.first_rank,))) for item in found)
     said = f"found {len(found)} of {len(items)} within {within}"
     if found:
-        said += f" (rank{'s' if len(found) > 1 else ''} {ranks})"
-    missed = [item for item in items if item.outcome != "found"]
+        said += f" (rank{'s' if len(found) > 1 or found[0].pieces else ''} {ranks})"
+    missed = [item for item in items if not item.outcome.startswith("found")]
     if missed:
         said += f"; missed {_named(missed, result.threshold)}"
     return said
@@ -291,5 +291,8 @@ def _miss(item: GroundTruthItem, threshold: float | None) -> str:
         return f"{text} (found at rank {item.first_rank})"
     if item.nearest_rank is not None and threshold is not None:
         similarity, least = told_apart(item.similarity, threshold, ".2f")
-        return f"{text} (nearest at rank {item.nearest_rank}, {similarity} of {least})"
+        nearest = f"nearest at rank {item.nearest_rank}"
+        if item.pieces:
+            nearest = f"ranks {'+'.join(map(str, item.pieces))} together"
+        return f"{text} ({nearest}, {similarity} of {least})"
     return text

@@ -238,7 +238,7 @@ class GroundTruthItem:
             behind other items of the same document. ``None`` if it is not found within the cutoff,
             and under conventions by which documents count at their ranks.
         nearest_rank: Of an item that no document covers, the rank of the most similar one.
-        similarity: To the document at that rank; 0 if there is none.
+        similarity: To the document at that rank, or of all pieces together; 0 if there is none.
         shortfall: How far that similarity is below the threshold; 0 for a covered item.
         n_alternatives: Interchangeable documents, 1 for a plain item.
         alternatives: Their texts, ``None`` if texts were not kept.
@@ -305,12 +305,7 @@ def _documents(
 ) -> tuple[PredictedDocument, ...]:
     matches = _by_rank(found.hit_item, found.hit_rank, numbers)
     first_for = _by_rank(found.covered, found.first_rank, numbers)
-    held = {number: one for number, one in zip(numbers, _held_together(found), strict=True) if one}
-    piece_of: dict[int, list[int]] = {}
-    for number, (ranks, _, complete) in held.items():
-        within = k is None or ranks[-1] <= k  # else only the last completes it, beyond the cutoff
-        for rank in ranks[0 if within else -1 :] if complete else ():
-            piece_of.setdefault(rank, []).append(number)
+    piece_of = _piece_of(found, k, numbers)
     closest: dict[int, tuple[float, int]] = {}
     for item, rank, similarity in _pairs(found):
         # Items come in order: among equally similar ones, the first stays.
@@ -325,10 +320,31 @@ def _documents(
             similarity=closest.get(rank, (0.0, 0))[0],
             closest=closest[rank][1] if rank in closest else None,
             text=None if texts is None else texts[rank - 1],
-            piece_of=tuple(piece_of.get(rank, ())),
+            piece_of=piece_of.get(rank, ()),
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
     )
+
+
+def _piece_of(
+    found: Relevance, k: int | None, numbers: Sequence[int]
+) -> dict[int, tuple[int, ...]]:
+    """Return, by rank, the items within the cutoff that a document is a piece of.
+
+    What was found before a document that is enough alone is a piece all the same; that one is not.
+    Of an item completed beyond the cutoff, the document that completes it is the only one.
+    """
+    if not isinstance(found, RelevanceTogether):
+        return {}
+    pieces, rows = found.pieces_known, found.piece_rows
+    item = pieces.alternative_item[pieces.added_alternative[rows]]
+    rank, complete = pieces.added_rank[rows], found.completed_rank[item]
+    in_pieces = np.array([held is not None for held in _held_together(found)], np.bool_)
+    kept = (rank < complete) | in_pieces[item]
+    if k is not None:
+        kept &= (complete <= k) | (rank == complete)
+    item, rank = np.unique(np.stack([item[kept], rank[kept]]), axis=1)
+    return _by_rank(item, rank, numbers)
 
 
 def _held_together(found: Relevance) -> list[tuple[tuple[int, ...], float, bool] | None]:

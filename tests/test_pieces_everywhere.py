@@ -1,0 +1,328 @@
+"""Pieces, words and budgets: the same digits wherever a run is evaluated, and all of it is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from reference_pieces import random_case
+
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    EvaluationResult,
+    OfflineRetrievalEvaluator,
+    RetrievalRecorder,
+    evaluate_retriever,
+)
+from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.scoring.cutoffs import unspelled
+from krag_eval.scoring.metrics import METRICS
+from krag_eval.streaming import evaluate_file
+from krag_eval.streaming.state import RunState
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning"),
+    pytest.mark.filterwarnings("ignore:.*empty or blank text:UserWarning"),
+]
+
+
+def letters(text: str) -> int:
+    """Measure a text as a function of one's own."""
+    return sum(map(str.isalpha, text))
+
+
+METRIC_NAMES = [*METRICS, "rbp(p=0.5)"]
+WITHIN: dict[str, Any] = {"k": [1, 3, None, "9w"], "budget": [4, 25], "length": letters}
+OPTIONS: dict[str, Any] = {
+    "matcher": CoverageMatcher(0.6, 2, "whitespace", union=True),
+    "no_ground_truth": "skip",
+    "grade_key": "grade",
+}
+
+
+def lines() -> list[dict[str, Any]]:
+    """Return queries with alternatives, grades, repeats, short and blank texts, empty lists."""
+
+    def document(text: list[str], grade: float) -> dict[str, Any]:
+        return {"page_content": " ".join(text), "metadata": {"grade": grade}}
+
+    made: list[dict[str, Any]] = []
+    for query in (query for seed in range(12) for query in random_case(seed).queries):
+        actual = [
+            {"any_of": [document(text, grade) for text in item]}
+            for item, grade in zip(query.items, query.grades, strict=True)
+        ]
+        predicted = [" ".join(document) for document in query.documents]
+        made.append({"question": f"Q{len(made)}", "actual": actual, "predicted": predicted})
+    return made
+
+
+LINES = lines()
+
+
+def items(line: dict[str, Any]) -> list[Any]:
+    """Return the ground truth as an evaluator takes it."""
+    return [AnyOf(item["any_of"]) for item in line["actual"]]
+
+
+def evaluator(**options: Any) -> OfflineRetrievalEvaluator:
+    """Return the evaluator of all queries in memory."""
+    return OfflineRetrievalEvaluator(
+        [items(line) for line in LINES],
+        [line["predicted"] for line in LINES],
+        queries=[line["question"] for line in LINES],
+        **{**OPTIONS, **options},
+    )
+
+
+@pytest.fixture(scope="module")
+def expected() -> EvaluationResult:
+    """Return the result in memory, in one process."""
+    return evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES)
+
+
+def test_the_sample_has_all_there_is_to_it(expected: EvaluationResult) -> None:
+    """What the definition makes of such queries is compared in test_pieces.py."""
+    whole = expected.tables[None]
+    assert sum(not line["predicted"] for line in LINES) > 0
+    assert sum(not line["actual"] for line in LINES) > 0
+    assert {"found", "found in pieces", "missed", "beyond cutoff"} <= {
+        item.outcome
+        for label in expected.labels
+        for k in (3, None)
+        for item in expected.explain(label, k=k).items
+    }
+    assert (whole["redundancy"] > 0).any()
+    evidence = expected.evidence
+    assert evidence is not None
+    assert evidence.relevance.n_repeats > 0
+
+
+# --- ways to evaluate ------------------------------------------------------------------------
+
+
+def from_a_file(folder: Path, kind: str = "jsonl", rows: str = "csv") -> EvaluationResult:
+    """Evaluate three queries after the other, and read their rows back."""
+    path = folder / f"queries.{kind}"
+    if kind == "parquet":
+        pd.DataFrame(LINES).to_parquet(path)
+    elif not path.exists():
+        path.write_text("\n".join(map(json.dumps, LINES)), "utf-8")
+    return evaluate_file(
+        path,
+        per_query=folder / f"rows.{rows}",
+        **WITHIN,
+        **OPTIONS,
+        metrics=METRIC_NAMES,
+        chunk_size=3,
+        progress=False,
+    )
+
+
+def resumed(folder: Path) -> EvaluationResult:
+    """Stop when some chunks are kept, and go on."""
+    add = RunState.add
+
+    def stopping(self: RunState, rows: Any, progress: Any) -> None:
+        if progress.n_parts > 4:
+            raise KeyboardInterrupt
+        add(self, rows, progress)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RunState, "add", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            from_a_file(folder)
+    return from_a_file(folder)
+
+
+def in_parts(folder: Path) -> EvaluationResult:
+    """Evaluate queries one by one, the last first, and some together."""
+    plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
+    cuts = [*range(len(LINES) - 1, 8, -1), 3, 0]
+    parts = [
+        plan.evaluate([items(line) for line in part], [line["predicted"] for line in part])
+        for part in (LINES[at : at + (1 if at > 8 else 6 if at else 3)] for at in cuts)
+    ]
+    return plan.result(pickle.loads(pickle.dumps(part.partial)) for part in parts)
+
+
+def by_a_worker(folder: Path) -> EvaluationResult:
+    """Evaluate frames as the engines do, whatever the engine."""
+    plan = PartitionPlan.of(**WITHIN, **OPTIONS, metrics=METRIC_NAMES)
+    task = Task.of(plan, Fields("question", "actual", "predicted"), pickle.dumps)
+    table = pd.DataFrame(LINES)
+    frames = pd.concat(task.rows([table[20:], table[7:20], table[:7]]), ignore_index=True)
+    return plan.result(map(unpacked, frames[PARTIAL].dropna()))
+
+
+def by_asking(folder: Path) -> EvaluationResult:
+    """Ask a retriever."""
+    answers = {line["question"]: line["predicted"] for line in LINES}
+    dataset = [{"question": line["question"], "actual": items(line)} for line in LINES]
+    return evaluate_retriever(
+        answers.__getitem__, dataset, **WITHIN, **OPTIONS, metrics=METRIC_NAMES, progress=False
+    )
+
+
+def by_recording(folder: Path) -> EvaluationResult:
+    """Record what a retriever is asked."""
+    answers = {line["question"]: line["predicted"] for line in LINES}
+    recorder = RetrievalRecorder()
+    retriever = recorder.wrap(answers.__getitem__)
+    for question in answers:
+        retriever.invoke(question)
+    ground_truth = {line["question"]: items(line) for line in LINES}
+    return recorder.evaluate(ground_truth, **WITHIN, **OPTIONS, metrics=METRIC_NAMES)
+
+
+def saved(folder: Path, *, texts: bool = True) -> EvaluationResult:
+    """Save the result and read it back."""
+    evaluator().evaluate(**WITHIN, metrics=METRIC_NAMES).to_json(folder / "a.json", texts=texts)
+    return EvaluationResult.from_json(folder / "a.json")
+
+
+WAYS: dict[str, Callable[[Path], EvaluationResult]] = {
+    "processes": lambda _: evaluator(n_jobs=2).evaluate(**WITHIN, metrics=METRIC_NAMES),
+    "jsonl": from_a_file,
+    "jsonl, parquet rows": partial(from_a_file, rows="parquet"),
+    "parquet": partial(from_a_file, kind="parquet"),
+    "resumed": resumed,
+    "parts": in_parts,
+    "worker": by_a_worker,
+    "retriever": by_asking,
+    "recorder": by_recording,
+    "saved": saved,
+    "saved without texts": partial(saved, texts=False),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path: Path) -> None:
+    """All averages and the signature; every value of every query where rows are kept."""
+    result = WAYS[way](tmp_path)
+    assert result.to_dict() == pytest.approx(expected.to_dict(), rel=0, abs=0, nan_ok=True)
+    assert result.signature == expected.signature
+    if way in ("parts", "worker"):
+        return
+    for k in expected.k:
+        pd.testing.assert_frame_equal(result.per_query(k), expected.per_query(k), check_exact=True)
+        pd.testing.assert_frame_equal(result.misses(k), expected.misses(k), check_exact=True)
+    if result.evidence is not None:
+        assert result.first_ranks().equals(expected.first_ranks())
+    assert result.budget_to_recall(0.4) == expected.budget_to_recall(0.4)
+
+
+@pytest.mark.parametrize("texts", [True, False], ids=["texts", "no texts"])
+def test_a_saved_result_explains_pieces(
+    texts: bool, expected: EvaluationResult, tmp_path: Path
+) -> None:
+    """Which documents hold an item together, and what other thresholds would make of it."""
+    result = saved(tmp_path, texts=texts)
+    for label in expected.labels:
+        for k in expected.k:
+            ours, theirs = result.explain(label, k=k), expected.explain(label, k=k)
+            assert [replace(one, alternatives=None) for one in ours.items] == [
+                replace(one, alternatives=None) for one in theirs.items
+            ]
+            assert [replace(one, text=None) for one in ours.documents] == [
+                replace(one, text=None) for one in theirs.documents
+            ]
+            if texts:
+                assert ours.to_html() == theirs.to_html()
+    names = ["macro_recall@3", "ndcg@9w", "token_iou@3", "redundancy@all", "macro_precision@25t"]
+    thresholds = [0.0, 0.3, 0.6, 0.9, 1.0]
+    ours, theirs = (one.metrics_at_thresholds(names, thresholds) for one in (result, expected))
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9, 1.0])
+def test_another_threshold_is_an_evaluation_at_it(
+    threshold: float, expected: EvaluationResult
+) -> None:
+    """From what a result keeps, and from the matches of an evaluator."""
+    again = evaluator(threshold=threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
+    shared = evaluator().with_threshold(threshold).evaluate(**WITHIN, metrics=METRIC_NAMES)
+    assert shared == again
+    averages = again.to_dict()
+    names = [name for name in averages if not name.startswith("rejection_rate")]
+    (row,) = expected.metrics_at_thresholds(names, [threshold]).to_dict("records")
+    assert row == pytest.approx({name: averages[name] for name in names}, rel=0, nan_ok=True)
+
+
+def test_langsmith_scores_and_averages_them(expected: EvaluationResult) -> None:
+    """Each example by itself, as all of them together."""
+    options = {**OPTIONS, "metrics": METRIC_NAMES}
+    per_query, summary = retrieval_evaluators(**WITHIN, **options)
+    outputs = [{"documents": line["predicted"]} for line in LINES]
+    references = [{"documents": line["actual"]} for line in LINES]
+    for place, (output, reference) in enumerate(zip(outputs, references, strict=True)):
+        if len(set(map(str.strip, output["documents"]))) == 1:
+            continue  # no example of blank texts alone says how much of them fits
+        scores = per_query(inputs={}, outputs=output, reference_outputs=reference)
+        for score in scores:
+            name, _, k = score["key"].rpartition("@")
+            wanted = float(expected.tables[unspelled(k)][name][place])
+            defined = expected.counted[place] and not math.isnan(wanted)
+            assert score["score"] == (wanted if defined else None), score["key"]
+    averages = summary([{}] * len(LINES), outputs, references)
+    assert {one["key"]: one["score"] for one in averages} == {
+        key: None if math.isnan(value) else value for key, value in expected.to_dict().items()
+    }
+
+
+# --- what is said of it ----------------------------------------------------------------------
+
+
+def test_every_relevant_document_is_credited(expected: EvaluationResult) -> None:
+    """As many documents earn something as precision counts, and as many items are found."""
+    for place, label in enumerate(expected.labels):
+        for k in expected.k:
+            explanation = expected.explain(label, k=k)
+            credited = [
+                one.credit not in ("not relevant", "beyond cutoff") for one in explanation.documents
+            ]
+            assert sum(credited) == expected.tables[k]["relevant"][place], (label, k)
+            found = [one.outcome in ("found", "found in pieces") for one in explanation.items]
+            assert sum(found) == expected.tables[k]["covered"][place], (label, k)
+
+
+def test_what_comes_before_a_document_that_is_enough_alone_is_a_piece() -> None:
+    """Of ten words abc are there, then all ten: rank 2 completes, and both are relevant."""
+    result = OfflineRetrievalEvaluator(
+        [["a b c d e f g h i j"]],
+        [["a b c x", "a b c d e f g h i j"]],
+        matcher=CoverageMatcher(min_run=2, union=True),
+    ).evaluate(2)
+    assert result.averages()["macro_precision"] == 1.0
+    explanation = result.explain(0)
+    assert [(one.credit, one.piece_of) for one in explanation.documents] == [
+        ("piece", (1,)),
+        ("first", ()),
+    ]
+    (item,) = explanation.items
+    assert (item.outcome, item.first_rank, item.pieces) == ("found", 2, ())
+
+
+def test_langsmith_says_which_pieces_hold_an_item() -> None:
+    """Five of six words; of another six three, two at rank 1 and one more at rank 3."""
+    (score,) = retrieval_evaluators(
+        3, CoverageMatcher(0.8, 1, union=True), metrics=["recall"]
+    ).per_query(
+        inputs={},
+        outputs={"documents": ["a b c m n", "d e", "o"]},
+        reference_outputs={"documents": ["a b c d e f", "m n o p q r"]},
+    )
+    assert score["score"] == 0.5
+    assert "(ranks 1+2)" in score["comment"]
+    assert "(ranks 1+3 together, 0.50 of 0.8)" in score["comment"]
