@@ -60,6 +60,8 @@ __all__ = [
 
 # Characters shown of a value of unknown length.
 _WIDTH = 60
+# A cached property calls us through functools, a context manager through contextlib.
+_NO_CALLERS = ("krag_eval", "functools", "contextlib")
 _MUTED: ContextVar[bool] = ContextVar("krag_eval_muted", default=False)
 #: What was counted: a sentence with ``{}`` for each count -> the counts.
 Tallies: TypeAlias = dict[str, tuple[int, ...]]
@@ -207,8 +209,7 @@ class Refusal(Exception):
         said = sentence(said, advice)
         return said if self.place is None else one_line(f"{self.place}: {said}")
 
-    def __str__(self) -> str:
-        return self.worded()
+    __str__ = worded
 
 
 def sentence(problem: str, fix: str) -> str:
@@ -217,15 +218,11 @@ def sentence(problem: str, fix: str) -> str:
     >>> sentence("k must be 1", "pass 1"), sentence("k must be 1", "Pass 1"), sentence("No k", "")
     ('k must be 1; pass 1.', 'k must be 1. Pass 1.', 'No k.')
     """
-    if not fix:
-        return _closed(problem)
-    if fix[0].isupper():
-        return f"{_closed(problem)} {_closed(fix)}"
-    return f"{problem.removesuffix('.')}; {_closed(fix)}"
-
-
-def _closed(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+    parts = [problem, fix]
+    if fix and not fix[0].isupper():
+        parts = [f"{problem.removesuffix('.')}; {fix}"]
+    closed = (".", "!", "?", "…")
+    return " ".join(one if one.endswith(closed) else f"{one}." for one in parts if one)
 
 
 def one_line(text: str) -> str:
@@ -273,8 +270,7 @@ class KragEvalWarning(UserWarning):
         advice = str(self.fix) if fix is None else fix
         return sentence(self.problem, advice) if advice else self.problem
 
-    def __str__(self) -> str:
-        return self.worded()
+    __str__ = worded
 
 
 # Conditions that many arguments must meet. A wrong type is an ``InvalidType``, a wrong value an
@@ -441,7 +437,7 @@ def warn(problem: str, fix: Fix = "") -> None:
     if _MUTED.get():
         return
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NO_CALLERS:
         frame = frame.f_back
     warnings.warn_explicit(
         KragEvalWarning(problem, fix),
@@ -500,11 +496,6 @@ def tallied() -> Iterator[Tallies]:
         yield tallies
     finally:
         _TALLIES.reset(token)
-
-
-def _is_ours(module: str) -> bool:
-    # A cached property calls us through functools, a context manager through contextlib.
-    return module.partition(".")[0] in ("krag_eval", "functools", "contextlib")
 
 
 Made = TypeVar("Made", bound=Callable[..., Any])

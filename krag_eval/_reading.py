@@ -255,7 +255,10 @@ def every_line(
             stream = _decompressed(opened, name, stack)
             unseen = whole and (stream is not opened or not _shows_its_size(opened))
             codec = encoding or "utf-8"
-            counter = _Counter(limits, stream, whole=whole) if _counts(limits, stream) else None
+            # A plain file never holds as many values as it may by itself.
+            packed = isinstance(stream, gzip.GzipFile)
+            bounded = packed if limits.max_objects == "auto" else limits.max_objects is not None
+            counter = _Counter(limits, stream, whole=whole) if bounded else None
             for number, line in enumerate(_bounded(stream, name, max_bytes, unseen=unseen), 1):
                 marked = number == 1 and line.startswith(codecs.BOM_UTF8)
                 read = _without_mark(line, name, encoding) if marked else line
@@ -273,12 +276,6 @@ def every_line(
             ) from error
         except OSError as error:
             raise Place(name, number).error(*_cannot_read(error)) from error
-
-
-def _counts(limits: Limits, stream: Peekable) -> bool:
-    """Tell whether values must be counted: a plain file never holds as many as it may by itself."""
-    asked = limits.max_objects not in (None, "auto")
-    return asked or (limits.max_objects is not None and isinstance(stream, gzip.GzipFile))
 
 
 class _Counter:
@@ -394,7 +391,12 @@ def _opened(source: Source, name: str, max_bytes: int | None, stack: ExitStack) 
     if isinstance(source, str | os.PathLike):
         if "\0" in name:
             raise Place(name).error("the name of a file cannot contain a NUL character")
-        return stack.enter_context(_plain(source, name))
+        file = stack.enter_context(open(source, "rb"))  # noqa: SIM115 - the stack closes it
+        mode = os.fstat(file.fileno()).st_mode
+        # What has no end is refused, such as /dev/zero; a terminal is a person typing.
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
+            raise Place(name).error("is a device; expected a file, a pipe or standard input")
+        return file
     if not hasattr(source, "read"):
         raise InvalidType("source", f"must be a path or an open file, got {clipped(source)}")
     if source is sys.stdin:
@@ -403,16 +405,6 @@ def _opened(source: Source, name: str, max_bytes: int | None, stack: ExitStack) 
     if hasattr(source, "peek"):
         return cast(Peekable, source)
     return io.BufferedReader(cast(io.RawIOBase, io.BytesIO(_whole(source, name, max_bytes))))
-
-
-def _plain(path: str | os.PathLike[str], name: str) -> io.BufferedReader:
-    """Open a file, and refuse what has no end, such as /dev/zero; a terminal is a person typing."""
-    file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    mode = os.fstat(file.fileno()).st_mode
-    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
-        file.close()
-        raise Place(name).error("is a device; expected a file, a pipe or standard input")
-    return file
 
 
 def _whole(stream: IO[bytes] | IO[str], name: str, max_bytes: int | None) -> bytes:

@@ -643,7 +643,13 @@ class Lists(Sequence[list[Any]]):
         self.odd_types: set[type] = set()
         # List by list, as its elements are copied and looked at while they are in the cache.
         for elements in lists:
-            if not _all_non_empty_texts(elements):
+            try:
+                # Asking which of them the empty text starts with is one pass in C: it refuses what
+                # is not text, and the answer is none unless one is empty.
+                texts_only = not "".startswith(tuple(elements))
+            except TypeError:
+                texts_only = False
+            if not texts_only:
                 self.odd_types.update(map(type, elements))
             self.elements += elements
 
@@ -883,18 +889,6 @@ def _lists_of(value: Any, name: str) -> Lists:
             for query, inner in enumerate(outer)
         ]
     )
-
-
-def _all_non_empty_texts(values: Sequence[Any]) -> bool:
-    """Tell whether all values are texts with something in them, of whatever class of ``str``.
-
-    Asking which of them the empty text starts with is one pass in C: it refuses what is not text,
-    and the answer is none unless one is empty.
-    """
-    try:
-        return not "".startswith(tuple(values))
-    except TypeError:
-        return False
 
 
 def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:

@@ -403,7 +403,7 @@ class OfflineRetrievalEvaluator:
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
         plan.check_ground_truth(query_set, grades)
-        self._tags = {} if tags is None else checked_tags(tags, query_set.n_queries)
+        self._tags = {} if tags is None else checked_tags(tags, len(query_set.labels))
         self._plan = plan
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
         self._cut: Relevance | None = None
@@ -562,7 +562,7 @@ class OfflineRetrievalEvaluator:
                 ": rejection_rate needs queries without ground truth, and every query has some",
                 "list those for which nothing should be retrieved with an empty list",
             )
-        rejected = self._relevance.n_retrieved[unanswerable] == 0
+        rejected = self._found().n_retrieved[unanswerable] == 0
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
 
@@ -611,7 +611,7 @@ class OfflineRetrievalEvaluator:
         plan, queries = self._plan, self._matching.queries
         cutoffs, measure = settled_cutoffs(k, budget, length)
         chosen = chosen_metrics(metrics, plan.metrics)
-        found = self._measured(cutoffs, measure)
+        found = self._found(cutoffs, measure)
         counted = plan.counted(found)
         reach = Reach.of(found)
         with self._matching.lock:
@@ -670,15 +670,6 @@ class OfflineRetrievalEvaluator:
 
         return metric_bars(self.evaluate(k=k), ax=ax)
 
-    @property
-    def _relevance(self) -> Relevance:
-        """The matches, cut at the threshold; of several threads that ask first, one does it."""
-        if self._cut is None:
-            with self._matching.lock:
-                if self._cut is None:
-                    self._cut = self._cut_matches()
-        return self._cut
-
     def _cut_matches(self) -> Relevance:
         matching = self._matching
         relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
@@ -691,33 +682,35 @@ class OfflineRetrievalEvaluator:
             Likeness.of(relevance).warn(self._plan.matcher, threshold)
         return relevance
 
-    def _measured(self, cutoffs: Sequence[Cutoff], measure: Measure | None = None) -> Relevance:
-        """Return the matches, with the lengths that budgets among the cutoffs need, if there are.
+    def _found(self, cutoffs: Sequence[Cutoff] = (), measure: Measure | None = None) -> Relevance:
+        """Return the matches, cut at the threshold, with the lengths that budgets need.
 
-        The last one is kept: several metrics start from the same prefixes.
+        Of several threads that ask first, one does the work. The last lengths are kept: several
+        metrics start from the same prefixes.
         """
-        found = self._relevance
         units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
-        if not units:
-            return found
         with self._matching.lock:
+            if self._cut is None:
+                self._cut = self._cut_matches()
+            if not units:
+                return self._cut
             lengths: Mapping[str, NDArray[np.int64]]
             lengths = {unit: self._matching.lengths(unit, measure) for unit in units}
             kept = self._with_lengths
             if kept is None or not _are_same(kept.lengths or {}, lengths):
-                kept = self._with_lengths = replace(found, lengths=lengths)
+                kept = self._with_lengths = replace(self._cut, lengths=lengths)
             return kept
 
     @property
     def _counted(self) -> NDArray[np.bool_]:
-        return self._plan.counted(self._relevance)
+        return self._plan.counted(self._found())
 
     def _average(self, name: str, k: Cutoff | str) -> dict[str, float]:
         plan, cutoff = self._plan, check_cutoff(k)
         metric = plan.metrics.get(name)
         if metric is None:
             raise words_unknown("matcher", name)
-        columns = columns_of(self._measured([cutoff]), cutoff, metric, plan.conventions)
+        columns = columns_of(self._found([cutoff]), cutoff, metric, plan.conventions)
         if plan.no_ground_truth == "skip":
             columns = {name: column[self._counted] for name, column in columns.items()}
         sums = Sums.of(columns, metric.columns).by_name()
@@ -759,7 +752,7 @@ class _Matching:
         if self._digests is None:
             reading = self.matcher._document_reading
             make = partial(self.queries.ground_truth().digests, self.grades, reading)
-            self._digests = Digests(make, self.queries.n_queries)
+            self._digests = Digests(make, len(self.queries.labels))
         return self._digests
 
     @property

@@ -79,8 +79,8 @@ def test_evidence_shares_the_arrays_of_the_evaluator():
     """Nothing is copied, and nothing that was worked out from them is held."""
     evaluator = OfflineRetrievalEvaluator([["a"]], [["x", "a"]])
     kept = evaluator.evaluate(2).evidence.relevance
-    assert kept.pair_rank is evaluator._relevance.pair_rank
-    assert kept.pair_similarity is evaluator._relevance.pair_similarity
+    assert kept.pair_rank is evaluator._found().pair_rank
+    assert kept.pair_similarity is evaluator._found().pair_similarity
     assert "covered" not in vars(kept)
     assert not kept._counts
 
@@ -184,6 +184,22 @@ def test_each_item_by_hand():
         index=pd.Index([1, 2, 3, 4, 5], name="item"),
     )
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_an_item_that_is_completed_too_late():
+    """Rank 3 brings the second half of the item, when two documents are seen."""
+    halves = ["a b c d e", "x y z", "f g h i j"]
+    result = OfflineRetrievalEvaluator(
+        [["a b c d e f g h i j"]], [halves], "coverage(union=true)"
+    ).evaluate(2)
+    explanation = result.explain(0, 2)
+    (item,) = explanation.items
+    assert (item.outcome, item.first_rank, item.pieces) == ("beyond cutoff", 3, (1, 3))
+    assert [one.piece_of for one in explanation.documents] == [(), (), (1,)]
+    assert [one.credit for one in explanation.documents][2] == "beyond cutoff"
+    text = explanation.to_text()
+    assert "missed; ranks 1 and 3 together hold 100 %, rank 3 beyond the cutoff" in text
+    assert "beyond the cutoff, completes item 1" in text
 
 
 def graded(conventions=None):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
+from benchmarks import chunk_sizes
 from krag_eval import CoverageMatcher, Matcher, OfflineRetrievalEvaluator
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
@@ -75,6 +76,22 @@ def test_the_guides_name_every_matcher_and_tokenizer(guide: Path) -> None:
     """So that readers can find every one."""
     text = guide.read_text("utf-8")
     assert [name for name in (*MATCHER_NAMES, *TOKENIZER_NAMES) if f'"{name}"' not in text] == []
+
+
+@pytest.mark.parametrize(("page", "language"), [("", "en"), ("ko", "ko")])
+def test_the_table_of_chunk_sizes_is_what_the_command_prints(page: str, language: str) -> None:
+    """Every number, and which are in bold; ``python -m benchmarks.chunk_sizes --markdown``."""
+    text = (DOCS / page / "chunk-sizes.md").read_text("utf-8")
+    assert f"\n\n{chunk_sizes.markdown(language)}\n\n" in text
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_words_say_what_places_in_the_text_say(language: str) -> None:
+    """Token recall of each question, where chunks and excerpts have known places in a handbook."""
+    agreed = chunk_sizes.agreement(language).values()
+    assert len(agreed) == 6
+    assert min(correlation for correlation, _ in agreed) >= 0.99
+    assert max(error for _, error in agreed) <= 0.015
 
 
 def test_the_table_of_changed_coverage_is_what_is_measured() -> None:

@@ -71,7 +71,7 @@ def test_a_document_that_matches_several_items_is_relevant_once():
     relevance = relevance_of(THREE)
     assert relevance.relevant.query.tolist() == [0, 0]
     assert relevance.relevant.rank.tolist() == [2, 3]
-    assert relevance.relevant_number.tolist() == [1, 2]
+    assert relevance.relevant_until_first.tolist() == [1, 1]
     assert relevance.credited.rank.tolist() == [2]
 
 

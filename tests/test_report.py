@@ -263,6 +263,103 @@ class TestResult:
         assert page(result()).source == page(result()).source
 
 
+# An item of ten words, cut in two; another document stands between the halves.
+HALVES = ["a b c d e", "x y z", "f g h i j"]
+
+
+def in_pieces(documents: list[str] = HALVES, **options: Any) -> EvaluationResult:
+    return evaluated(
+        [["a b c d e f g h i j"]],
+        [documents],
+        **{"matcher": "coverage(union=true)", "k": ["5w", "20w", 2], **options},
+    )
+
+
+class TestBudgetsAndWords:
+    """What the page says of budgets, of words, and of items found in pieces."""
+
+    def test_budgets_have_columns_and_a_picture(self, page):
+        """Those of each unit with several; how to read them is said."""
+        written = page(in_pieces(k=[2, 3, "5w", "20w", "9c"]))
+        assert {"@2", "@3", "@5w", "@20w", "@9c"} <= set(written.of("th"))
+        titles = " ".join(written.of("title"))
+        assert titles.count("Macro token recall against the budget") == 1
+        assert "Metrics against k" in titles
+        assert "A number @5w covers" in " ".join(data for _, data in written.texts)
+
+    def test_without_budgets(self, page):
+        """Nothing is said of them, nor of words where the matcher counts none."""
+        written = page(result())
+        assert "budget" not in written.source
+        assert "Token recall" not in written
+        assert "Items and documents" not in written.of("th")
+
+    def test_budgets_alone(self, page):
+        """The largest is what plots and queries are shown at."""
+        written = page(in_pieces(k=["5w", "2000w"]))
+        assert "Retrieval metrics within 2,000 words (1 query)" in written.of("title")
+        assert "At a budget of 2,000 words, 100 %" in written
+        korean = page(in_pieces(k=["5w", "2000w"]), language="ko")
+        assert "예산 2,000단어 기준으로" in korean
+
+    def test_metrics_of_words_are_a_group(self, page):
+        """Below the others, each with its direction."""
+        rows = page(in_pieces()).of("th")
+        first, second = rows.index("Items and documents"), rows.index("Words")
+        assert first < rows.index("Found rate") < second < rows.index("Micro token recall")
+        assert "Redundancy (lower is better)" in rows[second:]
+        assert "단어(토큰) 단위" in page(in_pieces(), language="ko").of("th")
+
+    def test_pieces_complete_an_item_too_late(self, page):
+        """The item is found at rank 3, when only two documents are seen."""
+        written = page(in_pieces(), k=2)
+        said = "missed: ranks 1 and 3 together hold 100 %, but rank 3 is beyond the cutoff"
+        assert said in written.of("p")
+        assert "completes item 1, beyond the cutoff · similarity 0.50" in written.of("p")
+        korean = page(in_pieces(), k=2, language="ko").of("p")
+        assert "놓침: 1위와 3위를 합쳐 100% 포함(3위는 컷오프 밖)" in korean
+
+    def test_an_item_found_in_pieces(self, page):
+        """It is good, as are the documents that hold it."""
+        options = {"k": "all", "queries": ["Which letters?"]}
+        found = in_pieces([*HALVES, "x"], **options)
+        lost = evaluated(
+            [["a b c d e f g h i j", "k l m n o"]], [HALVES], matcher="coverage(union=true)",
+            **options,
+        )  # fmt: skip
+        assert "every query got all" in page(found).source
+        written = page(lost)
+        assert "found in pieces: ranks 1 and 3 together hold 100 %" in written.of("p")
+        tones = [one["class"] for tag, one in written.elements if tag == "li" and "class" in one]
+        assert tones == ["good", "bad", "good", "faint", "good"]
+
+    def test_a_comparison_at_equal_budgets(self, page):
+        """One picture for each average compared at a budget, token recall where none was."""
+        systems = {"a": in_pieces(), "b": in_pieces(HALVES[::-1])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            at_budgets = compare(systems, ["ndcg@20w", "mrr@5w", "mrr@20w"], n_resamples=100)
+            at_k = compare(systems, "mrr@2", n_resamples=100)
+        titles = page(at_budgets, write_comparison_report).of("title")
+        assert [one.partition(" against")[0] for one in titles[2:]] == ["nDCG", "MRR"]
+        titles = page(at_k, write_comparison_report).of("title")
+        assert titles[2:] == ["Macro token recall against the budget (1 query)"]
+        korean = page(at_k, write_comparison_report, language="ko")
+        assert "같은 예산에서 비교" in korean.of("h2")
+        assert "At equal budgets" not in page(compared(), write_comparison_report)
+
+    def test_many_systems(self, page):
+        """More than one picture can hold are drawn in several."""
+        systems = {f"system {number}": in_pieces() for number in range(9)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            many = compare(systems, "mrr@2", n_resamples=100)
+        written = page(many, write_comparison_report, n_queries=0)
+        assert sum("against the budget" in one for one in written.of("title")) == 2
+        ids = [known["id"] for _, known in written.elements if known.get("id")]
+        assert len(ids) == len(set(ids))
+
+
 def evaluated_intervals() -> Any:
     """Return a table of intervals as the result has them, with bounds to be recognised."""
     with warnings.catch_warnings():

@@ -25,6 +25,7 @@ KOREAN = (
     "quickstart",
     "matching",
     "metrics",
+    "chunk-sizes",
     "undefined",
     "conventions",
     "worked-examples",
@@ -140,6 +141,15 @@ def test_cards_hold_what_the_page_works_by_hand(extension) -> None:
     assert values("recall") == [1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3]
     assert values("average_precision")[2] == pytest.approx(5 / 9)
     assert values("ndcg")[2] == pytest.approx(1.5 / 2.130930, abs=1e-6)
+
+
+def test_cards_count_the_words_of_the_chunks(extension) -> None:
+    """Of 12 words wanted; 9, 5, 7, 4, 10 retrieved, 7, 0, 7, 0, 6 in runs, 7, 0, 2, 0, 3 new."""
+    values = extension("metric_cards").values
+    assert values("token_recall") == [7 / 12, 7 / 12, 9 / 12, 9 / 12, 1.0]
+    assert values("token_precision") == [7 / 9, 7 / 14, 9 / 21, 9 / 25, 12 / 35]
+    assert values("token_iou") == [7 / 14, 7 / 19, 9 / 24, 9 / 28, 12 / 35]
+    assert values("redundancy") == pytest.approx([0.0, 0.0, 5 / 14, 5 / 14, 8 / 20])
 
 
 def test_every_public_name_is_in_the_reference(extension) -> None:

@@ -20,6 +20,15 @@ PAGES = {"metrics": "en", "ko/metrics": "ko"}
 MARKER = re.compile(r"^<!-- metric: (\w+) -->$", re.MULTILINE)
 #: The query that the page works through by hand.
 ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
+#: The passage and the chunks that it counts words of.
+PASSAGE = "Cards are free for residents and cost nine euros for everyone else"
+CHUNKS = [
+    "Opening hours. Cards are free for residents and cost",
+    "Parking is free on Sundays",
+    "free for residents and cost nine euros",
+    "Ask at the desk",
+    "cost nine euros for everyone else. Lost cards cost two",
+]
 WORDS = {
     "en": {
         "example": "the example at k =",
@@ -48,6 +57,11 @@ def _example() -> OfflineRetrievalEvaluator:
 
 
 @cache
+def _example_in_words() -> OfflineRetrievalEvaluator:
+    return OfflineRetrievalEvaluator([[PASSAGE]], [CHUNKS], matcher="coverage(union=yes)")
+
+
+@cache
 def keys_and_calls() -> dict[str, tuple[list[str], str]]:
     """Return the keys and the call of every metric, as the evaluator has them.
 
@@ -55,7 +69,7 @@ def keys_and_calls() -> dict[str, tuple[list[str], str]]:
     (['micro_recall', 'macro_recall'], 'calculate_recall')
     """
     found = {}
-    evaluator = _example()
+    evaluator = _example_in_words()  # which has the metrics that count words, too
     names = [name for name in dir(evaluator) if name.startswith("calculate_")]
     for method in names:
         if method == "calculate_rejection_rate":  # not of a ranking; no metric of the registry
@@ -75,7 +89,8 @@ def values(metric: str) -> list[float]:
     >>> values("precision")[2]
     0.666...
     """
-    result = _example().evaluate(k=[1, 2, 3, 4, 5], metrics=[metric])
+    example = _example_in_words() if METRICS[metric].needs_words else _example()
+    result = example.evaluate(k=[1, 2, 3, 4, 5], metrics=[metric])
     column = next(iter(result.keys))
     return [float(result.tables[k][column][0]) for k in (1, 2, 3, 4, 5)]
 
@@ -83,7 +98,7 @@ def values(metric: str) -> list[float]:
 @cache
 def columns() -> list[str]:
     """Return the columns of the per-query table."""
-    return list(_example().evaluate(k=3).per_query(3))
+    return list(_example_in_words().evaluate(k=3).per_query(3))
 
 
 def card(metric: str, row: list[str], language: str) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from krag_eval import OfflineRetrievalEvaluator
 from krag_eval.plotting.styling import BLUE, GREEN, GREY, ORANGE, finish
@@ -28,6 +30,15 @@ CUTOFFS = [1, 2, 3, 4, 5]
 #: A query whose third document holds three of its five items.
 FIVE = ["g1", "g2", "g3", "g4", "g5"]
 RICH = ["g1", "g2", "g3 g4 g5", "x", "y"]
+#: The passage and the chunks whose words are counted.
+PASSAGE = "Cards are free for residents and cost nine euros for everyone else"
+CHUNKS = [
+    "Opening hours. Cards are free for residents and cost",
+    "Parking is free on Sundays",
+    "free for residents and cost nine euros",
+    "Ask at the desk",
+    "cost nine euros for everyone else. Lost cards cost two",
+]
 KOREAN = {
     "rank": "순위",
     "cutoff k": "컷오프 k",
@@ -46,6 +57,9 @@ KOREAN = {
     "the best list": "최선의 목록",
     "gain after discount": "할인한 이득",
     "place": "자리",
+    "new words of the passage": "새로 나온 정답 단어",
+    "back again": "또 나온 정답 단어",
+    "other words": "그 밖의 단어",
 }
 
 
@@ -252,6 +266,49 @@ def ndcg_places(language: str) -> Figure:
     return figure
 
 
+def in_words(metric: str) -> Callable[[str], Figure]:
+    """Return a drawing of a metric that counts words, below the words of every chunk."""
+
+    def draw(language: str) -> Figure:
+        evaluator = OfflineRetrievalEvaluator([[PASSAGE]], [CHUNKS], "coverage(union=yes)")
+        result = evaluator.evaluate(k=CUTOFFS, metrics=[metric])
+        figure, ax = new_axes(language, "cutoff k", documents=False)
+        ax.set_position((0.12, 0.16, 0.85, 0.56))
+        bars(ax, [float(result.per_query(k)[metric].iloc[0]) for k in CUTOFFS], BLUE)
+        draw_words(figure)
+        kinds = {"new words of the passage": 1.0, "back again": 0.4, "other words": 0.0}
+        boxes = [box((0, 0), 1, 1, shade) for shade in kinds.values()]
+        names = [said(kind, language) for kind in kinds]
+        options = {"loc": "upper center", "frameon": False, "fontsize": 9, "handlelength": 1}
+        figure.legend(boxes, names, ncols=3, bbox_to_anchor=(0.5, 1.01), **options)
+        return figure
+
+    return draw
+
+
+def draw_words(figure: Figure) -> None:
+    """Draw a box for every word of every chunk, five in a row, above its rank."""
+    passage, known = PASSAGE.split(), set()
+    for rank, chunk in enumerate(CHUNKS, start=1):
+        words = chunk.replace(".", "").split()
+        shades = [0.0] * len(words)
+        blocks = SequenceMatcher(None, passage, words, autojunk=False).get_matching_blocks()
+        for place, first, size in blocks:
+            if size >= 5:  # the runs that coverage counts
+                run = range(place, place + size)
+                shades[first : first + size] = [0.4 if word in known else 1.0 for word in run]
+                known |= set(run)
+        left = 0.12 + 0.85 * (rank - 0.8) / 5.2
+        for number, shade in enumerate(shades):
+            corner = (left + 0.02 * (number % 5), 0.85 - 0.05 * (number // 5))
+            figure.add_artist(box(corner, 0.016, 0.036, shade))
+
+
+def box(corner: tuple[float, float], width: float, height: float, shade: float) -> Rectangle:
+    """Return the box of a word, the fuller the more it brings."""
+    return Rectangle(corner, width, height, facecolor=(GREEN, shade), edgecolor=GREY, linewidth=0.7)
+
+
 def discounted(documents: Sequence[str], wanted: Sequence[str] = ACTUAL[0]) -> list[float]:
     """Return what each rank earns: the nDCG of one item found there, as its best list earns 1."""
     gains = []
@@ -278,6 +335,10 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "success": one_metric("success"),
     "r_precision": one_metric("r_precision"),
     "rbp": one_metric("rbp"),
+    "token_recall": in_words("token_recall"),
+    "token_precision": in_words("token_precision"),
+    "token_iou": in_words("token_iou"),
+    "redundancy": in_words("redundancy"),
 }
 
 if __name__ == "__main__":

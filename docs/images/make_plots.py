@@ -2,11 +2,14 @@
 
     python docs/images/make_plots.py
 
-Run again, it writes the same files byte for byte with the same matplotlib.
+The chunks are of the handbook in notebooks/, retrieved by the BM25 there. Run again, it writes the
+same files byte for byte with the same matplotlib.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +18,17 @@ from typing import Any
 import matplotlib
 from matplotlib import pyplot
 
-from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, compare, plotting
+from krag_eval import (
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    compare,
+    plotting,
+)
 from krag_eval.datasets import demo_dataset
 
 HERE = Path(__file__).parent
+NOTEBOOKS = HERE.parents[1] / "notebooks"
 
 
 def main() -> None:
@@ -42,10 +52,28 @@ def main() -> None:
     draw("metric_bars", plotting.metric_bars, result, 5, intervals=intervals)
     draw("metric_bars_ko", plotting.metric_bars, result, 5, intervals=intervals, language="ko")
     draw("cutoff_curves", plotting.cutoff_curves, result)
+    systems = {f"{n_words} words": in_chunks(n_words) for n_words in (50, 100, 200, 400, 800)}
+    draw("budget_curves", plotting.budget_curves, systems)
     draw("threshold_curves", plotting.threshold_curves, result)
     draw("metric_distribution", plotting.metric_distribution, result, "ndcg@5")
     draw("first_rank_bars", plotting.first_rank_bars, result)
     draw("comparison_forest", plotting.comparison_forest, comparison)
+
+
+def in_chunks(n_words: int) -> EvaluationResult:
+    """Evaluate BM25 over the handbook, cut into chunks of so many words."""
+    sys.path[:0] = [str(NOTEBOOKS)] if str(NOTEBOOKS) not in sys.path else []
+    from small_rag import BM25, chunks
+
+    handbook = (NOTEBOOKS / "data/handbook.txt").read_text("utf-8")
+    lines = (NOTEBOOKS / "data/handbook_questions.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    bm25 = BM25(documents=chunks(handbook, n_words), k=3000 // n_words)
+    found = [[one.page_content for one in bm25.invoke(row["question"])] for row in rows]
+    evaluator = OfflineRetrievalEvaluator(
+        [row["excerpts"] for row in rows], found, matcher="coverage"
+    )
+    return evaluator.evaluate(budget=[250, 500, 1000, 1500, 2000])
 
 
 def shared_words(query: str, document: object) -> int:

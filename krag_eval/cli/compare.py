@@ -26,6 +26,7 @@ from krag_eval.cli.options import (
     metrics_of,
     output_option,
     report_options,
+    settled,
 )
 from krag_eval.cli.output import (
     WIDTH,
@@ -44,6 +45,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import evaluated_file, names_of_files, place_of, saved_result
 from krag_eval.cli.shell import Verdict, printable, warnings_as
+from krag_eval.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = [
@@ -63,7 +66,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @click.command(short_help="Compare retrievers on the same queries.")
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@metric_option(["ndcg@10"], help="What to compare, as macro_recall@5.")
+@metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
 @evaluation_options
 @field_options
 @output_option("--markdown", "Save the table as Markdown.", streamed=True)
@@ -93,12 +96,13 @@ def compare(
         {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
     language = checked_language(report_language, report)
-    metrics = metrics_of("metric", metric)
-    _check_options(options, named, metric, metrics)
+    k, settings = _settled(options, named)
     with printing_beside(outputs), warnings_as("warning"):
         saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
+        metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
+        metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-        comparison = compared(_evaluated({**named, **saved}, options, metrics), metric)
+        comparison = compared(_evaluated({**named, **saved}, k, settings, metrics), metric)
         _print_comparison(comparison)
         _write(outputs, comparison, language)
 
@@ -136,33 +140,59 @@ def _is_saved(file: str) -> bool:
     return Path(file).suffix == ".json"
 
 
-def _check_options(
-    options: Mapping[str, Any],
+def _deepest_of_all(
+    k: Sequence[Cutoff], saved: Mapping[str, EvaluationResult], files: Mapping[str, str]
+) -> Cutoff:
+    """Return the deepest cutoff that all results have, or would have."""
+    asked = [k] if len(saved) < len(files) else []
+    shared = set.intersection(*map(set, [*asked, *(one.k for one in saved.values())]))
+    return deepest(shared or k)
+
+
+def _settled(
+    options: Mapping[str, Any], files: Mapping[str, str]
+) -> tuple[Sequence[Cutoff], Mapping[str, Any]]:
+    """Return the cutoffs and settings to evaluate files with.
+
+    Raises:
+        InvalidInput: If something has no effect, as every file is a saved result.
+    """
+    typed = given(options)
+    if typed and all(map(_is_saved, files.values())):
+        problem = "says how to evaluate, and every FILE is a saved result"
+        raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
+    return settled(options["k"], typed)
+
+
+def _checked_metrics(
     files: Mapping[str, str],
     asked: Sequence[str],
-    metrics: Sequence[str] | None,
-) -> None:
-    """Refuse, before a long file is read, what could not be compared or has no effect."""
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
+) -> Sequence[str] | None:
+    """Return the metrics to evaluate files with.
+
+    Raises:
+        InvalidInput: Before a long file is read, if something could not be compared.
+    """
     from krag_eval.statistics.comparison import checked_metrics
 
-    settings = given(options)
     to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
-    if to_be_evaluated:
-        expected = checked_plan(options["k"], settings, metrics).nothing().summary
-        checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
-    elif settings:
-        problem = "says how to evaluate, and every FILE is a saved result"
-        raise InvalidInput(next(iter(settings)), problem, "leave it out, or name the JSONL files")
+    if not to_be_evaluated:
+        return None
+    metrics = metrics_of("metric", asked, settings)
+    expected = checked_plan(k, settings, metrics).nothing().summary
+    checked_metrics(dict.fromkeys(to_be_evaluated, expected), asked)
+    return metrics
 
 
 def _evaluated(
     named: Mapping[str, str | EvaluationResult],
-    options: Mapping[str, Any],
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
     metrics: Sequence[str] | None,
 ) -> dict[str, EvaluationResult]:
     """Evaluate the files among results."""
-    k, settings = options["k"], given(options)
-    settings.pop("k", None)
     results, datasets = {}, []
     for name, one in named.items():
         if not isinstance(one, str):

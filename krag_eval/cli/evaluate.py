@@ -24,6 +24,7 @@ from krag_eval.cli.options import (
     metrics_of,
     output_option,
     report_options,
+    settled,
 )
 from krag_eval.cli.output import (
     Outputs,
@@ -41,7 +42,7 @@ from krag_eval.cli.output import (
 from krag_eval.cli.reading import evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
 from krag_eval.matching.base import MATCHER_NAMES
-from krag_eval.scoring.cutoffs import spelled
+from krag_eval.scoring.cutoffs import Cutoff, spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,10 @@ _LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 output_options = bundled(
     output_option("--json", "Save the result; Python reads it back.", streamed=True),
     output_option("--csv", "Save one row per query and cutoff.", streamed=True),
-    output_option("--plot", "Draw the metrics at the last cutoff named, as .png, .svg or .pdf."),
+    output_option(
+        "--plot",
+        "Draw the metrics at the last cutoff (--budget comes after -k), as .png, .svg or .pdf.",
+    ),
     report_options,
 )
 
@@ -157,7 +161,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
 @chunk_options
 def evaluate(
     file: str,
-    k: tuple[int | None, ...],
+    k: tuple[Cutoff, ...],
     intervals: bool,
     floors: tuple[str, ...],
     json: str | None,
@@ -184,7 +188,7 @@ def evaluate(
         {"json": json, "csv": csv, "plot": plot, "report": report, "per_query": per_query}, [file]
     )
     language = checked_language(report_language, report) if report_language else "en"
-    settings = given(options)
+    k, settings = settled(k, given(options))
     metrics = _checked_floors(floors, k, settings)
     need_rows = {"intervals": intervals, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
@@ -207,7 +211,7 @@ def evaluate(
 
 
 def _checked_floors(
-    floors: Sequence[str], k: Sequence[int | None], settings: Mapping[str, Any]
+    floors: Sequence[str], k: Sequence[Cutoff], settings: Mapping[str, Any]
 ) -> tuple[str, ...] | None:
     """Refuse settings and floors that no file allows; return the metrics the floors ask for."""
     if not floors:
@@ -215,7 +219,7 @@ def _checked_floors(
         return None
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
-    metrics = metrics_of("floors", [parse_floor(one)[0] for one in floors])
+    metrics = metrics_of("floors", [parse_floor(one)[0] for one in floors], settings)
     plan = checked_plan(k, settings, metrics)
     skips = plan.plan.no_ground_truth == "skip"
     checked_floors(floors, plan.nothing().summary, rejection_rate=skips)

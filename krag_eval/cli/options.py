@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import PLAN_OPTIONS, InvalidInput
+from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput
+from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
+    Cutoff,
     check_cutoffs,
     parse_metric,
+    settled_cutoffs,
     spelled,
     unspelled,
 )
@@ -37,6 +40,7 @@ __all__ = [
     "metrics_of",
     "output_option",
     "report_options",
+    "settled",
 ]
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -48,29 +52,22 @@ def bundled(*options: Option) -> Option:
     return lambda command: reduce(lambda made, add: add(made), reversed(options), command)
 
 
-def cutoff_option(default: Sequence[int | None], help: str) -> Option:
-    """Return the option ``-k``, whose value is a tuple of cutoffs."""
-    shown = tuple(map(spelled, default))
+def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
+    """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed."""
     return click.option(
         "-k",
         metavar="K",
         multiple=True,
-        default=shown,
-        show_default=", ".join(shown),
-        callback=lambda _, __, typed: check_cutoffs([unspelled(one) for one in typed]),
+        show_default=", ".join(map(spelled, default)),
+        callback=lambda _, __, typed: check_cutoffs(map(unspelled, typed)) if typed else default,
         help=help,
     )
 
 
-def metric_option(default: Sequence[str] = (), *, help: str) -> Option:
+def metric_option(help: str) -> Option:
     """Return the option ``--metric``, which may be repeated."""
     return click.option(
-        "--metric",
-        metavar="METRIC@K",
-        multiple=True,
-        default=default,
-        show_default=", ".join(default) or None,
-        help=f"{help} Repeat it for several.",
+        "--metric", metavar="METRIC@K", multiple=True, help=f"{help} Repeat it for several."
     )
 
 
@@ -90,6 +87,12 @@ evaluation_options = bundled(
         "parentheses, as in 'coverage(tokenizer=character)'.",
     ),
     click.option(
+        "--union",
+        is_flag=True,
+        help="Count ground truth that documents hold together, in pieces; for the matcher "
+        "coverage, which it chooses.",
+    ),
+    click.option(
         "--threshold",
         metavar="T",
         type=float,
@@ -97,7 +100,23 @@ evaluation_options = bundled(
     ),
     cutoff_option(
         DEFAULT_CUTOFFS,
-        "Look at the first K retrieved documents, or 'all'. Repeat it for several cutoffs.",
+        "Look at the first K retrieved documents, at 'all', or at those that fit into a budget, as "
+        "1000w (words) or 4000c (characters). Repeat it for several cutoffs.",
+    ),
+    click.option(
+        "--budget",
+        metavar="N",
+        type=int,
+        multiple=True,
+        help="Look at the first documents that fit into N words together; without -k, at nothing "
+        "else. Repeat it for several budgets.",
+    ),
+    click.option(
+        "--length",
+        type=click.Choice(["words", "characters"]),
+        default="words",
+        show_default=True,
+        help="What --budget counts.",
     ),
     click.option(
         "--criteria",
@@ -156,8 +175,8 @@ floor_option = click.option(
     "floors",
     metavar="METRIC@K=X",
     multiple=True,
-    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8; for mean_rank, if it is "
-    "above. Repeat it for several.",
+    help="Exit with 1 if an average is below X, as in macro_recall@5=0.8 or ndcg@1000w=0.5; for "
+    "mean_rank and redundancy, if it is above. Repeat it for several.",
 )
 
 report_options = bundled(
@@ -194,29 +213,73 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def metrics_of(argument: str, averages: Iterable[str]) -> tuple[str, ...] | None:
+def settled(
+    k: tuple[Cutoff, ...], typed: Mapping[str, Any]
+) -> tuple[tuple[Cutoff, ...], dict[str, Any]]:
+    """Return the cutoffs, budgets among them, and the settings of an evaluator that were typed.
+
+    Raises:
+        InvalidInput: If the options about cutoffs do not fit together, or the matcher does not
+            know ``--union``.
+    """
+    settings = dict(typed)
+    settings.pop("k", None)
+    budget, length = settings.pop("budget", None), settings.pop("length", "words")
+    if settings.pop("union", False):
+        settings["matcher"] = _with_union(settings.get("matcher", "coverage"))
+    return settled_cutoffs(k, budget, length)[0], settings
+
+
+def _with_union(matcher: str) -> str:
+    """Return a matcher with the setting that ``--union`` stands for.
+
+    >>> _with_union("coverage"), _with_union("coverage(min_run=3)")
+    ('coverage(union=yes)', 'coverage(min_run=3,union=yes)')
+    """
+    name, settings = name_and_settings("matcher", matcher)
+    if name != "coverage" or settings.get("union", "yes") not in ("yes", "true"):
+        raise InvalidInput(
+            "union",
+            f"counts the pieces that the matcher coverage finds, and the matcher is {matcher}",
+            Advice("leave it out, or pass {}", matcher="coverage"),
+        )
+    settings["union"] = "yes"
+    return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
+
+
+def metrics_of(
+    argument: str, averages: Iterable[str], settings: Mapping[str, Any]
+) -> tuple[str, ...] | None:
     """Return the metrics to compute for averages that were named, such as ``"rbp@10"``.
 
     Args:
         argument: The argument they came in.
         averages: Averages with their cutoffs; a name that is no metric's is refused later.
+        settings: The options that were typed.
 
     Returns:
         The default metrics and those named; ``None`` if the default ones are enough.
 
-    >>> metrics_of("floors", ["ndcg@10", "recall@5"])
-    >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"])[-2:]
+    Raises:
+        InvalidInput: If one counts words, which the matcher does not know.
+
+    >>> metrics_of("floors", ["ndcg@10", "recall@5"], {})
+    >>> metrics_of("floors", ["rbp@5", "rbp(p=0.8)@10", "mrr@5"], {})[-2:]
     ('rank', 'rbp(p=0.8)')
     """
-    from krag_eval.scoring.metrics import DEFAULT_METRICS, built_in
+    from krag_eval.scoring.metrics import built_in, words_unknown
 
     named = [built_in(parse_metric(one, argument)[0], argument) for one in averages]
-    more = dict.fromkeys(one.name for one in named if one and one.name not in DEFAULT_METRICS)
-    return (*DEFAULT_METRICS, *more) if more else None
+    by_default = checked_plan(DEFAULT_CUTOFFS, settings).metrics
+    more = {one.name: one for one in named if one and one.name not in by_default}
+    for name, metric in more.items():
+        if metric.needs_words:
+            raise words_unknown(argument, name)
+    return (*by_default, *more) if more else None
 
 
 def checked_plan(
-    k: Sequence[int | None], settings: Mapping[str, Any], metrics: Sequence[str] | None = None
+    k: Sequence[Cutoff], settings: Mapping[str, Any], metrics: Sequence[str] | None = None
 ) -> PartitionPlan:
     """Refuse settings that no evaluation takes, before a long file is read.
 

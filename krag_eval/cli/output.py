@@ -253,8 +253,8 @@ def print_result(
         source: Where its queries come from.
         intervals: The 95 % interval of each average, printed beside it.
     """
-    counted = result.n_counted
-    skipped = result.n_queries - counted
+    counted = result.summary.n_counted
+    skipped = result.summary.n_queries - counted
     click.echo(
         f"{counted} {'query' if counted == 1 else 'queries'} from {printable(source)}"
         + (f" ({skipped} more skipped: no ground truth)" if skipped else "")
@@ -270,20 +270,16 @@ def print_result(
 def _print_averages(
     values: Mapping[str, float], cutoffs: Sequence[str], intervals: pd.DataFrame | None
 ) -> None:
-    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
-    if intervals is None:
-        rows = {key: [values[f"{key}@{k}"] for k in cutoffs] for key in keys}
-        print_table("metric", [f"@{k}" for k in cutoffs], rows)
-        return
-    known = {name: (low, high) for name, low, high in intervals[["low", "high"]].itertuples()}
-    undefined = math.nan, math.nan
-    header = ["metric", *(cell for k in cutoffs for cell in (f"@{k}", "95 % interval"))]
-    cells = [
-        [key, *(cell for name in (f"{key}@{k}" for k in cutoffs)
-                for cell in (four_digits(values[name]), _range(*known.get(name, undefined))))]
-        for key in keys
-    ]  # fmt: skip
-    print_cells(header, cells)
+    bounds = {} if intervals is None else intervals[["low", "high"]].T.to_dict("list")
+    header = ["metric"]
+    rows = {key: [key] for key in dict.fromkeys(name.rpartition("@")[0] for name in values)}
+    for k in cutoffs:
+        header += [f"@{k}"] if intervals is None else [f"@{k}", "95 % interval"]
+        for key, cells in rows.items():
+            cells.append(four_digits(values[f"{key}@{k}"]))
+            if intervals is not None:
+                cells.append(_range(*bounds.get(f"{key}@{k}", (math.nan, math.nan))))
+    print_cells(header, list(rows.values()))
 
 
 def _range(low: float, high: float) -> str:

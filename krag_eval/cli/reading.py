@@ -15,6 +15,7 @@ from krag_eval.cli.shell import printable
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.scoring.cutoffs import Cutoff
 
 __all__ = [
     "evaluated_file",
@@ -30,7 +31,7 @@ _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 
 def evaluated_file(
     file: str,
-    k: Sequence[int | None],
+    k: Sequence[Cutoff],
     settings: Mapping[str, Any],
     metrics: Sequence[str] | None = None,
 ) -> tuple[Dataset, EvaluationResult]:

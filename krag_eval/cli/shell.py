@@ -23,7 +23,6 @@ import click
 
 from krag_eval._errors import (
     Advice,
-    Fix,
     KragEvalWarning,
     Refusal,
     one_line,
@@ -92,12 +91,17 @@ class Shell(click.Group):
     def worded(self, message: Refusal | KragEvalWarning, command: str | None) -> str:
         """Return a message with options in place of arguments; advice for Python is left out."""
         own = self._parameters(command)
-        fix = _advice(message.fix, {**self._parameters(_SAVED_BY.get(command or "")), **own})
+        known, fix = self._parameters(_SAVED_BY.get(command or "")) | own, message.fix
+        if isinstance(fix, Advice):
+            try:
+                fix = fix.worded(lambda name, value: _setting(known[name], value))
+            except KeyError:  # the command has no such option
+                fix = ""
         if isinstance(message, KragEvalWarning):
             return message.worded(fix)
         return message.worded(_subject(message, own), fix)
 
-    def _parameters(self, command: str | None) -> Parameters:
+    def _parameters(self, command: str | None) -> dict[str, click.Parameter]:
         """Return the arguments and options of a command by their names in Python."""
         known = self.commands.get(command or "")
         parameters = {one.name or "": one for one in known.params} if known else {}
@@ -113,18 +117,14 @@ def _subject(error: Refusal, parameters: Parameters) -> str:
     return "" if stands_alone else error.argument
 
 
-def _advice(fix: Fix, parameters: Parameters) -> str:
-    """Return advice as it is typed; none that needs what the command has no option for."""
-    if not isinstance(fix, Advice):
-        return fix
-    try:
-        return fix.worded(lambda name, value: _setting(parameters[name], value))
-    except KeyError:
-        return ""
-
-
 def _setting(option: click.Parameter, value: object) -> str:
-    """Return a setting as it is typed; ``...`` is a value of the user's own."""
+    """Return a setting as it is typed; ``...`` is a value of the user's own.
+
+    Raises:
+        KeyError: If the option takes none of the user's own.
+    """
+    if value is ... and isinstance(option.type, click.Choice):
+        raise KeyError(option.name)
     if value is ...:
         return f"{_typed(option)} {option.metavar or (option.name or '').upper()}"
     if isinstance(option, click.Option) and option.is_flag:

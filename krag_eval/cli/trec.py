@@ -29,7 +29,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import names_of_files
 from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.trec import Qrels
@@ -96,7 +96,7 @@ _LONGEST_RUN = 40
 def trec(
     qrels: str,
     runs: tuple[str, ...],
-    k: tuple[int | None, ...],
+    k: tuple[Cutoff, ...],
     json: str | None,
     csv: str | None,
     **reading: Any,
@@ -110,11 +110,12 @@ def trec(
     from krag_eval.datasets.trec import read_qrels
 
     _check_names(qrels, runs, json)
+    cutoffs = [*_checked_cutoffs(k), None]
     outputs = checked_outputs({"json": json, "csv": csv}, [qrels, *runs])
     with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
-            name: _evaluated(judged, run, [*filter(None, k), None], reading)
+            name: _evaluated(judged, run, cutoffs, reading)
             for name, run in zip(names_of_files(runs), runs, strict=True)
         }
         _print_runs(results, judged.name)
@@ -135,18 +136,28 @@ def _check_names(qrels: str, runs: Sequence[str], json: str | None) -> None:
         )
 
 
+def _checked_cutoffs(k: Sequence[Cutoff]) -> list[int]:
+    for one in k:
+        if isinstance(one, Budget):
+            problem = f": {one} is a budget, and TREC's files name documents without their texts"
+            raise InvalidInput("k", problem, "cut off after a number of documents")
+    return [one for one in k if isinstance(one, int)]
+
+
 def _source(name: str) -> Any:
     return sys.stdin if name == "-" else name
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[int | None], reading: Mapping[str, Any]
+    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any]
 ) -> EvaluationResult:
     from krag_eval.datasets.trec import judged_dataset, read_run
     from krag_eval.results.rows import RowsInMemory
 
     run = read_run(_source(name))
-    result = judged_dataset(qrels, run, **reading).evaluator().evaluate(cutoffs)
+    dataset = judged_dataset(qrels, run, **reading)
+    with warnings_as(f"warning: {printable(name)}"):
+        result = dataset.evaluator().evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
@@ -185,8 +196,18 @@ def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
     for names in _side_by_side(results):
         header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
         print_cells(header, _rows([results[name] for name in names]), names=2)
-    for signature in dict.fromkeys(result.signature for result in results.values()):
+    for signature in dict.fromkeys(_signatures(list(results.values()))):
         print_signature(signature)
+
+
+def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
+    """Yield what the numbers depend on; of runs of different depth, without it."""
+    depths = {result.settings.get("retrieved") for result in results}
+    for result in results:
+        settings = dict(result.settings)
+        if len(depths) > 1:
+            settings.pop("retrieved", None)
+        yield replace(result, settings=settings).signature
 
 
 def _counted(results: Mapping[str, EvaluationResult]) -> str:

@@ -23,7 +23,6 @@ from krag_eval.datasets.table import (
     Query,
     Roles,
     Side,
-    TagChoice,
     TagReader,
     asked_by,
     checked_choice,
@@ -87,7 +86,7 @@ def read_jsonl(
     name = name_of(source)
     limits = Limits(max_bytes, max_objects).checked()
     choice = checked_choice(tags)
-    reader = fields.tags(choice) if choice else None
+    reader = TagReader(asked_by(fields.roles), choice) if choice else None
     with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
         records = [record_in(text, fields, Place(name, number), reader) for number, text in lines]
     if not records:
@@ -120,10 +119,6 @@ class Fields(NamedTuple):
     def roles(self) -> Roles:
         """What these fields mean in a row."""
         return _roles(*self)
-
-    def tags(self, choice: TagChoice, names: Sequence[str] | None = None) -> TagReader:
-        """Return what reads the other fields; ``names`` are the only ones there can be."""
-        return TagReader(asked_by(self.roles), choice, names)
 
 
 @lru_cache(maxsize=8)

@@ -66,7 +66,7 @@ class CoverageMatcher(TextMatcher):
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
-            :meth:`similarity`, stay what they are.
+            ``similarity``, stay what they are.
         direction: ``"either"`` asks of the shorter text of a pair how much of it the longer one
             holds; for ground truth that is longer than the chunks. A document of fewer than
             ``min_run`` tokens is never the shorter one. ``"ground_truth"`` always asks of the
@@ -169,7 +169,7 @@ class CoverageMatcher(TextMatcher):
         tokens = read.tokens if isinstance(read, _WithNumbers) else read
         runs = shared_runs(tokens, units, self.min_run)
         truth, document, held, own = runs.shares()
-        truth, document = runs.truths.unit[truth], runs.documents.unit[document]
+        truth, document = runs.truths.unit(truth), runs.documents.unit(document)
         sizes = tokens.sizes[truth], tokens.sizes[document]
         similarity = held / sizes[0]
         turned = np.zeros(len(truth), np.bool_)

@@ -533,25 +533,20 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
     """
     several = queries.has_alternatives
     actual = _flat_alternatives(queries)[0] if several else queries.actual.elements
-    blanks = (
-        _count_blank(actual, queries.texts_only[0], "actual_docs"),
-        _count_blank(queries.predicted.elements, queries.texts_only[1], "predicted_docs"),
-    )
+    sides = (actual, "actual_docs"), (queries.predicted.elements, "predicted_docs")
+    blanks = [0, 0]
+    for side, (documents, name) in enumerate(sides):
+        # For texts that are not empty one pass in C is enough: isspace stops at the first letter.
+        if not queries.texts_only[side] or any(map(str.isspace, documents)):
+            where = f"a document of {name}"
+            blanks[side] = sum(is_blank(text_of(document, where)) for document in documents)
     if any(blanks):
         warn_of(
             "{} ground-truth and {} predicted documents have empty or blank text; a text matcher "
             "never matches them.",
             *blanks,
         )
-    return blanks
-
-
-def _count_blank(documents: Sequence[Any], texts: bool, name: str) -> int:
-    # For texts that are not empty one pass in C is enough: isspace stops at the first letter.
-    if texts and not any(map(str.isspace, documents)):
-        return 0
-    where = f"a document of {name}"
-    return sum(is_blank(text_of(document, where)) for document in documents)
+    return blanks[0], blanks[1]
 
 
 def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:

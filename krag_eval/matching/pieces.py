@@ -22,9 +22,9 @@ __all__ = ["SharedRuns", "shared_runs"]
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
 
-# Rows of a join at a time, positions of texts at a time: what fits into some ten MB.
-_MOST_ROWS = 1 << 20
-_BLOCK = 1 << 18
+# Rows of a join at a time, positions of texts at a time: what fits into a few MB.
+_MOST_ROWS = 1 << 17
+_BLOCK = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
 _MARK_BITS = 20
 # Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
@@ -68,20 +68,66 @@ class OnceEach:
     """The texts of one side, each once per query.
 
     Attributes:
-        query: The query of each; shape (members,).
-        unit: Its text; shape (members,).
-        of: The member that each occurrence is; shape (occurrences,).
+        key: Query of each, times the number of all texts, plus its text; ascending.
+        of_query: Where the members of each query begin, and after the last where all end.
+        occurrences: The occurrences, in order of members and, of one, in the order given.
+        of_member: Where those of each member begin, and after the last where all end.
+        before: Occurrences of all queries before each; shape (queries,).
+        n_units: Number of all texts.
     """
 
-    query: IntArray
-    unit: IntArray
-    of: IntArray
+    key: IntArray
+    of_query: IntArray
+    occurrences: NDArray[Any]
+    of_member: NDArray[Any]
+    before: IntArray
+    n_units: int
 
     @classmethod
-    def among(cls, query: IntArray, unit: IntArray, n_units: int) -> OnceEach:
-        """Gather occurrences, given their queries and texts."""
-        members, of = np.unique(query * n_units + unit, return_inverse=True)
-        return cls(members // max(n_units, 1), members % max(n_units, 1), of.reshape(-1))
+    def among(cls, n_each: IntArray, unit: IntArray, n_units: int) -> OnceEach:
+        """Gather occurrences, given how many each query has, and the text of each."""
+        queries = np.arange(len(n_each) + 1)
+        place = np.repeat(queries[:-1] * n_units, n_each)
+        place += unit
+        order = _compact(np.argsort(place, kind="stable"))
+        place = place[order]
+        begins = np.ones(len(place), np.bool_)
+        np.not_equal(place[1:], place[:-1], out=begins[1:])
+        key = place[begins]
+        return cls(
+            key,
+            np.searchsorted(key, queries * n_units),
+            order,
+            _compact(np.append(np.flatnonzero(begins), len(place))),
+            np.cumsum(n_each) - n_each,
+            n_units,
+        )
+
+    def each(self, members: IntArray) -> tuple[IntArray, IntArray]:
+        """Return every row with every occurrence of its member.
+
+        Args:
+            members: The member that each row speaks of.
+
+        Returns:
+            Rows, ascending, and occurrences.
+        """
+        start = self.of_member[members].astype(np.int64)
+        sizes = self.of_member[members + 1] - start
+        occurrences = self.occurrences[_ranges(start, sizes)]
+        return np.repeat(np.arange(len(members)), sizes), occurrences.astype(np.int64)
+
+    def number(self, occurrences: IntArray, members: IntArray) -> IntArray:
+        """Return the number of occurrences within their query, from 1, given their members."""
+        return occurrences - self.before[self.query(members)] + 1
+
+    def unit(self, members: IntArray | BoolArray | slice = slice(None)) -> IntArray:
+        """Return the texts of members, of all if none are named."""
+        return self.key[members] % max(self.n_units, 1)
+
+    def query(self, members: IntArray | slice = slice(None)) -> IntArray:
+        """Return the queries of members, of all if none are named."""
+        return self.key[members] // max(self.n_units, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,59 +165,62 @@ class SharedRuns:
         """Return similarities, given for the pairs that share a run, by item and rank."""
         (truth, document), _ = _pairs(self.of_truth)
         kept = np.flatnonzero(similarity)
-        pair, alternative = _each(truth[kept], self.truths.of)
-        row, occurrence = _each(document[kept][pair], self.documents.of)
+        pair, alternative = self.truths.each(truth[kept])
+        row, occurrence = self.documents.each(document[kept][pair])
+        rank = self.documents.number(occurrence, document[kept][pair][row])
         item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative[row]]
-        rank = _ranges(np.ones_like(units.n_predicted), units.n_predicted)[occurrence]
         order = np.lexsort((rank, item))
         found = Pairs(item[order], rank[order], similarity[kept][pair[row[order]]])
         return found.best_of_each() if len(units.alternatives) > len(units.item_sizes) else found
 
     def pieces(self, units: Units) -> Pieces:
         """Return which tokens each document holds, for every alternative of an item."""
-        ranks = _ranges(np.ones_like(units.n_predicted), units.n_predicted)
-        truth, rank, tokens = self._added(ranks)
-        added, alternative = _each(truth, self.truths.of)
+        truth, rank, tokens = self._added()
+        added, alternative = self.truths.each(truth)
         by_rank = np.lexsort((rank[added], alternative))
         spans = self.of_document
-        of_truth, holder = _each(spans.truth, self.truths.of)
-        row, occurrence = _each(spans.document[of_truth], self.documents.of)
+        of_truth, holder = self.truths.each(spans.truth)
+        row, occurrence = self.documents.each(spans.document[of_truth])
         span, holder = of_truth[row], holder[row]
-        order = np.lexsort((spans.start[span], ranks[occurrence], holder))
+        ranks = self.documents.number(occurrence, spans.document[span])
+        order = np.lexsort((spans.start[span], ranks, holder))
         return Pieces(
-            alternative_item=np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
-            alternative_tokens=self.sizes[units.alternatives],
-            document_tokens=self.sizes[units.predicted],
-            added_alternative=alternative[by_rank],
-            added_rank=rank[added][by_rank],
-            added_tokens=tokens[added][by_rank],
-            span_alternative=holder[order],
-            span_rank=ranks[occurrence][order],
-            span_start=spans.start[span][order],
-            span_stop=spans.stop[span][order],
+            np.repeat(np.arange(len(units.item_sizes)), units.item_sizes),
+            self.sizes[units.alternatives],
+            *map(
+                _compact,
+                (
+                    self.sizes[units.predicted],
+                    alternative[by_rank],
+                    rank[added][by_rank],
+                    tokens[added][by_rank],
+                    holder[order],
+                    ranks[order],
+                    spans.start[span][order],
+                    spans.stop[span][order],
+                ),
+            ),
         )
 
-    def _added(self, ranks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return truth, rank, and the tokens of the truth that no better-ranked document holds.
-
-        Args:
-            ranks: The rank of every predicted document.
-        """
-        first_rank = np.full(len(self.documents.unit), np.iinfo(np.int64).max)
-        np.minimum.at(first_rank, self.documents.of, ranks)
-        sizes = self.sizes[self.truths.unit]
+    def _added(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
+        sizes = self.sizes[self.truths.unit()]
         begin = np.cumsum(sizes) - sizes
-        none = int(ranks.max(initial=0)) + 1
-        held = np.full(int(sizes.sum()), none)
+        none = np.iinfo(np.int32).max
+        held = np.full(int(sizes.sum()), none, np.int32)
         spans = self.of_truth
         for part in _slices(spans.sizes, _BLOCK):
-            lengths = spans.sizes[part]
+            lengths, document = spans.sizes[part], spans.document[part]
             token = _ranges(begin[spans.truth[part]] + spans.start[part], lengths)
-            np.minimum.at(held, token, np.repeat(first_rank[spans.document[part]], lengths))
-        found = held < none
-        key = np.repeat(np.arange(len(sizes)), sizes)[found] * none + held[found]
-        key, tokens = np.unique(key, return_counts=True)
-        return key // none, key % none, tokens
+            # Of a document that comes back more than once, the first occurrence.
+            first = self.documents.occurrences[self.documents.of_member[document]]
+            rank = self.documents.number(first, document)
+            np.minimum.at(held, token, np.repeat(rank, lengths).astype(np.int32))
+        found = np.flatnonzero(held < none)
+        truth = np.searchsorted(begin, found, side="right") - 1
+        step = int(held[found].max(initial=0)) + 1
+        key, tokens = np.unique(truth * step + held[found], return_counts=True)
+        return key // step, key % step, tokens
 
 
 def _pairs(spans: Spans) -> tuple[tuple[IntArray, IntArray], IntArray]:
@@ -190,12 +239,9 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
         units: Which of them are the ground truth and the documents of each query.
         min_run: Tokens in a run; of a shorter ground-truth text, all.
     """
-    queries = np.arange(len(units.n_items))
-    truths = OnceEach.among(
-        np.repeat(queries, units.n_alternatives), units.alternatives, len(tokens)
-    )
-    documents = OnceEach.among(np.repeat(queries, units.n_predicted), units.predicted, len(tokens))
-    run = np.minimum(tokens.sizes[truths.unit], min_run)
+    truths = OnceEach.among(units.n_alternatives, units.alternatives, len(tokens))
+    documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
+    run = np.minimum(tokens.sizes[truths.unit()], min_run)
     of_truth, of_document = [], []
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
@@ -220,15 +266,15 @@ class _Places(NamedTuple):
         run: The number of the run, equal for equal runs; shape (places,).
     """
 
-    unit: IntArray
-    position: IntArray
-    run: IntArray
+    unit: NDArray[Any]
+    position: NDArray[Any]
+    run: NDArray[Any]
 
-    def of(self, members: OnceEach, chosen: IntArray, n_units: int) -> _Rows:
+    def of(self, members: OnceEach, chosen: IntArray) -> _Rows:
         """Return them for chosen members, each of which has the places of its text."""
-        counts = np.bincount(self.unit, minlength=n_units)
-        sizes = counts[members.unit[chosen]]
-        row = _ranges((np.cumsum(counts) - counts)[members.unit[chosen]], sizes)
+        ends = np.searchsorted(self.unit, np.stack([units := members.unit(chosen), units + 1]))
+        sizes = ends[1] - ends[0]
+        row = _ranges(ends[0], sizes)
         return _Rows(np.repeat(chosen, sizes), self.position[row], self.run[row])
 
 
@@ -274,7 +320,8 @@ class _Postings:
         counts: How many there are; shape (pairs,).
         position: Places in the texts, in order of pairs; shape (places,).
         by_run: The pairs in order of runs; shape (pairs,).
-        n_texts: Texts that have each run; shape (runs,).
+        of_run: Where those of each run begin in ``by_run``; shape (runs,).
+        n_texts: How many there are, each of another text; shape (runs,).
     """
 
     n_runs: int
@@ -283,49 +330,48 @@ class _Postings:
     counts: IntArray
     position: IntArray
     by_run: IntArray
+    of_run: IntArray
     n_texts: IntArray
 
     @classmethod
     def of(cls, places: _Places, n_runs: int) -> _Postings:
         """Gather the places of texts."""
-        keys = places.unit * n_runs + places.run
+        keys = places.unit * np.int64(n_runs) + places.run
         order = np.argsort(keys, kind="stable")
         key, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
         run = key % max(n_runs, 1)
         by_run = np.argsort(run, kind="stable")
         n_texts = np.bincount(run, minlength=n_runs)
-        return cls(n_runs, key, first, counts, places.position[order], by_run, n_texts)
+        of_run = np.cumsum(n_texts) - n_texts
+        return cls(n_runs, key, first, counts, places.position[order], by_run, of_run, n_texts)
 
     def held_by(
-        self, query: IntArray, run: IntArray, documents: OnceEach, n_units: int
+        self, query: IntArray, run: IntArray, documents: OnceEach
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Find the documents of a query that have a run, for pairs of both.
+        """Find the documents of a query that have a run, for pairs of both, ascending.
 
         Of the texts that have the run and the documents of the query, the fewer are looked through.
 
         Returns:
             Positions among the pairs, documents (members), and positions among the postings.
         """
-        ends = np.searchsorted(documents.query, np.stack([query, query + 1]))
-        few = self.n_texts[run] <= ends[1] - ends[0]
-        begin = np.cumsum(self.n_texts) - self.n_texts
-        row = np.flatnonzero(few)
-        of_row, sizes = run[row], self.n_texts[run[row]]
-        posting = self.by_run[_ranges(begin[of_row], sizes)]
-        row = np.repeat(row, sizes)
-        member = _found(
-            query[row] * n_units + self.key[posting] // max(self.n_runs, 1),
-            documents.query * n_units + documents.unit,
-        )
-        many = np.flatnonzero(~few)
-        sizes = (ends[1] - ends[0])[many]
-        others = _ranges(ends[0][many], sizes)
-        many = np.repeat(many, sizes)
-        place = _found(documents.unit[others] * self.n_runs + run[many], self.key)
-        held, there = member >= 0, place >= 0
+        start, stop = documents.of_query[query], documents.of_query[query + 1]
+        few = self.n_texts[run] <= stop - start
+        texts, others = np.flatnonzero(few), np.flatnonzero(~few)
+        posting = self.by_run[_ranges(self.of_run[run[texts]], self.n_texts[run[texts]])]
+        texts = np.repeat(texts, self.n_texts[run[texts]])
+        # All queries of these pairs, and no others: their documents stand together.
+        here = slice(int(start.min(initial=len(documents.key))), int(stop.max(initial=0)))
+        text = self.key[posting] // max(self.n_runs, 1)
+        member = _found(query[texts] * documents.n_units + text, documents.key[here])
+        held = member >= 0
+        shown = _ranges(start[others], (stop - start)[others])
+        others = np.repeat(others, (stop - start)[others])
+        place = _found(documents.unit(shown) * self.n_runs + run[others], self.key)
+        there = place >= 0
         return (
-            np.concatenate([row[held], many[there]]),
-            np.concatenate([member[held], others[there]]),
+            np.concatenate([texts[held], others[there]]),
+            np.concatenate([member[held] + here.start, shown[there]]),
             np.concatenate([posting[held], place[there]]),
         )
 
@@ -346,35 +392,31 @@ def _joined(
         documents: The documents.
         length: Tokens in a run.
     """
-    asked = np.zeros(int(truths.query.max(initial=0)) + 1, np.bool_)
-    asked[truths.query[wanted]] = True
-    in_reach = documents.query < len(asked)
-    texts = np.unique(documents.unit[in_reach][asked[documents.query[in_reach]]])
-    runs = _WantedRuns.of(tokens, np.unique(truths.unit[wanted]), length)
-    n_runs = int(runs.places.run.max(initial=-1)) + 1
-    postings = _Postings.of(runs.found_in(tokens, texts), n_runs)
-    n_documents = np.bincount(documents.query, minlength=len(asked))
-    effort = tokens.sizes[truths.unit[wanted]] * (1 + n_documents[truths.query[wanted]])
+    query = truths.query(wanted)
+    n_documents = np.diff(documents.of_query)
+    asked = np.zeros(len(n_documents), np.bool_)
+    asked[query] = True
+    used = np.zeros(len(tokens), np.bool_)
+    used[documents.unit(np.repeat(asked, n_documents))] = True
+    runs = _WantedRuns.of(tokens, np.unique(truths.unit(wanted)), length)
+    postings = _Postings.of(runs.found_in(tokens, np.flatnonzero(used)), runs.n)
+    effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
     # Queries after queries, so that what is looked at together does not grow with their number.
-    for part in _slices(effort, _MOST_ROWS, truths.query[wanted]):
-        truth = runs.places.of(truths, wanted[part], len(tokens))
-        yield _shared(truth, truths.query[truth.member], documents, postings, len(tokens), length)
+    for part in _slices(effort, _MOST_ROWS, query):
+        yield _shared(runs.places.of(truths, wanted[part]), truths, documents, postings, length)
 
 
 def _shared(
-    truth: _Rows,
-    query: IntArray,
-    documents: OnceEach,
-    postings: _Postings,
-    n_units: int,
-    length: int,
+    truth: _Rows, truths: OnceEach, documents: OnceEach, postings: _Postings, length: int
 ) -> tuple[Spans, Spans]:
     """Return what ground truth shares with the documents of its query, as tokens of either side."""
     # From here on a run is one of its query: what another query asks for is nothing here.
-    asked, run = np.unique(query * postings.n_runs + truth.run, return_inverse=True)
+    asked, run = np.unique(
+        truths.query(truth.member) * postings.n_runs + truth.run, return_inverse=True
+    )
     truth = truth._replace(run=run.reshape(-1))
     own, member, posting = postings.held_by(
-        asked // max(postings.n_runs, 1), asked % max(postings.n_runs, 1), documents, n_units
+        asked // max(postings.n_runs, 1), asked % max(postings.n_runs, 1), documents
     )
     by_run = np.argsort(own, kind="stable")
     own, member, posting = own[by_run], member[by_run], posting[by_run]
@@ -461,6 +503,11 @@ class _WantedRuns:
     first: IntArray
     by_tokens: dict[bytes, int] | None = None
 
+    @property
+    def n(self) -> int:
+        """How many runs there are."""
+        return int(self.places.run.max(initial=-1)) + 1
+
     @classmethod
     def of(cls, tokens: TokenNumbers, texts: IntArray, length: int) -> _WantedRuns:
         """Number the runs of some texts, none of them shorter than a run."""
@@ -471,7 +518,8 @@ class _WantedRuns:
             _hashes(flat, length)[start], return_index=True, return_inverse=True
         )
         unit = np.repeat(texts, sizes)
-        places = _Places(unit, start - np.repeat(begin, sizes), run.reshape(-1))
+        position = _compact(start - np.repeat(begin, sizes))
+        places = _Places(_compact(unit), position, _compact(run.reshape(-1)))
         runs = cls(length, flat, places, hashes, start[first])
         if runs._alike(flat, start, places.run).all():
             return runs
@@ -484,7 +532,7 @@ class _WantedRuns:
     def found_in(self, tokens: TokenNumbers, texts: IntArray) -> _Places:
         """Return where the runs begin in other texts."""
         marks = _marks(self.hashes)
-        parts = [_Places(*[np.empty(0, np.int64)] * 3)]
+        parts = [_Places(*[np.empty(0, np.int32)] * 3)]
         for part in _slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length)
@@ -493,7 +541,7 @@ class _WantedRuns:
             run = self._numbers(flat, place, hashes[place])
             place, run = place[run >= 0], run[run >= 0]
             text = np.searchsorted(begin, place, side="right") - 1
-            parts.append(_Places(texts[part][text], place - begin[text], run))
+            parts.append(_Places(*map(_compact, (texts[part][text], place - begin[text], run))))
         return _Places(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _numbers(self, flat: TokenArray, place: IntArray, hashes: HashArray) -> IntArray:
@@ -548,6 +596,8 @@ def _hashes(tokens: TokenArray, length: int) -> HashArray:
 def _found(numbers: IntArray, among: IntArray) -> IntArray:
     """Return where each number is among others, which are ascending; -1 where it is not."""
     places = np.full(len(numbers), -1)
+    if not len(numbers):
+        return places
     likely = np.flatnonzero(_marks(among)[_marked_by(numbers)])
     place = np.searchsorted(among, numbers[likely])
     there = np.append(among, -1)[place] == numbers[likely]
@@ -599,19 +649,7 @@ def _slices(sizes: IntArray, most: int, groups: IntArray | None = None) -> Itera
             yield slice(begin, end)
 
 
-def _each(members: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
-    """Return every row with every occurrence of its member.
-
-    Args:
-        members: The member that each row speaks of.
-        of: The member that each occurrence is.
-
-    Returns:
-        Rows, ascending, and occurrences.
-    """
-    n_members = max(int(members.max(initial=-1)), int(of.max(initial=-1))) + 1
-    counts = np.bincount(of, minlength=n_members)
-    sizes = counts[members]
-    occurrences = np.argsort(of, kind="stable")
-    rows = np.repeat(np.arange(len(members)), sizes)
-    return rows, occurrences[_ranges((np.cumsum(counts) - counts)[members], sizes)]
+def _compact(numbers: IntArray) -> Any:
+    """Return the same numbers in half the room, if they fit."""
+    fits = not len(numbers) or int(numbers.max()) <= np.iinfo(np.int32).max
+    return numbers.astype(np.int32) if fits else numbers

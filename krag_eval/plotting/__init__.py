@@ -6,7 +6,12 @@ nothing stays open. matplotlib is imported when something is drawn.
 """
 
 from krag_eval.plotting.bars import metric_bars
-from krag_eval.plotting.curves import calibration_curve, cutoff_curves, threshold_curves
+from krag_eval.plotting.curves import (
+    budget_curves,
+    calibration_curve,
+    cutoff_curves,
+    threshold_curves,
+)
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
 from krag_eval.plotting.forest import comparison_forest, forest_size
 from krag_eval.plotting.saving import PLOT_FORMATS, inline_svg, save_plot
@@ -16,6 +21,7 @@ __all__ = [
     "LANGUAGES",
     "PLOT_FORMATS",
     "Language",
+    "budget_curves",
     "calibration_curve",
     "comparison_forest",
     "cutoff_curves",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from krag_eval.plotting.styling import (
     BLUE,
     ORANGE,
+    SIZE,
     Language,
     bounds_of,
     checked_language,
@@ -20,6 +21,7 @@ from krag_eval.plotting.styling import (
     new_axes,
     queries_of,
     value_label,
+    with_direction,
     word,
 )
 from krag_eval.scoring.averages import DEFINED
@@ -74,11 +76,12 @@ def metric_bars(
     bars = _bars_of(key for key in averages if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
-    ax = new_axes() if ax is None else ax
+    ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
     for average in _COLOURS:
         _draw_bars(ax, bars, average, averages, bounds, language)
     draw_score_axis(ax, [averages[key] for key in keys])
-    ax.set_yticks(range(len(bars)), [metric_name(name, language, result) for name in bars])
+    names = [_name_of(name, group, result, language) for name, group in bars.items()]
+    ax.set_yticks(range(len(bars)), names)
     ax.set_ylim(len(bars) - 0.4, -0.6)  # the first metric on top
     title = word("metrics", language).format(
         cutoff=cutoff_words(cutoff, language), queries=queries_of(result, language)
@@ -89,6 +92,14 @@ def metric_bars(
         legend_above(ax)
     make_readable(ax)
     return ax
+
+
+def _name_of(
+    name: str, group: Mapping[str, str], result: EvaluationResult, language: Language
+) -> str:
+    """Return the name of a metric, with a line below it where lower is better."""
+    average = result.definitions[next(iter(group.values()))]
+    return with_direction(metric_name(name, language, result), average, language, lines=2)
 
 
 def _is_captioned(key: str, result: EvaluationResult) -> bool:

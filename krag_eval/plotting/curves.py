@@ -1,12 +1,13 @@
-"""Metrics as curves: against the cutoff, against the threshold."""
+"""Metrics as curves: against the cutoff, against the budget, against the threshold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 
-from krag_eval._errors import InvalidInput
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BLUE,
@@ -26,10 +27,11 @@ from krag_eval.plotting.styling import (
     percent,
     queries_of,
     value_label,
+    with_direction,
     word,
 )
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import deepest, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Unit, deepest, in_order, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
+    "MOST_LINES",
+    "budget_curves",
     "calibration_curve",
     "cutoff_curves",
     "threshold_curves",
@@ -51,7 +55,28 @@ _SHOWN = {
     for metric in DEFAULT_METRICS.values()
     if metric.range == (0, 1) and not metric.of_means
 }
-_AT_MOST = len(LINES)
+#: Lines that can be told apart in one picture.
+MOST_LINES = len(LINES)
+# What is drawn against the budget if nothing is named: the first of these that there is.
+_HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_recall")
+# Columns of a name, and the share of an axis that two ticks are apart at least.
+_WIDTH, _TICK = 32, 0.09
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A line to draw: its name, where its values stand, and their intervals."""
+
+    name: str
+    places: Sequence[float]
+    values: Sequence[float]
+    bounds: Sequence[tuple[float, float] | None]
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """The last place with a value, and the value; NaN if there is none."""
+        ends = zip(reversed(self.places), reversed(self.values), strict=True)
+        return next((end for end in ends if not math.isnan(end[1])), (self.places[-1], math.nan))
 
 
 def cutoff_curves(
@@ -64,7 +89,8 @@ def cutoff_curves(
 ) -> Axes:
     """Draw averages against the cutoff k, one line each, named and numbered at its end.
 
-    Cutoffs stand at even distances, all retrieved documents after the others, budgets last.
+    Cutoffs stand at even distances, all retrieved documents after the others. Budgets are left
+    out, see :func:`budget_curves`; they are drawn, likewise, only where there is no k.
 
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs.
@@ -82,28 +108,224 @@ def cutoff_curves(
             share an axis with scores, or ``intervals`` lack a metric.
     """
     language = checked_language(language)
-    cutoffs = in_order(result.k)
+    by_rank = [k for k in result.k if not isinstance(k, Budget)]
+    cutoffs = in_order(by_rank or result.k)
     averages = {k: result.averages(k) for k in cutoffs}
     known = tuple(averages[cutoffs[0]])
     unbounded = _unbounded(known, result.definitions)
     keys = _checked(metrics, known, unbounded, default=_shown(known))
-    bounds = {key: [bounds_of(intervals, f"{key}@{spelled(k)}") for k in cutoffs] for key in keys}
+    lines = [
+        _Curve(
+            name=_name_of(key, result, language),
+            places=range(len(cutoffs)),
+            values=[averages[k][key] for k in cutoffs],
+            bounds=[bounds_of(intervals, f"{key}@{spelled(k)}") for k in cutoffs],
+        )
+        for key in keys
+    ]
     ax = new_axes() if ax is None else ax
-    lines = {key: [averages[k][key] for k in cutoffs] for key in keys}
-    for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
-        ax.plot(range(len(cutoffs)), values, color=colour, marker=marker, linestyle=dashes,
-                markersize=5, label=metric_name(key, language, result), clip_on=False)  # fmt: skip
-        _draw_band(ax, bounds[key], colour)
-    _scale(ax, lines, unbounded, language)
-    _name_ends(ax, {key: (metric_name(key, language, result), line) for key, line in lines.items()})
+    _draw_lines(ax, lines)
+    _scale(ax, [line.values for line in lines], unbounded.get(keys[0]), language)
+    _name_ends(ax, lines)
     names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
     ax.set_xticks(range(len(cutoffs)), names)
     ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
-    ax.set_xlabel(word("k", language))
-    title = word("against k", language).format(queries=queries_of(result, language))
+    ax.set_xlabel(word("k" if by_rank else "budgets", language))
+    title = word("against k" if by_rank else "against budgets", language)
+    title = title.format(queries=queries_of(result, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
+
+
+def budget_curves(
+    results: EvaluationResult | Mapping[str, EvaluationResult],
+    metric: str | None = None,
+    ax: Axes | None = None,
+    *,
+    unit: Unit | None = None,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    language: Language = "en",
+) -> Axes:
+    """Draw an average against the budget, one line per system, named and numbered at its end.
+
+    How much of the ground truth so many words hold, however they are cut into documents: what to
+    choose a chunk size by. Budgets stand on a scale from 0, each system at those it was evaluated
+    at; its name is at the largest.
+
+    Args:
+        results: A result with budgets, best with several, or up to seven by name.
+        metric: An average without its cutoff, such as ``"macro_recall"``. If not given: token
+            recall where the matcher counts words, recall otherwise.
+        ax: Where to draw; a new figure if not given.
+        unit: Which budgets to draw, if not all count the same: ``"w"`` for words, ``"c"`` for
+            characters, ``"t"`` for the function's.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as a band; of several
+            systems, name -> such a table.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        InvalidType: If ``results`` is neither a result nor a mapping to results.
+        InvalidInput: If a result has no budget or not the metric, the budgets share no axis, there
+            are too many systems, or ``intervals`` are not of them.
+
+    >>> from krag_eval import OfflineRetrievalEvaluator
+    >>> actual, retrieved = [["the cat sat"]], [["a dog barked", "the cat sat"]]
+    >>> evaluator = OfflineRetrievalEvaluator(actual, retrieved, matcher="coverage")
+    >>> ax = budget_curves({"dogs first": evaluator.evaluate(budget=[3, 6])})
+    >>> ax.get_title(loc="left"), ax.lines[0].get_xydata().tolist()
+    ('Macro token recall against the budget (1 query)', [[3.0, 0.0], [6.0, 1.0]])
+    """
+    language = checked_language(language)
+    systems = _systems_of(results)
+    budgets = _budgets_of(systems, unit)
+    key = _average_of_all(systems, budgets, metric)
+    tables = _intervals_of(intervals, systems)
+    first = next(iter(systems.values()))
+    average, label = first.definitions[key], metric_name(key, language, first)
+    queries = list(dict.fromkeys(queries_of(one, language) for one in systems.values()))
+    lines = [
+        _Curve(
+            name=label if systems is not results else fitted(name, _WIDTH),
+            places=[k.amount for k in budgets[name]],
+            values=[result.averages(k)[key] for k in budgets[name]],
+            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in budgets[name]],
+        )
+        for name, result in systems.items()
+    ]
+    ax = new_axes() if ax is None else ax
+    _draw_lines(ax, lines)
+    _scale(ax, [line.values for line in lines], average, language)
+    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
+    _scale_budgets(ax, [place for line in lines for place in line.places])
+    _name_ends(ax, lines)
+    counted = next(iter(budgets.values()))[0].unit
+    measure = fitted(first.settings.get("length", ""), _WIDTH)
+    ax.set_xlabel(word(f"in {counted}", language).format(length=measure))
+    title = word("against budget", language).format(metric=label, queries=" / ".join(queries))
+    ax.set_title(title, loc="left", pad=12)
+    make_readable(ax)
+    return ax
+
+
+def _systems_of(
+    results: EvaluationResult | Mapping[str, EvaluationResult],
+) -> Mapping[str, EvaluationResult]:
+    """Return what to draw by name; a result alone has none.
+
+    Raises:
+        InvalidType: If it is something else.
+        InvalidInput: If there are none, or more than can be told apart.
+    """
+    from krag_eval.results.result import EvaluationResult
+
+    if isinstance(results, EvaluationResult):
+        return {"": results}
+    if not isinstance(results, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, EvaluationResult) for name, one in results.items()
+    ):
+        allowed = "must be an EvaluationResult, or map names to such results"
+        raise InvalidType("results", f"{allowed}, got {clipped(results)}")
+    if not 1 <= len(results) <= MOST_LINES:
+        raise InvalidInput(
+            "results",
+            f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
+        )
+    return results
+
+
+def _budgets_of(
+    systems: Mapping[str, EvaluationResult], unit: Unit | None
+) -> dict[str, list[Budget]]:
+    """Return each system's budgets of one unit, the smallest first.
+
+    Raises:
+        InvalidInput: If a system has no such budget, or the unit is not clear.
+    """
+    known = {
+        name: [k for k in in_order(one.k) if isinstance(k, Budget)] for name, one in systems.items()
+    }
+    for name, budgets in known.items():
+        if not budgets:
+            raise InvalidInput(
+                "results",
+                "must have a budget among the cutoffs",
+                Advice("evaluate with {}", budget=[500, 1000, 2000]),
+                within=_within(name),
+            )
+    units = set.intersection(*({k.unit for k in budgets} for budgets in known.values()))
+    if unit is not None:
+        units &= {one_of("unit", unit, get_args(Unit))}
+    if len(units) != 1:
+        there = dict.fromkeys(spelled(k) for budgets in known.values() for k in budgets)
+        raise InvalidInput(
+            "unit" if units or unit is not None else "results",
+            f": an axis shows budgets of one unit that all have; there are {', '.join(there)}",
+            Advice("choose one, such as {} for words", unit="w")
+            if units
+            else Advice("evaluate all with the same, such as {}", budget=[500, 1000, 2000]),
+        )
+    if units == {"t"} and len({one.settings.get("length") for one in systems.values()}) > 1:
+        raise InvalidInput("results", ": their budgets are counted by different functions")
+    return {name: [k for k in budgets if k.unit in units] for name, budgets in known.items()}
+
+
+def _within(name: str) -> str:
+    return f" of {clipped(name)}" if name else ""
+
+
+def _average_of_all(
+    systems: Mapping[str, EvaluationResult],
+    budgets: Mapping[str, Sequence[Budget]],
+    metric: str | None,
+) -> str:
+    """Return the average to draw, which every system must have."""
+    known = {name: list(one.averages(budgets[name][0])) for name, one in systems.items()}
+    if metric is None:
+        candidates = [*_HELD, *next(iter(known.values()))]
+        shared = (key for key in candidates if all(key in keys for keys in known.values()))
+        metric = next(shared, candidates[len(_HELD)])
+    key = metric
+    for name, result in systems.items():
+        try:
+            key = resolved_average("metric", metric, known[name], result.keys)
+        except InvalidInput as error:
+            raise InvalidInput("metric", error.problem, error.fix, within=_within(name)) from None
+    return key
+
+
+def _intervals_of(
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    systems: Mapping[str, EvaluationResult],
+) -> Mapping[str, pd.DataFrame]:
+    """Return the intervals of each system that has any."""
+    if intervals is None:
+        return {}
+    if "" in systems and not isinstance(intervals, Mapping):
+        return {"": intervals}
+    if not isinstance(intervals, Mapping):
+        raise InvalidType(
+            "intervals", f"must map the names of results to tables, got {clipped(intervals)}"
+        )
+    for name in intervals:
+        one_of("intervals", name, list(systems))
+    return intervals
+
+
+def _scale_budgets(ax: Axes, budgets: Iterable[float]) -> None:
+    """Let an axis run from 0 to the largest budget, with a tick at each that has room for one."""
+    from matplotlib.ticker import StrMethodFormatter
+
+    ticks: list[float] = []
+    for budget in sorted(set(budgets), reverse=True):
+        if not ticks or ticks[-1] - budget >= _TICK * ticks[0]:
+            ticks.append(budget)
+    ax.set_xlim(0, ticks[0])
+    ax.set_xticks([0, *reversed(ticks)])
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def threshold_curves(
@@ -139,7 +361,8 @@ def threshold_curves(
     language = checked_language(language)
     table, threshold = _table_of(averages, threshold, metrics)
     known = [str(name) for name in table.columns]
-    unbounded = _unbounded(known, averages_of(METRICS.values()))
+    definitions = averages_of(METRICS.values())
+    unbounded = _unbounded(known, definitions)
     keys = _checked(metrics, known, unbounded)
     marked = None if threshold is None else float(threshold)
     ax = new_axes() if ax is None else ax
@@ -148,13 +371,15 @@ def threshold_curves(
     for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({value_label(at_mark)})"
-        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{fitted(key, 32)}{told}")
+        average = None if key in unbounded else definitions.get(key.partition("@")[0])
+        name = with_direction(fitted(key, _WIDTH), average, language)
+        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{name}{told}")
         if marked is not None and at_mark is not None:
             ax.plot([marked], [at_mark], color=colour, marker=marker, markersize=6)
     if marked is not None:
         name = word("in use", language).format(marked)
         ax.axvline(marked, color="#000000", linewidth=1, linestyle=":", label=name, zorder=1)
-    _scale(ax, lines, unbounded, language)
+    _scale(ax, list(lines.values()), unbounded.get(keys[0]), language)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(word("threshold", language))
     columns = 2
@@ -198,13 +423,13 @@ def _checked(
     """Return the metrics to draw: known, not too many, of one unit."""
     if metrics is None:
         scores = [key for key in known if key not in unbounded]
-        return list(default or scores or known)[:_AT_MOST]
+        return list(default or scores or known)[:MOST_LINES]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     keys = [resolved_average("metrics", key, known) for key in asked]
-    if not 1 <= len(keys) <= _AT_MOST:
+    if not 1 <= len(keys) <= MOST_LINES:
         raise InvalidInput(
             "metrics",
-            f"must name 1 to {_AT_MOST} averages (more cannot be told apart), got {len(keys)}",
+            f"must name 1 to {MOST_LINES} averages (more cannot be told apart), got {len(keys)}",
         )
     ranks = [key for key in keys if key in unbounded]
     if ranks and (len(ranks) < len(keys) or len({unbounded[key].key for key in ranks}) > 1):
@@ -222,52 +447,58 @@ def _shown(known: Sequence[str]) -> list[str]:
     return [key for key in shown if key in known]
 
 
-def _draw_band(ax: Axes, bounds: Sequence[tuple[float, float] | None], colour: str) -> None:
-    known = [(place, *bound) for place, bound in enumerate(bounds) if bound is not None]
-    if known:
-        places, lows, highs = zip(*known, strict=True)
-        ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
+def _name_of(key: str, result: EvaluationResult, language: Language) -> str:
+    """Return the name of a line among scores; ranks have an axis that says which way is better."""
+    name, average = metric_name(key, language, result), result.definitions[key]
+    return name if average.is_unbounded else with_direction(name, average, language)
+
+
+def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
+    """Draw lines with their bands, each with a look of its own."""
+    for line, (colour, marker, dashes) in zip(lines, LINES, strict=False):
+        ax.plot(line.places, line.values, color=colour, marker=marker, linestyle=dashes,
+                markersize=5, label=line.name, clip_on=False)  # fmt: skip
+        known = [(place, *bound) for place, bound in zip(line.places, line.bounds, strict=True)
+                 if bound is not None]  # fmt: skip
+        if known:
+            places, lows, highs = zip(*known, strict=True)
+            ax.fill_between(places, lows, highs, color=colour, alpha=0.13, linewidth=0)
 
 
 def _scale(
-    ax: Axes,
-    lines: Mapping[str, Sequence[float]],
-    unbounded: Mapping[str, Average],
-    language: Language,
+    ax: Axes, lines: Sequence[Sequence[float]], average: Average | None, language: Language
 ) -> None:
-    values = [value for line in lines.values() for value in line]
-    average = unbounded.get(next(iter(lines)))
-    if average is not None and average.range is not None:
+    """Let the axis of values run from 0 to 1; that of an average without upper end, further."""
+    values = [value for line in lines for value in line]
+    if average is not None and average.is_unbounded and average.range is not None:
         low, _ = average.range
         ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
-        label = fitted(average.label(language), 32)
-        lower = average.lower_is_better
-        ax.set_ylabel(word("lower is better", language).format(label) if lower else label)
+        ax.set_ylabel(with_direction(fitted(average.label(language), 32), average, language))
         finish(ax, "y")
     else:
         draw_score_axis(ax, values, "y")
 
 
-def _name_ends(ax: Axes, lines: Mapping[str, tuple[str, Sequence[float]]]) -> None:
+def _name_ends(ax: Axes, lines: Sequence[_Curve]) -> None:
     """Write each line's name and last value to the right of it, one below the other."""
-    ends = {key: values[-1] for key, (_, values) in lines.items() if math.isfinite(values[-1])}
     low, high = ax.get_ylim()
-    places = _apart(list(ends.values()), 0.052 * (high - low), low)
-    last = len(next(iter(lines.values()))[1]) - 1
-    colours = {key: colour for key, (colour, *_) in zip(lines, LINES, strict=False)}
-    for (key, value), place in zip(ends.items(), places, strict=True):
+    ends = [line.end for line in lines]
+    heights = [low if math.isnan(value) else value for _, value in ends]
+    looks = zip(lines, ends, _apart(heights, 0.052 * (high - low), low), LINES, strict=False)
+    for line, (place, value), height, (colour, *_) in looks:
+        leader = {"arrowstyle": "-", "color": colour, "alpha": 0.6, "shrinkA": 1, "shrinkB": 5,
+                  "linewidth": 0.8}  # fmt: skip
         ax.annotate(
-            f"{lines[key][0]} {value_label(value)}",
-            (last, value),
-            (1.03, place),
+            f"{line.name} {value_label(value)}",
+            (place, low if math.isnan(value) else value),
+            (1.03, height),
             xycoords="data",
             textcoords=ax.get_yaxis_transform(),
             va="center",
             fontsize="small",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colours[key], "alpha": 0.6, "shrinkA": 1,
-                        "shrinkB": 5, "linewidth": 0.8},
-        )  # fmt: skip
+            arrowprops=None if math.isnan(value) else leader,
+        )
 
 
 def _apart(places: Sequence[float], gap: float, lowest: float) -> list[float]:

@@ -14,15 +14,17 @@ from krag_eval.plotting.styling import (
     VERMILLION,
     Language,
     checked_language,
+    cutoff_words,
     finish,
     make_readable,
     metric_name,
     new_axes,
     queries_of,
     value_label,
+    with_direction,
     word,
 )
-from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
@@ -74,9 +76,14 @@ def metric_distribution(
     undefined = result.n_counted - len(defined)
     if undefined:
         queries = word("undefined", language).format(queries, undefined)
-    title = word("per query", language).format(metric=name, queries=queries)
+    title = word("per query within" if isinstance(k, Budget) else "per query", language).format(
+        metric=metric_name(column, language, result) if isinstance(k, Budget) else name,
+        cutoff=cutoff_words(k, language),
+        queries=queries,
+    )
     ax.set_title(title, loc="left", pad=24)
-    ax.set_xlabel(word("value", language).format(metric=name))
+    average = result.definitions.get(result.keys[column])
+    ax.set_xlabel(with_direction(word("value", language).format(metric=name), average, language))
     ax.set_ylabel(word("number of queries", language))
     exact = word("exactly", language)
     top = "≥ 1" if any(value > 1 for value in defined) else f"{exact}\n1"

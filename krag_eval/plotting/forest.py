@@ -48,8 +48,8 @@ def comparison_forest(
 
     Each row is "b − a", with its interval and Holm's corrected p to the right. A filled marker is
     a difference that is shown (p is small and the interval excludes 0), blue if b is better and
-    red if a is; a hollow grey one is not shown. Ranks, where lower is better, have axes of their
-    own below those of the scores.
+    red if a is; a hollow grey one is not shown. Scores where lower is better have axes of their own
+    below the others, and so do ranks.
 
     Args:
         comparison: What ``compare`` returned.
@@ -57,8 +57,8 @@ def comparison_forest(
         language: ``"en"`` or ``"ko"``.
 
     Returns:
-        The Axes drawn on; those of the ranks, if there are both, are the figure's last. Nothing is
-        shown or saved.
+        The Axes drawn on; those of ranks, if there are others, are the last of the figure. Nothing
+        is shown or saved.
     """
     language = checked_language(language)
     groups = _groups(comparison)
@@ -67,8 +67,8 @@ def comparison_forest(
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
     for part, lines in zip(parts, groups, strict=True):
         _draw_rows(part, lines, comparison, language)
-    if len(parts) > 1:
-        parts[1].set_title(" ")  # room between the axis above and the names of the sides
+    for part in parts[1:]:
+        part.set_title(" ")  # room between the axis above and the names of the sides
     parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{word('markers', language)}")
     queries = number_of_queries(len(comparison.queries), language)
     if len(comparison.names) == 2:
@@ -88,10 +88,12 @@ def forest_size(comparison: Comparison) -> tuple[float, float]:
 
 
 def _groups(comparison: Comparison) -> list[list[_Line]]:
-    """Return the lines where higher is better and, apart, those where lower is."""
-    lower = [row for row in comparison.differences if _is_lower_better(row)]
-    higher = [row for row in comparison.differences if not _is_lower_better(row)]
-    return [_lines_of(rows, comparison) for rows in (higher, lower) if rows]
+    """Return the lines where higher is better and, apart, scores where lower is, and ranks."""
+    groups: tuple[list[Difference], ...] = [], [], []
+    for row in comparison.differences:
+        unbounded = row.average is not None and row.average.is_unbounded
+        groups[_is_lower_better(row) * (1 + unbounded)].append(row)
+    return [_lines_of(rows, comparison) for rows in groups if rows]
 
 
 def _is_lower_better(row: Difference) -> bool:
@@ -99,17 +101,21 @@ def _is_lower_better(row: Difference) -> bool:
 
 
 def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
-    """Divide the place of an Axes in two, one below the other."""
+    """Divide the place of an Axes, one part below the other."""
     place = ax.get_subplotspec()
     figure = ax.figure
     if place is not None:
-        places = place.subgridspec(2, 1, height_ratios=heights)
+        places = place.subgridspec(len(heights), 1, height_ratios=heights)
         ax.set_subplotspec(places[0])
-        return [ax, figure.add_subplot(places[1])]
+        return [ax, *(figure.add_subplot(places[row]) for row in range(1, len(heights)))]
     box = ax.get_position()
-    share = 0.75 * heights[1] / sum(heights) * box.height
-    ax.set_position((box.x0, box.y0 + 1.6 * share, box.width, box.height - 1.6 * share))
-    return [ax, figure.add_axes((box.x0, box.y0, box.width, share))]
+    shares = [0.75 * height / sum(heights) * box.height for height in heights[1:]]
+    parts, bottom = [ax], box.y0 + 1.6 * sum(shares)
+    ax.set_position((box.x0, bottom, box.width, box.y1 - bottom))
+    for share in shares:
+        bottom -= 1.6 * share
+        parts.append(figure.add_axes((box.x0, bottom, box.width, share)))
+    return parts
 
 
 def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]:
@@ -206,7 +212,7 @@ def _scale(ax: Axes, rows: Sequence[Difference]) -> None:
     for other in ax.get_shared_x_axes().get_siblings(ax):
         limits += other.get_xlim() if other is not ax and other.has_data() else ()
     ax.set_xlim(min(limits), max(limits))
-    ax.locator_params(axis="x", nbins=7)
+    ax.locator_params(axis="x", nbins=7 if max(limits) - min(limits) > 0.02 else 5)  # long numbers
 
 
 def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: bool) -> None:

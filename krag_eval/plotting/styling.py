@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
 from krag_eval._text import fitted
-from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.scoring.averages import Average
+from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ __all__ = [
     "percent",
     "queries_of",
     "value_label",
+    "with_direction",
     "word",
 ]
 
@@ -157,7 +159,9 @@ _WORDS: dict[Language, dict[str, str]] = {
         "macro": "Macro (mean)",
         "metrics": "Retrieval metrics {cutoff} ({queries})",
         "cutoff": "at k = {}",
-        "budget": "within {}",
+        "budget w": "within {:,} words",
+        "budget c": "within {:,} characters",
+        "budget t": "within {:,} units of length",
         "no cutoff": "over all retrieved documents",
         "queries": "{} queries",
         "one query": "1 query",
@@ -166,13 +170,20 @@ _WORDS: dict[Language, dict[str, str]] = {
         "first found": "First relevant document: mean rank {:.2f}, found rate {}",
         "rejected": "Nothing retrieved where nothing should be: {}",
         "against k": "Metrics against k ({queries})",
+        "against budgets": "Metrics against the budget ({queries})",
+        "against budget": "{metric} against the budget ({queries})",
         "k": "Cutoff k",
+        "budgets": "Budget",
+        "in w": "Budget in words",
+        "in c": "Budget in characters",
+        "in t": "Budget, measured by {length}",
         "all": "all",
         "lower is better": "{} (lower is better)",
         "against threshold": "Metrics against the threshold",
         "threshold": "Similarity from which a pair is a match (threshold)",
         "in use": "Threshold in use: {:.4g}",
         "per query": "{metric} query by query ({queries})",
+        "per query within": "{metric} {cutoff}, query by query ({queries})",
         "number of queries": "Queries",
         "value": "{metric} of a query",
         "exactly": "exactly",
@@ -197,7 +208,9 @@ _WORDS: dict[Language, dict[str, str]] = {
         "macro": "Macro 평균(질의별 평균)",
         "metrics": "검색 지표, {cutoff} ({queries})",
         "cutoff": "k = {}",
-        "budget": "예산 {}",
+        "budget w": "{:,}단어 이내",
+        "budget c": "{:,}자 이내",
+        "budget t": "길이 {:,} 이내",
         "no cutoff": "검색된 문서 전체",
         "queries": "질의 {}개",
         "one query": "질의 1개",
@@ -206,13 +219,20 @@ _WORDS: dict[Language, dict[str, str]] = {
         "first found": "첫 관련 문서: 평균 순위 {:.2f}, 찾은 질의 비율 {}",
         "rejected": "정답이 없는 질의에 아무것도 내놓지 않은 비율: {}",
         "against k": "k에 따른 지표 ({queries})",
+        "against budgets": "예산에 따른 지표 ({queries})",
+        "against budget": "예산에 따른 {metric} ({queries})",
         "k": "컷오프 k",
+        "budgets": "예산",
+        "in w": "예산(단어 수)",
+        "in c": "예산(글자 수)",
+        "in t": "예산({length} 기준)",
         "all": "전체",
         "lower is better": "{}(낮을수록 좋음)",
         "against threshold": "임계값에 따른 지표",
         "threshold": "임계값(유사도가 이 값 이상이면 일치)",
         "in use": "사용한 임계값: {:.4g}",
         "per query": "질의별 {metric} 분포 ({queries})",
+        "per query within": "질의별 {metric} 분포, {cutoff} ({queries})",
         "number of queries": "질의 수",
         "value": "질의 하나의 {metric}",
         "exactly": "정확히",
@@ -264,12 +284,25 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 
+def with_direction(
+    name: str, average: Average | None, language: Language, *, lines: int = 1
+) -> str:
+    """Return the name of an average, with a word, or a line below it, where lower is better."""
+    if average is None or not average.lower_is_better:
+        return name
+    told = word("lower is better", language)
+    return told.format(name) if lines == 1 else f"{name}\n{told.format('').strip()}"
+
+
 def cutoff_words(k: Cutoff, language: Language) -> str:
-    """Return "at k = 5" in the language."""
-    if k is None:
-        return word("no cutoff", language)
-    name = "budget" if isinstance(k, Budget) else "cutoff"
-    return word(name, language).format(spelled(k))
+    """Return a cutoff within a title.
+
+    >>> cutoff_words(5, "en"), cutoff_words(Budget(1000, "w"), "en")
+    ('at k = 5', 'within 1,000 words')
+    """
+    if isinstance(k, Budget):
+        return word(f"budget {k.unit}", language).format(k.amount)
+    return word("no cutoff" if k is None else "cutoff", language).format(k)
 
 
 #: Fonts with Hangul, best first. Of a collection file matplotlib sees the first font alone, which

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 from typing import Any
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, whole
 from krag_eval._text import fitted
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import joined, number, p_value, percent, words
+from krag_eval.plotting.curves import MOST_LINES
+from krag_eval.report.rendering import joined, number, p_value, percent, units_of, words
+from krag_eval.scoring.cutoffs import Budget, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = ["comparison_page"]
 
 _QUERY_WIDTH = 300
+_SIZE = (5.6, 3.9)
 
 
 def comparison_page(comparison: Comparison, language: Language, n_queries: int) -> dict[str, Any]:
@@ -47,6 +51,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
             "forest",
             size=plotting.forest_size(comparison),
         ),
+        "budget_pictures": list(_budget_pictures(comparison, language)),
         "interval_name": w["interval"].format(percent(level, w)),
         "rows": [_cells(row) for row in rows],
         "shown_rows": [row.is_shown(level) for row in rows],
@@ -55,6 +60,27 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
         "settings": list(settings.items()),
         "signature": comparison.signature,
     }
+
+
+def _budget_pictures(comparison: Comparison, language: Language) -> Iterator[str]:
+    """Draw against the budget what was compared at budgets, or what is drawn if nothing was.
+
+    A picture has one unit, and as many systems as can be told apart.
+    """
+    results = list(comparison.compared.items())
+    parsed = map(parse_metric, comparison.metrics)
+    keys: list[str | None] = [*dict.fromkeys(key for key, k in parsed if isinstance(k, Budget))]
+    units = units_of(results[0][1].k) if results else []
+    starts = range(0, len(results), MOST_LINES)
+    for place, (unit, key, start) in enumerate(product(units, keys or [None], starts)):
+        draw = partial(
+            plotting.budget_curves,
+            dict(results[start : start + MOST_LINES]),
+            key,
+            unit=unit,
+            language=language,
+        )
+        yield plotting.inline_svg(draw, f"budgets{place}", size=_SIZE)
 
 
 def _setting(part: str) -> tuple[str, str]:

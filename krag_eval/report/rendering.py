@@ -10,12 +10,14 @@ from krag_eval import __version__
 from krag_eval._errors import one_of
 from krag_eval._text import visible
 from krag_eval.plotting import LANGUAGES, Language
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order
 
 __all__ = [
     "number",
     "p_value",
     "percent",
     "rendered",
+    "units_of",
     "words",
 ]
 
@@ -93,15 +95,25 @@ def joined(parts: Iterable[str]) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def units_of(cutoffs: Iterable[Cutoff]) -> list[Unit]:
+    """Return the units that have several budgets among the cutoffs, enough for a curve.
+
+    >>> units_of([5, Budget(500, "w"), Budget(1000, "w"), Budget(900, "c")])
+    ['w']
+    """
+    units = [k.unit for k in in_order(cutoffs) if isinstance(k, Budget)]
+    return [unit for unit in dict.fromkeys(units) if units.count(unit) > 1]
+
+
 _ENGLISH = {
     "result.html title": "Retrieval evaluation",
     "queries": "{} queries",
     "one query": "1 query",
     "skipped": "{} without ground truth, left out of the averages",
     "cutoff": "k = {}",
-    "budget w": "a budget of {} words",
-    "budget c": "a budget of {} characters",
-    "budget t": "a budget of {} units of length",
+    "budget w": "a budget of {:,} words",
+    "budget c": "a budget of {:,} characters",
+    "budget t": "a budget of {:,} units of length",
     "all": "all",
     "at all": "all documents",
     "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
@@ -110,6 +122,8 @@ _ENGLISH = {
     "the true uncertainty is larger. Evaluate more queries.",
     "metrics": "Metrics",
     "metric": "Metric",
+    "by item": "Items and documents",
+    "by word": "Words",
     "its interval": ", {} interval {}",
     "interval note": "Below each value: its {} confidence interval.",
     "statuses": "Outcomes of the queries",
@@ -151,8 +165,10 @@ _ENGLISH = {
     "item missed in pieces": "missed: {pieces}, {shortfall} below the threshold",
     "piece": "piece of {}",
     "completes": "completes {}",
+    "completes beyond cutoff": "completes {}, beyond the cutoff",
     "place": "counted at place {}",
     "item beyond cutoff": "missed: found at rank {}, beyond the cutoff",
+    "pieces beyond cutoff": "missed: {pieces}, but rank {rank} is beyond the cutoff",
     "item missed": "missed: nearest at rank {rank}, {shortfall} below the threshold",
     "item missed without threshold": "missed: nearest at rank {rank}",
     "nothing in common": "missed: nothing in common with what came back",
@@ -165,6 +181,7 @@ _ENGLISH = {
     "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
     "({level} interval {low} to {high}; p {p} after Holm).",
     "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for one of them.",
+    "budgets": "At equal budgets",
     "table": "All differences",
     "interval": "{} interval",
     "effect": "Effect size d",
@@ -185,9 +202,9 @@ _KOREAN = {
     "one query": "질의 1개",
     "skipped": "정답이 없어 평균에서 제외한 질의 {}개",
     "cutoff": "k = {}",
-    "budget w": "예산 {}단어",
-    "budget c": "예산 {}자",
-    "budget t": "예산 {}(직접 정한 길이)",
+    "budget w": "예산 {:,}단어",
+    "budget c": "예산 {:,}자",
+    "budget t": "예산 {:,}(직접 정한 길이)",
     "all": "전체",
     "at all": "검색된 문서 전체",
     "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "
@@ -196,6 +213,8 @@ _KOREAN = {
     "나옵니다. 불확실성이 적어도 이만큼은 된다고 보고, 질의를 더 모으세요.",
     "metrics": "지표",
     "metric": "지표",
+    "by item": "항목과 문서 단위",
+    "by word": "단어(토큰) 단위",
     "its interval": ", {} 신뢰구간 {}",
     "interval note": "값 아래에 {} 신뢰구간을 적었습니다.",
     "statuses": "질의별 결과",
@@ -237,8 +256,10 @@ _KOREAN = {
     "item missed in pieces": "놓침: {pieces}, 임계값에 {shortfall} 모자람",
     "piece": "일부 포함: {}",
     "completes": "나머지를 채움: {}",
+    "completes beyond cutoff": "컷오프 밖에서 나머지를 채움: {}",
     "place": "{}번째 자리로 계산",
     "item beyond cutoff": "놓침: {}위에 있으나 컷오프 밖",
+    "pieces beyond cutoff": "놓침: {pieces}({rank}위는 컷오프 밖)",
     "item missed": "놓침: 가장 비슷한 문서는 {rank}위, 임계값에 {shortfall} 모자람",
     "item missed without threshold": "놓침: 가장 비슷한 문서는 {rank}위",
     "nothing in common": "놓침: 검색된 문서와 겹치는 내용이 없음",
@@ -251,6 +272,7 @@ _KOREAN = {
     "no difference": "{metric}에서는 두 시스템({a}, {b})의 차이가 확인되지 않았습니다({b} − {a} = "
     "{by}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "undefined": "{metric}에서는 한쪽 값이 정의되지 않아 두 시스템({a}, {b})을 비교할 수 없습니다.",
+    "budgets": "같은 예산에서 비교",
     "table": "전체 비교표",
     "interval": "{} 신뢰구간",
     "effect": "효과 크기 d",

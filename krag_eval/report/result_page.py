@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, muted, whole
 from krag_eval._text import Excerpt, fitted, whole_percent
 from krag_eval.plotting import Language
-from krag_eval.report.rendering import joined, number, percent, words
+from krag_eval.plotting.styling import with_direction
+from krag_eval.report.rendering import joined, number, percent, units_of, words
 from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
+from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES
 
 if TYPE_CHECKING:
@@ -35,6 +38,14 @@ _LEVEL = 0.95
 _SIZE = (4.9, 3.9)
 # What the distribution over queries is drawn of, where the result has it.
 _TELLING = ("ndcg", "recall")
+
+
+class _MetricRow(NamedTuple):
+    """An average: its name, its spelling and, per cutoff, value and interval."""
+
+    name: str
+    key: str
+    cells: list[tuple[str, str]]
 
 
 def result_page(
@@ -65,7 +76,8 @@ def result_page(
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
-        "metrics": _metric_rows(result, cutoffs, bounds, language),
+        "metrics": _metric_groups(result, cutoffs, bounds, language),
+        "budgets": [spelled(one) for one in cutoffs if isinstance(one, Budget)],
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
         "statuses": _status_rows(result, cutoffs, w),
         "pictures": list(_pictures(result, cutoff, bounds, language)),
@@ -129,25 +141,27 @@ def _interval(bounds: pd.DataFrame, average: str) -> str:
     return "" if math.isnan(low) or math.isnan(high) else f"{number(low)}–{number(high)}"
 
 
-def _metric_rows(
+def _metric_groups(
     result: EvaluationResult,
     cutoffs: list[Cutoff],
     bounds: pd.DataFrame | None,
     language: Language,
-) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Return name, spelling and, per cutoff, value and interval of every average."""
+) -> dict[str, list[_MetricRow]]:
+    """Return the rows of the table of metrics: by item and, if words are counted, by word."""
+    by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
-    rows = []
-    for key in keys:
+    groups: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
+    for key in dict.fromkeys(average.rpartition("@")[0] for average in values):
         cells = []
         for cutoff in cutoffs:
             average = f"{key}@{spelled(cutoff)}"
             known = bounds is not None and average in bounds.index
             interval = _interval(bounds, average) if bounds is not None and known else ""
             cells.append((number(values[average]), interval))
-        rows.append((plotting.metric_name(key, language, result), key, cells))
-    return rows
+        name = plotting.metric_name(key, language, result)
+        told = with_direction(name, result.definitions.get(key), language)
+        groups["by word" if key in by_word else "by item"].append(_MetricRow(told, key, cells))
+    return {heading: rows for heading, rows in groups.items() if rows}
 
 
 def _status_rows(
@@ -169,8 +183,13 @@ def _pictures(
     draw: dict[str, Any] = {
         "bars": lambda ax: plotting.metric_bars(result, k, ax, intervals=bounds, language=language),
     }
-    if len(result.k) > 1:
+    by_rank = [one for one in result.k if not isinstance(one, Budget)]
+    if len(by_rank or result.k) > 1:
         draw["cutoffs"] = lambda ax: plotting.cutoff_curves(result, ax=ax, language=language)
+    for unit in units_of(result.k):
+        draw[f"budgets{unit}"] = partial(
+            plotting.budget_curves, result, None, unit=unit, intervals=bounds, language=language
+        )
     scores = [
         one.column
         for one in result.definitions.values()
@@ -187,7 +206,11 @@ def _pictures(
         draw["ranks"] = lambda ax: plotting.first_rank_bars(result, ax, language=language)
     if evidence is not None and evidence.takes_threshold:
         draw["thresholds"] = lambda ax: plotting.threshold_curves(result, ax=ax, language=language)
-    return [plotting.inline_svg(function, name, size=_SIZE) for name, function in draw.items()]
+    sizes = {"bars": (_SIZE[0], max(_SIZE[1], 1.1 + 0.34 * len(result.keys)))}
+    return [
+        plotting.inline_svg(function, name, size=sizes.get(name, _SIZE))
+        for name, function in draw.items()
+    ]
 
 
 def _hardest(
@@ -290,7 +313,9 @@ def _item(item: GroundTruthItem, threshold: float | None, w: Mapping[str, str]) 
     told = {
         "found": w["found"].format(item.first_rank),
         "found in pieces": w["found in pieces"].format(_together(item, w)),
-        "beyond cutoff": w["item beyond cutoff"].format(item.first_rank),
+        "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
+            item.first_rank, pieces=_together(item, w), rank=item.first_rank
+        ),
         "nothing in common": w["nothing in common"],
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
@@ -330,10 +355,13 @@ def _document(document: PredictedDocument, w: Mapping[str, str]) -> str:
         "beyond cutoff": [w["beyond cutoff"].format(_numbered(document.matches, w))],
     }[document.credit]
     completes = [number for number in document.first_for if number in document.piece_of]
-    if document.credit == "first" and completes:
-        alone = [number for number in document.first_for if number not in completes]
-        parts = [w["first"].format(_numbered(alone, w))] if alone else []
-        parts.insert(0, w["completes"].format(_numbered(completes, w)))
+    if completes and document.credit in ("first", "beyond cutoff"):
+        is_first = document.credit == "first"
+        alone = document.first_for if is_first else document.matches
+        alone = tuple(number for number in alone if number not in completes)
+        parts = [w[document.credit].format(_numbered(alone, w))] if alone else []
+        name = "completes" if is_first else "completes beyond cutoff"
+        parts.insert(0, w[name].format(_numbered(completes, w)))
     if document.credit in ("first", "repeat", "piece") and again:
         parts.append(w["repeat"].format(_numbered(again, w)))
     if document.similarity:

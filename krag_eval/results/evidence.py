@@ -332,6 +332,7 @@ def _piece_of(
     """Return, by rank, the items within the cutoff that a document is a piece of.
 
     What was found before a document that is enough alone is a piece all the same; that one is not.
+    Of an item completed beyond the cutoff, the document that completes it is the only one.
     """
     if not isinstance(found, RelevanceTogether):
         return {}
@@ -341,7 +342,7 @@ def _piece_of(
     in_pieces = np.array([held is not None for held in _held_together(found)], np.bool_)
     kept = (rank < complete) | in_pieces[item]
     if k is not None:
-        kept &= complete <= k
+        kept &= (complete <= k) | (rank == complete)
     item, rank = np.unique(np.stack([item[kept], rank[kept]]), axis=1)
     return _by_rank(item, rank, numbers)
 

@@ -268,10 +268,12 @@ def _document_row(
         "beyond cutoff": f"beyond the cutoff, matches {_numbered(matches)}",
     }[document.credit]
     completes = [number for number in first if number in document.piece_of]
-    if document.credit == "first" and completes:
-        alone = [number for number in first if number not in completes]
-        credit = f"completes {_numbered(completes)}"
-        credit += f", first to cover {_numbered(alone)}" if alone else ""
+    if completes and document.credit in ("first", "beyond cutoff"):
+        is_first = document.credit == "first"
+        alone = [one for one in (first if is_first else matches) if one not in completes]
+        credit = f"{'' if is_first else 'beyond the cutoff, '}completes {_numbered(completes)}"
+        does = "first to cover" if is_first else "matches"
+        credit += f", {does} {_numbered(alone)}" if alone else ""
     again = [number for number in matches if number not in first]
     if document.credit in ("first", "piece") and again:
         credit += f", repeat of {_numbered(again)}"
@@ -295,6 +297,8 @@ def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float 
         f"similarity {_similarity(item.similarity, threshold)}",
         "nothing in common": "missed; nothing in common with any predicted document",
     }[item.outcome]
+    if item.outcome == "beyond cutoff" and item.pieces:
+        outcome = f"missed; {_together(item)}, rank {item.first_rank} beyond the cutoff"
     if item.outcome == "missed" and item.pieces:
         outcome = f"missed by {_short_by(item.shortfall)}: {_together(item)}"
     if item.place != item.first_rank and item.place is not None:

@@ -129,8 +129,8 @@ class EvaluationResult:
         if self.totals is not None:
             return self.totals
         return Summary.of(
-            self.tables,
-            self.counted,
+            self.rows.tables,
+            self.rows.counted,
             keys=self.keys,
             averaging_method=self.averaging_method,
             conventions=self.conventions,

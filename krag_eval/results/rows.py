@@ -246,6 +246,7 @@ def counts_within(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
 def column_types(cutoffs: Sequence[Cutoff], metrics: Mapping[str, Metric]) -> dict[str, type]:
     """Return the columns of all cutoffs side by side, in order, and the type of each.
 
+    >>> from krag_eval.scoring.metrics import METRICS
     >>> list(column_types([5], {"recall": METRICS["recall"]}))
     ['counted', 'ground_truth', 'ground_truth_digest', 'retrieved@5', 'relevant@5', 'covered@5',
      'recall@5']

@@ -244,8 +244,9 @@ def settled_cutoffs(
         by_function = next(k for k in cutoffs if isinstance(k, Budget) and k.unit == "t")
         raise InvalidInput(
             "k",
-            f": {by_function} is counted by a function of your own, and there is none",
-            Advice("pass it as {}, or count words, as in '1000w'", length=...),
+            f": {by_function} is counted by a function of your own, and there is none; "
+            f"'{by_function.amount}w' counts words, '{by_function.amount}c' characters",
+            Advice("pass it as {}", length=...),
         )
     if unit not in units and unit != "w":
         raise InvalidInput(

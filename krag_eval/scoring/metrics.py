@@ -496,22 +496,16 @@ def _best_dcg(
     depth: IntArray | None,
 ) -> FloatArray:
     """Return each query's DCG with its gains sorted, best first, down to its depth."""
+    kept = n_entries if depth is None else np.minimum(n_entries, depth)
     if not len(gain) or gain.min() == gain.max():
         # The usual case: one gain for all, so that DCG depends on their number.
-        return _dcg_of_alike(gain[:1], n_entries, depth)
+        terms = gain[:1] / log2(np.arange(2, int(kept.max(initial=0)) + 2))
+        return np.concatenate([[0.0], np.cumsum(terms)])[kept]
     order = np.lexsort((-gain, query))
     query, gain = query[order], gain[order]
     position = np.arange(len(query)) - (np.cumsum(n_entries) - n_entries)[query]
-    kept = n_entries if depth is None else np.minimum(n_entries, depth)
     within = position < kept[query]
     return _total(relevance, query[within], gain[within] / log2(position[within] + 2))
-
-
-def _dcg_of_alike(gain: FloatArray, n_entries: IntArray, depth: IntArray | None) -> FloatArray:
-    """Return the DCG of so many entries of one gain, which is missing where there is no entry."""
-    kept = n_entries if depth is None else np.minimum(n_entries, depth)
-    terms = gain / log2(np.arange(2, int(kept.max(initial=0)) + 2))
-    return np.concatenate([[0.0], np.cumsum(terms)])[kept]
 
 
 def _gain(grade: FloatArray, conventions: Conventions) -> FloatArray:

@@ -420,20 +420,22 @@ class Reach:
         beyond = [f"@{k}" for k in self.beyond(cutoffs)]
         if beyond and is_first("beyond every list"):
             documents = "document" if self.most == 1 else "documents"
+            these = " and ".join(", ".join(beyond).rsplit(", ", 1))
             see = "sees" if len(beyond) == 1 else "see"
             warn(
-                f"Every list has at most {self.most} {documents}, so {_listed(beyond)} {see} no "
-                f"more than @{self.most}.",
+                f"Every list has at most {self.most} {documents}, so {these} {see} no more than "
+                f"@{self.most}.",
                 "Have more documents retrieved, or choose other cutoffs",
             )
         for unit, shortest in self.shortest.items():
             budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
             small = [one for one in budgets if one.amount < shortest]
             if small and is_first(f"nothing fits into {small}"):
+                these = " and ".join(", ".join(f"@{one}" for one in small).rsplit(", ", 1))
                 see = "sees" if len(small) == 1 else "see"
                 warn(
                     f"No query's first document fits into {in_words(small[-1])} (the shortest has "
-                    f"{shortest}): {_listed([f'@{one}' for one in small])} {see} nothing.",
+                    f"{shortest}): {these} {see} nothing.",
                     "Choose a larger budget",
                 )
 
@@ -445,11 +447,6 @@ def no_texts() -> InvalidInput:
         ": the retrieved documents have no texts, so how many of them fit is not known",
         "evaluate documents with their texts, or choose cutoffs by rank",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,6 @@ class Documents:
         first = order[start]
         return cls(query[first], rank[first], order, start)
 
-    def of_each_pair(self) -> IntArray:
-        """Return the position of the document each pair speaks of; shape (pairs,)."""
-        sizes = np.diff(self.start, append=len(self.order))
-        position = np.empty(len(self.order), np.int64)
-        position[self.order] = np.repeat(np.arange(len(self.start)), sizes)
-        return position
-
     def sum(self, values: FloatArray) -> FloatArray:
         """Return the sum over each document's pairs."""
         return np.add.reduceat(values[self.order], self.start) if len(self.start) else values[:0]
@@ -254,17 +247,13 @@ class Relevance:
             return _shared(self.n_retrieved[:])
         counts = self._counts.get(("retrieved", k))
         if counts is None:
-            enough = k <= self._fewest_retrieved
+            enough = self.n_retrieved.min(initial=k) == k
             # One number for all queries takes the room of one.
             counts = _shared(
                 np.broadcast_to(k, self.n_queries) if enough else np.minimum(self.n_retrieved, k)
             )
             self._counts["retrieved", k] = counts
         return counts
-
-    @cached_property
-    def _fewest_retrieved(self) -> int:
-        return int(self.n_retrieved.min()) if self.n_queries else 0
 
     def relevant_within(self, k: int | None) -> IntArray:
         """Return the relevant documents within the cutoff; shape (queries,)."""
@@ -378,14 +367,12 @@ class Relevance:
         return Documents.of_pairs(self.item_query[self.pair_item], self.pair_rank)
 
     @cached_property
-    def relevant_number(self) -> IntArray:
-        """Number of each relevant document within its query, from 1; shape (relevant,)."""
-        return numbers_within(self.relevant.query)
-
-    @cached_property
     def relevant_until_first(self) -> IntArray:
         """Relevant documents up to and including each covered item's first rank; (covered,)."""
-        until: IntArray = self.relevant_number[self.relevant.of_each_pair()]
+        documents = self.relevant
+        sizes = np.diff(documents.start, append=len(documents.order))
+        until = np.empty(len(documents.order), np.int64)
+        until[documents.order] = np.repeat(numbers_within(documents.query), sizes)
         return self._first(until)
 
     def relevant_until_first_within(self, k: int | None) -> IntArray:

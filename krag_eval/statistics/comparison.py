@@ -128,6 +128,7 @@ def compare(
         signature=_common_signature(results),
         queries=[q for q, counted in zip(first.labels, first.counted, strict=True) if counted],
         per_query=values,
+        compared=dict(results),
     )
 
 
@@ -154,6 +155,7 @@ class Comparison:
         per_query: Metric -> system -> value per query that counts; an infinite rank is a query
             for which nothing was found.
         results: System -> its result, if the systems were asked by ``evaluate_retrievers``.
+        compared: System -> the result that was compared, with all of its averages.
     """
 
     differences: tuple[Difference, ...]
@@ -164,6 +166,7 @@ class Comparison:
     queries: list[str | int]
     per_query: PerQuery
     results: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
+    compared: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> list[str]:

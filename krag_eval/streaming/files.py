@@ -15,7 +15,14 @@ from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, QueryFiles
-from krag_eval.datasets.table import MOST_LEFT_OUT, TagChoice, TagReader, checked_choice, notes_on
+from krag_eval.datasets.table import (
+    MOST_LEFT_OUT,
+    TagChoice,
+    TagReader,
+    asked_by,
+    checked_choice,
+    notes_on,
+)
 from krag_eval.documents import Tag
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -176,7 +183,8 @@ class _Run:
         self._done = begun or Progress(plan.nothing())
         self._tags: TagReader | None = None
         if state is not None and choice:
-            self._tags = fields.tags(choice, None if begun is None else begun.tags)
+            names = None if begun is None else begun.tags
+            self._tags = TagReader(asked_by(fields.roles), choice, names)
             self._tags.left_out |= self._done.left_out
 
     def all_chunks(self, chunk_size: int, progress: bool | None) -> Progress:

@@ -78,6 +78,9 @@ class TestAdvice:
             ({"per_query": ...}, "--per-query OUT"),
             ({"k": ...}, "-k K"),
             ({"threshold": 0.5}, "--threshold 0.5"),
+            ({"budget": 1000}, "--budget 1000"),
+            ({"budget": ...}, "--budget N"),
+            ({"length": "characters"}, "--length characters"),
         ],
     )
     def test_settings_are_options(self, settings: dict[str, object], shown: str) -> None:
@@ -93,6 +96,9 @@ class TestAdvice:
         assert main.worded(error, "evaluate") == "nothing was found."
         error = InvalidInput("", "nothing was found", Advice("try {}", matcher="contains"))
         assert main.worded(error, "trec") == "nothing was found."
+        # Only one of those listed can be typed, and a function is none of them.
+        error = InvalidInput("", "nothing was found", Advice("try {}", length=...))
+        assert main.worded(error, "evaluate") == "nothing was found."
 
     @pytest.mark.parametrize("command", ["gate", "compare"])
     def test_what_reads_saved_results_names_options_of_what_saved_them(self, command: str) -> None:

@@ -32,3 +32,27 @@ def no_complaint_about_fonts() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "No installed font can show", KragEvalWarning)
         yield
+
+
+FIRST, SECOND = "a b c d e f g h i j", "k l m n o p q r s t"
+#: System -> what it retrieved for the two items of ten words each, cut into chunks of five or ten.
+CHUNKS = {
+    "small": [["a b c d e", "f g h i j"], ["u v w x y", "k l m n o"]],
+    "large": [[FIRST], [SECOND]],
+}
+
+
+def letters(text: str) -> int:
+    """Return how many letters a text has."""
+    return sum(map(str.isalpha, text))
+
+
+def in_chunks(name: str, k: object = ("5w", "10w"), **options: object) -> EvaluationResult:
+    """Evaluate one of the systems; by words, the chunks of the small one have five each."""
+    length = options.pop("length", "words")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)  # little fits, and little is found
+        evaluator = OfflineRetrievalEvaluator(
+            [[FIRST], [SECOND]], CHUNKS[name], **{"matcher": "coverage(union=true)", **options}
+        )
+        return evaluator.evaluate(k=k, length=length)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from .plot_samples import (
     ACTUAL,
     PREDICTED,
     evaluated,
+    in_chunks,
     interval_table,
     no_complaint_about_fonts,
 )
@@ -79,6 +80,15 @@ class TestMetricBars:
         """The title says what is shown, of how much."""
         title = metric_bars(evaluated()).get_title(loc="left")
         assert title == "Retrieval metrics at k = 2 (2 queries)"
+
+    def test_at_a_budget(self) -> None:
+        """The title says how much fits, and a label where lower is better."""
+        ax = metric_bars(in_chunks("small", ["1000w", 5]), "1000w")
+        assert ax.get_title(loc="left") == "Retrieval metrics within 1,000 words (2 queries)"
+        assert "Redundancy\n(lower is better)" in [one.get_text() for one in ax.get_yticklabels()]
+        with no_complaint_about_fonts():
+            korean = metric_bars(in_chunks("small", ["1000c"]), language="ko")
+        assert korean.get_title(loc="left") == "검색 지표, 1,000자 이내 (질의 2개)"
 
     def test_title_without_a_cutoff(self) -> None:
         """All retrieved documents are not called a cutoff of None."""

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,9 +10,16 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from krag_eval import EvaluationResult, Matcher, OfflineRetrievalEvaluator
-from krag_eval.plotting import cutoff_curves, threshold_curves
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.plotting import budget_curves, cutoff_curves, threshold_curves
 
-from .plot_samples import evaluated, interval_table, no_complaint_about_fonts
+from .plot_samples import (
+    evaluated,
+    in_chunks,
+    interval_table,
+    letters,
+    no_complaint_about_fonts,
+)
 
 
 def lines(ax: Axes) -> dict[str, list[float]]:
@@ -121,6 +129,190 @@ class TestCutoffCurves:
         assert (list(lines(ax)), ax.get_xlabel()) == (["재현율(macro)"], "컷오프 k")
         assert ax.get_xticklabels()[1].get_text() == "전체"
 
+    def test_budgets_are_left_out(self) -> None:
+        """They share no scale with k."""
+        ax = cutoff_curves(in_chunks("small", ["5w", 2, "10w", 1]), "macro_token_recall")
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]
+        assert lines(ax) == {"Macro token recall": [0.25, 0.75]}
+
+    def test_budgets_alone(self) -> None:
+        """Where there is no k, they are drawn as cutoffs are."""
+        ax = cutoff_curves(in_chunks("small", ["10w", "5w"]), ["token_recall", "redundancy"])
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["5w", "10w"]
+        assert lines(ax)["Macro token recall"] == [0.25, 0.75]
+        assert "Redundancy (lower is better)" in lines(ax)
+        assert ax.get_xlabel() == "Budget"
+        assert ax.get_title(loc="left") == "Metrics against the budget (2 queries)"
+
+
+class TestBudgetCurves:
+    """An average against the budget.
+
+    Of the two items, the first five words of small chunks hold a half and nothing, the first ten
+    all and a half. A large chunk does not fit into five words, and holds a whole item.
+    """
+
+    def test_one_line_per_system(self) -> None:
+        """At the budgets, on their scale, under the systems' names."""
+        ax = budget_curves({name: in_chunks(name) for name in ("small", "large")})
+        assert lines(ax) == {"small": [0.25, 0.75], "large": [0.0, 1.0]}
+        assert [list(line.get_xdata()) for line in ax.lines] == [[5, 10], [5, 10]]
+        assert ax.get_xlim() == (0, 10)
+        assert {text.get_text() for text in ax.texts} == {"small 0.75", "large 1.00"}
+        assert ax.get_title(loc="left") == "Macro token recall against the budget (2 queries)"
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("Budget in words", "Macro token recall")
+
+    def test_values_are_the_averages(self) -> None:
+        """Of every metric that there is."""
+        result = in_chunks("small", ["5w", "10w", "7w"])
+        for key in result.averages("5w"):
+            (values,) = (list(line.get_ydata()) for line in budget_curves(result, key).lines)
+            expected = [result.averages(k)[key] for k in ("5w", "7w", "10w")]
+            assert values == pytest.approx(expected, nan_ok=True)
+            pyplot.close("all")
+
+    def test_each_system_where_it_was_evaluated(self) -> None:
+        """They need not have the same budgets, nor one in common."""
+        systems = {"small": in_chunks("small"), "large": in_chunks("large", ["20w", 5])}
+        ax = budget_curves(systems)
+        assert [list(line.get_xdata()) for line in ax.lines] == [[5, 10], [20]]
+        assert ax.get_xlim() == (0, 20)
+
+    def test_a_result_alone(self) -> None:
+        """It has no name; the metric is named at the end. Its interval is a band."""
+        result = in_chunks("small")
+        ax = budget_curves(result, intervals=interval_table(result, 0.1, 0.05))
+        assert [text.get_text() for text in ax.texts] == ["Macro token recall 0.75"]
+        (band,) = ax.collections
+        corners = {(x, round(float(y), 6)) for x, y in band.get_paths()[0].vertices}
+        assert corners == {(5, 0.15), (5, 0.3), (10, 0.65), (10, 0.8)}
+
+    def test_intervals_of_several_systems(self) -> None:
+        """By name; one may have none."""
+        systems = {name: in_chunks(name) for name in ("small", "large")}
+        table = interval_table(systems["large"], 0.1, 0.1)
+        assert len(budget_curves(systems, intervals={"large": table}).collections) == 1
+        with pytest.raises(InvalidInput) as error:
+            budget_curves(systems, intervals={"huge": table})
+        assert error.value.argument == "intervals"
+        with pytest.raises(InvalidType) as kind:
+            budget_curves(systems, intervals=table)
+        assert kind.value.argument == "intervals"
+
+    def test_without_words(self) -> None:
+        """Recall is drawn where the matcher counts none, and what there is where there is none."""
+        assert set(lines(budget_curves(in_chunks("large", matcher="text")))) == {"Macro recall"}
+        micro = in_chunks("large", matcher="text", averaging_method="micro")
+        assert set(lines(budget_curves(micro))) == {"Micro recall"}
+        mixed = {"a": in_chunks("small"), "b": in_chunks("small", matcher="text")}
+        assert budget_curves(mixed).get_ylabel() == "Macro recall"
+
+    def test_lower_is_better(self) -> None:
+        """The axis says so, of scores and of ranks."""
+        result = in_chunks("small")
+        assert budget_curves(result, "redundancy").get_ylabel() == "Redundancy (lower is better)"
+        ranks = budget_curves(result, "mean_rank")
+        assert ranks.get_ylabel() == "Mean rank (lower is better)"
+        assert ranks.get_ylim()[0] == 1.0
+
+    def test_undefined_throughout(self) -> None:
+        """A system without a value is named all the same."""
+        systems = {"small": in_chunks("small"), "large": in_chunks("large", ["5w"])}
+        ax = budget_curves(systems, "redundancy")
+        assert {text.get_text() for text in ax.texts} == {"small 0.00", "large n/a"}
+
+    def test_of_saved_results(self, tmp_path: Path) -> None:
+        """Nothing but the averages is needed."""
+        in_chunks("small").to_json(tmp_path / "small.json")
+        read = EvaluationResult.from_json(tmp_path / "small.json")
+        assert lines(budget_curves({"read": read})) == {"read": [0.25, 0.75]}
+
+    def test_a_function_of_ones_own(self) -> None:
+        """The axis names it; those of two functions share none."""
+        result = in_chunks("small", ["5t", "10t"], length=letters)
+        ax = budget_curves(result)
+        assert list(ax.lines[0].get_xdata()) == [5, 10]
+        assert "letters" in ax.get_xlabel()
+        other = in_chunks("small", ["5t", "10t"], length=str.__len__)
+        with pytest.raises(InvalidInput) as error:
+            budget_curves({"a": result, "b": other})
+        assert error.value.argument == "results"
+
+    def test_several_units(self) -> None:
+        """One is to be chosen, unless the systems have only one in common."""
+        both, words = in_chunks("small", ["5w", "10w", "9c"]), in_chunks("small")
+        assert list(budget_curves({"both": both, "words": words}).lines[0].get_xdata()) == [5, 10]
+        drawn = budget_curves(both, unit="c")
+        assert list(drawn.lines[0].get_xdata()) == [9]
+        assert drawn.get_xlabel() == "Budget in characters"
+        for results, unit in (both, None), (both, "t"), ({"both": both, "words": words}, "c"):
+            with pytest.raises(InvalidInput) as error:
+                budget_curves(results, unit=unit)  # type: ignore[arg-type]
+            assert error.value.argument == "unit"
+
+    def test_no_unit_in_common(self) -> None:
+        """Words and characters have no scale in common."""
+        with pytest.raises(InvalidInput) as error:
+            budget_curves({"words": in_chunks("small"), "letters": in_chunks("small", ["9c"])})
+        assert error.value.argument == "results"
+
+    def test_without_a_budget(self) -> None:
+        """There is nothing to draw; the advice is to evaluate with one."""
+        with pytest.raises(InvalidInput) as error:
+            budget_curves({"small": in_chunks("small"), "large": in_chunks("large", [1, 2])})
+        assert error.value.argument == "results"
+        assert str(error.value.fix) == "evaluate with budget=[500, 1000, 2000]"
+        assert not pyplot.get_fignums()
+
+    @pytest.mark.parametrize("results", [["small"], {"small": 1}, {1: None}, None])
+    def test_something_else(self, results: object) -> None:
+        """Neither a result nor results by name."""
+        with pytest.raises(InvalidType) as error:
+            budget_curves(results)  # type: ignore[arg-type]
+        assert error.value.argument == "results"
+
+    def test_no_more_systems_than_can_be_told_apart(self) -> None:
+        """Seven looks, each of its own, also in grey."""
+        result = in_chunks("small")
+        ax = budget_curves({f"system {i}": result for i in range(7)})
+        assert len({(line.get_marker(), line.get_linestyle()) for line in ax.lines}) == 7
+        for number in (0, 8):
+            with pytest.raises(InvalidInput) as error:
+                budget_curves({f"system {i}": result for i in range(number)})
+            assert error.value.argument == "results"
+
+    def test_a_metric_that_a_system_lacks(self) -> None:
+        """The refusal names the system."""
+        systems = {"a": in_chunks("small"), "b": in_chunks("small", matcher="text")}
+        with pytest.raises(InvalidInput, match="'b'") as error:
+            budget_curves(systems, "token_iou")
+        assert error.value.argument == "metric"
+
+    def test_large_budgets_are_easy_to_read(self) -> None:
+        """Thousands are set apart, and ticks that would touch are left out."""
+        ax = budget_curves(in_chunks("small", ["900w", "1000w", "4000w"]))
+        ax.figure.canvas.draw()
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1,000", "4,000"]
+
+    def test_in_korean(self) -> None:
+        """Names and axes."""
+        with no_complaint_about_fonts():
+            ax = budget_curves(in_chunks("small"), language="ko")
+        assert ax.get_title(loc="left") == "예산에 따른 토큰 재현율(macro) (질의 2개)"
+        assert ax.get_xlabel() == "예산(단어 수)"
+
+    def test_systems_of_different_sizes(self) -> None:
+        """The title has both numbers of queries."""
+        evaluator = OfflineRetrievalEvaluator([["a b"]], [["a b"]], matcher="coverage")
+        ax = budget_curves({"two": in_chunks("small"), "one": evaluator.evaluate(budget=5)})
+        assert "2 queries / 1 query" in ax.get_title(loc="left")
+
+    def test_draws_on_the_axes_given(self) -> None:
+        """No figure of its own when there is one to draw on."""
+        _, axes = pyplot.subplots()
+        assert budget_curves(in_chunks("small"), ax=axes) is axes
+        assert len(pyplot.get_fignums()) == 1
+
 
 class SaidBeforehand(Matcher):
     """The similarities of two pairs, written down."""
@@ -188,6 +380,13 @@ class TestThresholdCurves:
     def test_no_more_lines_than_can_be_told_apart(self) -> None:
         """Of a table with everything, the first seven columns."""
         assert len(lines(threshold_curves(swept().metrics_at_thresholds()))) == 7
+
+    def test_at_a_budget(self) -> None:
+        """Of budgets alone, the largest; where lower is better, the legend says so."""
+        result = in_chunks("small")
+        assert all("@10w" in name for name in lines(threshold_curves(result)) if "@" in name)
+        drawn = lines(threshold_curves(result, metrics=["redundancy@5w", "mrr@5w"]))
+        assert "redundancy@5w (lower is better) (0.00)" in drawn
 
     def test_a_matcher_without_threshold(self) -> None:
         """There is nothing to draw."""

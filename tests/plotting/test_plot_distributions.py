@@ -10,7 +10,7 @@ from krag_eval import OfflineRetrievalEvaluator
 from krag_eval._errors import InvalidInput
 from krag_eval.plotting import first_rank_bars, metric_distribution
 
-from .plot_samples import evaluated, no_complaint_about_fonts
+from .plot_samples import evaluated, in_chunks, no_complaint_about_fonts
 
 
 def heights(ax: Axes) -> list[int]:
@@ -65,6 +65,18 @@ class TestMetricDistribution:
         ax = metric_distribution(evaluator.evaluate(k=1), "ndcg@1")
         assert ax.get_title(loc="left") == "nDCG@1 query by query (1 query, 1 skipped)"
         assert sum(heights(ax)) == 1
+
+    def test_at_a_budget(self) -> None:
+        """Recall of words is a half and nothing; the axis says where lower is better."""
+        result = in_chunks("small", ["5w", 5])
+        ax = metric_distribution(result, "token_recall@5w")
+        assert [bar.get_height() for bar in ax.patches if bar.get_height()] == [1, 1]
+        assert ax.get_title(loc="left") == "Token recall within 5 words, query by query (2 queries)"
+        lower = metric_distribution(result, "redundancy@5w")
+        assert lower.get_xlabel() == "Redundancy@5w of a query (lower is better)"
+        with no_complaint_about_fonts():
+            korean = metric_distribution(result, "ndcg@5w", language="ko")
+        assert korean.get_title(loc="left") == "질의별 nDCG 분포, 5단어 이내 (질의 2개)"
 
     def test_undefined_values_are_counted_in_the_title(self) -> None:
         """A metric of one's own may be undefined for some queries."""

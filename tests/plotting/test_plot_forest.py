@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from matplotlib import pyplot
@@ -112,6 +113,20 @@ class TestComparisonForest:
         )
         ranks = comparison_forest(comparison(difference("mean_rank@10")))
         assert {"← dense better", "bm25 better →"} <= set(told(ranks))
+
+    def test_scores_where_lower_is_better(self) -> None:
+        """They share an axis neither with other scores nor with ranks."""
+        rows = [difference("mean_rank@5"), difference("redundancy@5"), difference("ndcg@5")]
+        axes = comparison_forest(comparison(*rows)).figure.axes
+        names = [[tick.get_text() for tick in ax.get_yticklabels()] for ax in axes]
+        assert names == [["ndcg@5"], ["redundancy@5"], ["mean_rank@5"]]
+        assert "redundancy and its 95 % interval; lower is better" in axes[1].get_xlabel()
+        by_hand = pyplot.figure().add_axes((0.1, 0.1, 0.8, 0.8))
+        boxes = [
+            ax.get_position() for ax in comparison_forest(comparison(*rows), by_hand).figure.axes
+        ]
+        assert [box.y0 for box in boxes] == sorted((box.y0 for box in boxes), reverse=True)
+        assert all(below.y1 < above.y0 for above, below in pairwise(boxes))
 
     def test_a_lower_rank_is_better(self) -> None:
         """A mean rank that grew is a loss for b, and the axis says so."""
