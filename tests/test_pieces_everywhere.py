@@ -9,20 +9,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pandas as pd
 import pytest
 from reference_pieces import random_case
 
 from krag_eval import (
     AnyOf,
+    Conventions,
     CoverageMatcher,
     EvaluationResult,
     OfflineRetrievalEvaluator,
     RetrievalRecorder,
+    compare,
     evaluate_retriever,
 )
+from krag_eval._errors import Refusal
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
@@ -326,3 +330,91 @@ def test_langsmith_says_which_pieces_hold_an_item() -> None:
     assert score["score"] == 0.5
     assert "(ranks 1+2)" in score["comment"]
     assert "(ranks 1+3 together, 0.50 of 0.8)" in score["comment"]
+
+
+# --- conventions and averages ----------------------------------------------------------------
+
+PRESETS = [Conventions(), Conventions.trec(), Conventions.krag(), Conventions.autorag()]
+SINGLE = [
+    Conventions(**{name: value})
+    for name, kind in get_type_hints(Conventions).items()
+    for value in get_args(kind)
+    if get_origin(kind) is Literal
+]
+ALL_CONVENTIONS = list(dict.fromkeys([*PRESETS, *SINGLE]))
+
+
+@pytest.mark.parametrize("conventions", ALL_CONVENTIONS, ids=str)
+def test_conventions_keep_their_bounds_and_cutoffs(
+    conventions: Conventions, expected: EvaluationResult
+) -> None:
+    """Shares stay within 1 where credit is given once; a metric at k sees the first k alone."""
+    result = evaluator().with_conventions(conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
+    assert result == evaluator(conventions=conventions).evaluate(**WITHIN, metrics=METRIC_NAMES)
+    alone = OPTIONS["matcher"].threshold, OPTIONS["matcher"].min_run, "whitespace"
+    one_chunk = evaluator(matcher=CoverageMatcher(*alone), conventions=conventions).evaluate(
+        **WITHIN, metrics=METRIC_NAMES
+    )
+    for k in result.k:
+        table = result.tables[k]
+        for name in result.keys:
+            values = table[name][~np.isnan(table[name])]
+            top = 1 if conventions.credit == "once" and name != "rank" else np.inf
+            assert ((values >= 0) & (values <= top)).all(), (name, k)
+        assert (table["covered"] >= one_chunk.tables[k]["covered"]).all(), k
+    for k in (1, 3):
+        cut = [line["predicted"][:k] for line in LINES]
+        seen = OfflineRetrievalEvaluator(
+            list(map(items, LINES)), cut, **OPTIONS, conventions=conventions
+        ).evaluate(k, metrics=METRIC_NAMES)
+        for name in result.keys:
+            assert np.array_equal(result.tables[k][name], seen.tables[k][name], equal_nan=True)
+
+
+def test_union_is_not_compared_with_one_chunk(expected: EvaluationResult) -> None:
+    """As any other setting of a matcher."""
+    one_chunk = evaluator(matcher=CoverageMatcher(0.6, 2, "whitespace")).evaluate(**WITHIN)
+    with pytest.raises(Refusal) as refused:
+        compare({"together": expected, "alone": one_chunk}, "macro_recall@3")
+    assert refused.value.argument == "results"
+
+
+def held(*lists: list[str]) -> EvaluationResult:
+    """Return a result of queries whose ground truth is a-f."""
+    return OfflineRetrievalEvaluator(
+        [["a b c d e f"]] * len(lists), list(lists), matcher=CoverageMatcher(min_run=2)
+    ).evaluate(2)
+
+
+def test_intervals_and_comparisons_of_words() -> None:
+    """Sums over sums, and means over the queries where there is a value.
+
+    Of the first query half of the words come back, of the second all, twice; of the third none.
+    Words wanted 18, held 3 + 6 + 0; read 4 + 12 + 2, useful 3 + 6 + 0; redundant 0 and 1/2.
+    """
+    lists = ["a b c x"], ["a b c d e f", "a b c d e f"], ["y z"]
+    result = held(*lists)
+    table = result.confidence_intervals(n_resamples=500)
+    words = {
+        "micro_token_recall@2": 9 / 18,
+        "micro_token_precision@2": 9 / 18,
+        "macro_token_precision@2": (3 / 4 + 6 / 12 + 0) / 3,
+        "redundancy@2": (0 + 1 / 2) / 2,
+    }
+    assert table["value"][list(words)].to_dict() == pytest.approx(words)
+    # Of any queries drawn, the sums are between the least and the greatest share.
+    assert table.loc["micro_token_recall@2", ["low", "high"]].tolist() == [0.0, 1.0]
+    assert table.loc["redundancy@2", ["low", "high"]].tolist() == [0.0, 0.5]
+    # Without its repeat the second query reads 6 words: 9 of 12, and nothing is redundant.
+    other = held(lists[0], ["a b c d e f"], lists[2])
+    comparison = compare({"a": result, "b": other}, ["micro_token_precision@2", "redundancy@2"])
+    differences = comparison.table["difference"].tolist()
+    assert differences == pytest.approx([9 / 12 - 9 / 18, 0 - 1 / 4])
+
+
+def test_a_gate_on_what_is_undefined_fails() -> None:
+    """Nothing came back of the ground truth, so that nothing can be redundant: no success."""
+    result = held(["y z"], [])
+    assert math.isnan(result.averages()["redundancy"])
+    assert not result.check({"redundancy@2": 1.0}).passed
+    assert held(["a b c"]).check({"redundancy@2": 0.0}).passed
