@@ -156,15 +156,23 @@ class CoverageMatcher(TextMatcher):
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             block = np.zeros((len(actual), len(predicted)))
-            item, rank, similarity, _ = self._pairs(Units.of_block(read, actual, predicted))
+            item, rank, similarity, _ = self._covered(Units.of_block(read, actual, predicted))
             block[item, rank - 1] = similarity
             return block
 
         return score
 
     def _pairs(self, units: Units) -> Pairs:
-        """Find the runs that are shared, of all queries together."""
+        """Score all queries together."""
         units.check_sizes()
+        pairs = self._covered(units)
+        if type(self).block_scorer is CoverageMatcher.block_scorer:
+            return pairs
+        # A class of the user's own scores pairs in its way; words stay where they are.
+        return super()._pairs(units)._replace(pieces=pairs.pieces)
+
+    def _covered(self, units: Units) -> Pairs:
+        """Return how much is covered, and by which pieces."""
         read = units.values
         tokens = read.tokens if isinstance(read, _WithNumbers) else read
         runs = shared_runs(tokens, units, self.min_run)

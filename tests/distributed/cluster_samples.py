@@ -53,7 +53,7 @@ def within() -> dict[str, Any]:
 
 def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
     """Check a run at these cutoffs against a local one: averages, signature and rows."""
-    expected = local(sample(), **within(), matcher="coverage")
+    expected = local(sample(), **within(), matcher="coverage(union=yes)")
     assert result.to_dict() == expected.to_dict()
     assert result.signature == expected.signature
     of = {row["query"]: row for row in rows}
@@ -65,7 +65,7 @@ def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -
     said = [of[label]["lengths@w"] for label in expected.labels]
     assert said == [" ".join(map(str, lengths)) for lengths in lists]
     n_covered = [len(of[label]["first_ranks"].split()) for label in expected.labels]
-    whole = local(sample(), None, matcher="coverage")
+    whole = local(sample(), None, matcher="coverage(union=yes)")
     assert n_covered == whole.tables[None]["covered"].tolist()
 
 

@@ -53,7 +53,7 @@ def test_a_bag_gives_the_digits_of_a_local_run():
 def test_budgets_are_those_of_a_local_run(n_partitions):
     """By words and by a function of one's own; lengths and ranks come back as text."""
     frame = dd.from_pandas(pd.DataFrame(ROWS), npartitions=n_partitions)
-    run = evaluate_dask(frame, **within(), matcher="coverage")
+    run = evaluate_dask(frame, **within(), matcher="coverage(union=yes)")
     check_budgets(run.result, run.per_query.compute().to_dict("records"))
 
 

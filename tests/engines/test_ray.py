@@ -46,7 +46,7 @@ def test_ray_gives_the_digits_of_a_local_run(blocks, batch_size):
 def test_budgets_are_those_of_a_local_run():
     """By words and by a function of one's own; lengths and ranks come back as text."""
     dataset = ray.data.from_items(ROWS, override_num_blocks=4)
-    run = evaluate_ray(dataset, **within(), matcher="coverage")
+    run = evaluate_ray(dataset, **within(), matcher="coverage(union=yes)")
     check_budgets(run.result, run.per_query.take_all())
 
 

@@ -56,7 +56,7 @@ def test_spark_gives_the_digits_of_a_local_run(spark, n_partitions):
 
 def test_budgets_are_those_of_a_local_run(spark):
     """By words and by a function of one's own; lengths and ranks come back as text."""
-    run = evaluate_spark(frame_of(spark).repartition(3), **within(), matcher="coverage")
+    run = evaluate_spark(frame_of(spark).repartition(3), **within(), matcher="coverage(union=yes)")
     check_budgets(run.result, [row.asDict() for row in run.per_query.collect()])
 
 

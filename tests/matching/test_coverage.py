@@ -558,3 +558,24 @@ def test_union_is_no_part_of_a_combination() -> None:
         with pytest.raises(Refusal) as caught:
             join(CoverageMatcher(), CoverageMatcher(union=True))
         assert caught.value.argument == "matcher"
+
+
+class Squared(CoverageMatcher):
+    """A class of the user's own that scores blocks in its way."""
+
+    name = "squared"
+
+    def block_scorer(self, texts: Any) -> Any:
+        score = super().block_scorer(texts)
+        return lambda actual, predicted: score(actual, predicted) ** 2
+
+
+@pytest.mark.filterwarnings("ignore:The matcher squared")
+def test_a_class_of_ones_own_scores_pairs_in_its_way() -> None:
+    """Nine of ten words, squared; of the words themselves nine are there."""
+    ten, nine = "a b c d e f g h i j", "a b c d e f g h i"
+    evaluator = OfflineRetrievalEvaluator([[ten]], [["x", nine]], matcher=Squared(threshold=0.85))
+    assert Squared().similarity(ten, nine) == pytest.approx(0.81)
+    assert evaluator.calculate_recall() == {"micro_recall": 0.0, "macro_recall": 0.0}
+    assert evaluator.with_threshold(0.8).calculate_recall()["macro_recall"] == 1.0
+    assert evaluator.calculate_token_recall()["macro_token_recall"] == 0.9
