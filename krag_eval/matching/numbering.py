@@ -10,6 +10,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, count, pairwise, starmap
 from operator import itemgetter
 
@@ -46,6 +47,10 @@ class TokenNumbers:
         """One more than the largest number."""
         return int(self.flat.max(initial=-1)) + 1
 
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum(self.sizes)
+
     def slices(self) -> list[slice]:
         """Return where each text is found in ``flat``."""
         return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
@@ -56,10 +61,9 @@ class TokenNumbers:
         >>> TokenNumbers(np.array([5, 6, 7]), np.array([2, 1])).take(np.array([1])).flat.tolist()
         [7]
         """
-        ends = np.cumsum(self.sizes)
         sizes = self.sizes[texts]
         # Where each text begins in ``flat``, less where it begins among those taken.
-        shift = ends[texts] - np.cumsum(sizes)
+        shift = self._ends[texts] - np.cumsum(sizes)
         return TokenNumbers(self.flat[np.arange(sizes.sum()) + np.repeat(shift, sizes)], sizes)
 
 

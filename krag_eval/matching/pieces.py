@@ -25,6 +25,8 @@ HashArray: TypeAlias = NDArray[np.uint64]
 # Rows of a join at a time, positions of texts at a time: what fits into a few MB.
 _MOST_ROWS = 1 << 17
 _BLOCK = 1 << 16
+# Tokens of ground truth whose runs are looked up together: documents are read anew for others.
+_LOOKED_UP = 1 << 17
 # Bits of a hash that say, before anything is searched, whether it may be there.
 _MARK_BITS = 20
 # Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
@@ -245,9 +247,10 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
     of_truth, of_document = [], []
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
-        for truth, document in _joined(tokens, truths, wanted, documents, length):
-            of_truth.append(truth)
-            of_document.append(document)
+        for part in _slices(tokens.sizes[truths.unit(wanted)], _LOOKED_UP):
+            for truth, document in _joined(tokens, truths, wanted[part], documents, length):
+                of_truth.append(truth)
+                of_document.append(document)
     return SharedRuns(
         truths,
         documents,
@@ -388,18 +391,16 @@ def _joined(
     Args:
         tokens: The tokens of all distinct texts.
         truths: The ground truth.
-        wanted: The members of it whose runs have this length.
+        wanted: The members of it to look up, whose runs have this length.
         documents: The documents.
         length: Tokens in a run.
     """
     query = truths.query(wanted)
     n_documents = np.diff(documents.of_query)
-    asked = np.zeros(len(n_documents), np.bool_)
-    asked[query] = True
-    used = np.zeros(len(tokens), np.bool_)
-    used[documents.unit(np.repeat(asked, n_documents))] = True
+    queries = np.unique(query)
+    shown = _ranges(documents.of_query[queries], n_documents[queries])
     runs = _WantedRuns.of(tokens, np.unique(truths.unit(wanted)), length)
-    postings = _Postings.of(runs.found_in(tokens, np.flatnonzero(used)), runs.n)
+    postings = _Postings.of(runs.found_in(tokens, np.unique(documents.unit(shown))), runs.n)
     effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
     # Queries after queries, so that what is looked at together does not grow with their number.
     for part in _slices(effort, _MOST_ROWS, query):
