@@ -613,7 +613,7 @@ class OfflineRetrievalEvaluator:
         chosen = chosen_metrics(metrics, plan.metrics)
         found = self._found(cutoffs, measure)
         counted = plan.counted(found)
-        reach = Reach.of(found)
+        reach = Reach.of(found, cutoffs)
         with self._matching.lock:
             reach.warn(cutoffs, self._matching.is_first)
         return EvaluationResult(
@@ -1014,12 +1014,12 @@ class PartitionPlan:
         """Return what was found with the lengths that budgets need, and how far lists reach."""
         units = dict.fromkeys(one.unit for one in self.cutoffs if isinstance(one, Budget))
         if not units:
-            return found, Reach.of(found)
+            return found, Reach.of(found, ())
         texts = queries.predicted_texts(self.plan.matcher._document_reading)
         lengths: Mapping[str, NDArray[np.int64]]
         lengths = {unit: lengths_of(texts, unit, self.length) for unit in units}
         found = replace(found, lengths=lengths)
-        return found, Reach.of(found, has_text=not all(map(is_blank, texts)))
+        return found, Reach.of(found, self.cutoffs, has_text=not all(map(is_blank, texts)))
 
     def _settings(self) -> dict[str, str]:
         settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0)

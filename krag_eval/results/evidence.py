@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput
 from krag_eval.documents import AnyOf, QuerySet, Reading, is_blank, read_text, text_of
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Measure, Unit, lengths_of
+from krag_eval.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    Measure,
+    Unit,
+    lengths_of,
+    unit_in_words,
+)
 from krag_eval.scoring.parts import no_texts
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
@@ -132,7 +139,7 @@ class Evidence:
         if measure is None and unit in (found.lengths or {}):
             return found
         if self.texts is None:
-            raise no_lengths()
+            raise no_lengths(unit)
         texts = self.texts.all_predicted()
         if texts and all(map(is_blank, texts)):
             raise no_texts()
@@ -175,12 +182,21 @@ class Evidence:
         return list(zip(relevance.item_query.tolist(), numbers.tolist(), strict=True))
 
 
-def no_lengths() -> InvalidInput:
-    """Return the refusal of a budget by a result that cannot measure anything."""
+def no_lengths(unit: Unit | None = None) -> InvalidInput:
+    """Return the refusal of a budget by a result that cannot measure anything.
+
+    Args:
+        unit: What was to be measured, where the result may keep lengths in other units.
+    """
+    lengths = "the lengths of the retrieved documents"
+    if unit is not None:
+        lengths += f" in {unit_in_words(unit)}"
     return InvalidInput(
         "",
-        "this result keeps neither the lengths of the retrieved documents nor their texts",
-        Advice("evaluate with {}, which keeps the lengths", budget=...),
+        f"this result keeps neither {lengths} nor their texts",
+        Advice(
+            "evaluate with {} of that unit, which keeps them, or save it with its texts", budget=...
+        ),
     )
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "settled_cutoffs",
     "settled_length",
     "spelled",
+    "unit_in_words",
     "unspelled",
 ]
 
@@ -177,6 +178,15 @@ def amount_in_words(amount: object, unit: Unit) -> str:
     '1000 characters'
     """
     return f"{amount} {_NAMES[unit]}"
+
+
+def unit_in_words(unit: Unit) -> str:
+    """Return what a budget counts, in English.
+
+    >>> unit_in_words("w")
+    'words'
+    """
+    return _NAMES[unit]
 
 
 @dataclass(frozen=True)

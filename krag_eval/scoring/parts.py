@@ -21,7 +21,15 @@ from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring.averages import Average, Columns, Sums
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, in_words, spelled, unspelled
+from krag_eval.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    amount_in_words,
+    in_order,
+    in_words,
+    spelled,
+    unspelled,
+)
 from krag_eval.scoring.metrics import (
     LISTED,
     REJECTION_RATE,
@@ -369,30 +377,49 @@ class Reach:
     Attributes:
         most: Documents in the longest list.
         shortest: Unit of a budget -> length of the shortest document that a list begins with.
+        longest: Unit of a budget -> length of all documents of the longest list.
+        unseen: Budget, as it is spelled -> lists of which not even the first document fits.
+        n_lists: Lists that are not empty, where there is a budget.
         has_text: Whether a retrieved document has a text; only known where a budget asked for it.
     """
 
     most: int = 0
     shortest: Mapping[str, int] = field(default_factory=dict)
+    longest: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] = field(default_factory=dict)
+    n_lists: int = 0
     has_text: bool = False
 
     @classmethod
-    def of(cls, relevance: Relevance, *, has_text: bool = False) -> Reach:
+    def of(
+        cls, relevance: Relevance, cutoffs: Iterable[Cutoff], *, has_text: bool = False
+    ) -> Reach:
         """Look at the lists."""
         retrieved = relevance.n_retrieved
-        most, shortest = int(retrieved.max(initial=0)), {}
-        if relevance.lengths is not None and most:
-            first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
-            shortest = {unit: int(one[first].min()) for unit, one in relevance.lengths.items()}
-        return cls(most, shortest, has_text)
+        most = int(retrieved.max(initial=0))
+        if relevance.lengths is None or not most:
+            return cls(most, has_text=has_text)
+        first = (np.cumsum(retrieved) - retrieved)[retrieved > 0]
+        lengths = relevance.lengths
+        budgets = [k for k in cutoffs if isinstance(k, Budget)]
+        return cls(
+            most,
+            {unit: int(one[first].min()) for unit, one in lengths.items()},
+            {unit: int(np.add.reduceat(one, first).max()) for unit, one in lengths.items()},
+            {str(k): int((lengths[k.unit][first] > k.amount).sum()) for k in budgets},
+            len(first),
+            has_text,
+        )
 
     def __add__(self, other: Reach) -> Reach:
-        units = {**self.shortest, **other.shortest}
-        shortest = {
-            unit: min(one.shortest[unit] for one in (self, other) if unit in one.shortest)
-            for unit in units
-        }
-        return Reach(max(self.most, other.most), shortest, self.has_text or other.has_text)
+        return Reach(
+            max(self.most, other.most),
+            _joined(min, self.shortest, other.shortest),
+            _joined(max, self.longest, other.longest),
+            _joined(sum, self.unseen, other.unseen),
+            self.n_lists + other.n_lists,
+            self.has_text or other.has_text,
+        )
 
     def beyond(self, cutoffs: Iterable[Cutoff]) -> list[int]:
         """Return the cutoffs that lie beyond every list, ascending; none if all lists are empty."""
@@ -427,17 +454,52 @@ class Reach:
                 f"@{self.most}.",
                 "Have more documents retrieved, or choose other cutoffs",
             )
-        for unit, shortest in self.shortest.items():
+        for unit in self.shortest:
             budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
-            small = [one for one in budgets if one.amount < shortest]
-            if small and is_first(f"nothing fits into {small}"):
-                these = " and ".join(", ".join(f"@{one}" for one in small).rsplit(", ", 1))
-                see = "sees" if len(small) == 1 else "see"
+            self._warn_of_budgets(unit, budgets, is_first)
+
+    def _warn_of_budgets(
+        self, unit: str, budgets: Sequence[Budget], is_first: Callable[[str], bool]
+    ) -> None:
+        shortest, longest = self.shortest[unit], self.longest[unit]
+        small = [one for one in budgets if one.amount < shortest]
+        if small and is_first(f"nothing fits into {small}"):
+            warn(
+                f"No query's first document fits into {in_words(small[-1])} (the shortest has "
+                f"{shortest}): {_spoken(small)} nothing.",
+                "Choose a larger budget",
+            )
+        for one in budgets:
+            unseen = self.unseen[str(one)]
+            if one not in small and 2 * unseen > self.n_lists and is_first(f"too little: {one}"):
                 warn(
-                    f"No query's first document fits into {in_words(small[-1])} (the shortest has "
-                    f"{shortest}): {these} {see} nothing.",
+                    f"In {unseen} of {self.n_lists} queries not even the first document fits into "
+                    f"{in_words(one)}, so that @{one} sees nothing of them.",
                     "Choose a larger budget",
                 )
+        large = [one for one in budgets if one.amount > longest]
+        if large and is_first(f"all fits into {large}"):
+            warn(
+                f"No list is longer than {amount_in_words(longest, large[0].unit)} altogether, so "
+                f"{_spoken(large)} whole lists and no more.",
+                "Have more documents retrieved, or choose smaller budgets",
+            )
+
+
+def _joined(
+    how: Callable[[list[int]], int], ours: Mapping[str, int], theirs: Mapping[str, int]
+) -> dict[str, int]:
+    """Join the numbers of two parts by name."""
+    return {
+        name: how([one[name] for one in (ours, theirs) if name in one])
+        for name in {**ours, **theirs}
+    }
+
+
+def _spoken(budgets: Sequence[Budget]) -> str:
+    """Name budgets as the subject of what they see."""
+    these = " and ".join(", ".join(f"@{one}" for one in budgets).rsplit(", ", 1))
+    return f"{these} {'sees' if len(budgets) == 1 else 'see'}"
 
 
 def no_texts() -> InvalidInput:
@@ -523,8 +585,12 @@ class Findings:
         )
         tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
         reach = content.get("reach", {})
-        shortest = {str(unit): int(length) for unit, length in reach.get("shortest", {}).items()}
-        lists = Reach(int(reach.get("most", 0)), shortest, bool(reach.get("has_text", False)))
+        by_name = [
+            {str(name): int(number) for name, number in reach.get(one, {}).items()}
+            for one in ("shortest", "longest", "unseen")
+        ]
+        n_lists, has_text = int(reach.get("n_lists", 0)), bool(reach.get("has_text", False))
+        lists = Reach(int(reach.get("most", 0)), *by_name, n_lists, has_text)
         return cls(likeness, bool(content["any_grade"]), tallies, lists)
 
 
