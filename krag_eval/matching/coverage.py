@@ -176,14 +176,13 @@ class CoverageMatcher(TextMatcher):
         read = units.values
         tokens = read.tokens if isinstance(read, _WithNumbers) else read
         runs = shared_runs(tokens, units, self.min_run)
-        truth, document, held, own = runs.shares()
-        truth, document = runs.truths.unit(truth), runs.documents.unit(document)
+        truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
         sizes = tokens.sizes[truth], tokens.sizes[document]
-        similarity = held / sizes[0]
+        similarity = runs.held / sizes[0]
         turned = np.zeros(len(truth), np.bool_)
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= self.min_run)
-            similarity[turned] = (own / sizes[1])[turned]
+            similarity[turned] = (runs.own() / sizes[1])[turned]
         if isinstance(read, _WithNumbers):
             whole, part = np.where(turned, (truth, document), (document, truth))
             similarity[~read.have(whole, part)] = 0.0

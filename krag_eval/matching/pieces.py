@@ -25,6 +25,10 @@ HashArray: TypeAlias = NDArray[np.uint64]
 # Rows of a join at a time, positions of texts at a time: what fits into a few MB.
 _MOST_ROWS = 1 << 17
 _BLOCK = 1 << 16
+# Documents with a run at a time.
+_MOST_HELD = 1 << 20
+# A rank beyond all others.
+_NOWHERE = np.iinfo(np.int32).max
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 17
 # Bits of a hash that say, before anything is searched, whether it may be there.
@@ -140,36 +144,33 @@ class SharedRuns:
         truths: The ground-truth texts, each once per query.
         documents: The documents, each once per query.
         sizes: Tokens of each text, by unit; shape (texts,).
-        of_truth: The tokens of ground truth that documents hold.
-        of_document: The tokens of documents that are such.
+        truth, document: Every pair that shares a run, by member, in order; shape (pairs,).
+        held: Tokens of the ground truth that the document holds; shape (pairs,).
+        first_rank: The first rank of a document that holds a token of the ground truth, for the
+            tokens of one member after the other's; far beyond all ranks if none does.
+        of_document: The tokens of documents that are shared.
     """
 
     truths: OnceEach
     documents: OnceEach
     sizes: IntArray
-    of_truth: Spans
+    truth: IntArray
+    document: IntArray
+    held: IntArray
+    first_rank: NDArray[np.int32]
     of_document: Spans
 
-    def shares(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return every pair that shares a run, and how many tokens of each of its sides do.
-
-        Returns:
-            Ground truth and document, by member; tokens of the ground truth that the document
-            holds, and tokens of the document that are such.
-        """
-        pair, start = _pairs(self.of_truth)
-        held = np.add.reduceat(self.of_truth.sizes, start) if len(start) else start
-        _, start = _pairs(self.of_document)
-        own = np.add.reduceat(self.of_document.sizes, start) if len(start) else start
-        return *pair, held, own
+    def own(self) -> IntArray:
+        """Return how many tokens of the document are shared; shape (pairs,)."""
+        start = _beginnings(self.of_document)
+        return np.add.reduceat(self.of_document.sizes, start) if len(start) else start
 
     def pairs(self, units: Units, similarity: FloatArray) -> Pairs:
         """Return similarities, given for the pairs that share a run, by item and rank."""
-        (truth, document), _ = _pairs(self.of_truth)
         kept = np.flatnonzero(similarity)
-        pair, alternative = self.truths.each(truth[kept])
-        row, occurrence = self.documents.each(document[kept][pair])
-        rank = self.documents.number(occurrence, document[kept][pair][row])
+        pair, alternative = self.truths.each(self.truth[kept])
+        row, occurrence = self.documents.each(self.document[kept][pair])
+        rank = self.documents.number(occurrence, self.document[kept][pair][row])
         item = np.repeat(np.arange(len(units.item_sizes)), units.item_sizes)[alternative[row]]
         order = np.lexsort((rank, item))
         found = Pairs(item[order], rank[order], similarity[kept][pair[row[order]]])
@@ -207,30 +208,19 @@ class SharedRuns:
     def _added(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
         sizes = self.sizes[self.truths.unit()]
-        begin = np.cumsum(sizes) - sizes
-        none = np.iinfo(np.int32).max
-        held = np.full(int(sizes.sum()), none, np.int32)
-        spans = self.of_truth
-        for part in _slices(spans.sizes, _BLOCK):
-            lengths, document = spans.sizes[part], spans.document[part]
-            token = _ranges(begin[spans.truth[part]] + spans.start[part], lengths)
-            # Of a document that comes back more than once, the first occurrence.
-            first = self.documents.occurrences[self.documents.of_member[document]]
-            rank = self.documents.number(first, document)
-            np.minimum.at(held, token, np.repeat(rank, lengths).astype(np.int32))
-        found = np.flatnonzero(held < none)
-        truth = np.searchsorted(begin, found, side="right") - 1
-        step = int(held[found].max(initial=0)) + 1
-        key, tokens = np.unique(truth * step + held[found], return_counts=True)
+        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        truth = np.searchsorted(np.cumsum(sizes), found, side="right")
+        rank = self.first_rank[found]
+        step = int(rank.max(initial=0)) + 1
+        key, tokens = np.unique(truth * step + rank, return_counts=True)
         return key // step, key % step, tokens
 
 
-def _pairs(spans: Spans) -> tuple[tuple[IntArray, IntArray], IntArray]:
-    """Return truth and document of each pair, and where its spans begin."""
+def _beginnings(spans: Spans) -> IntArray:
+    """Return where the spans of each pair begin."""
     begins = np.ones(len(spans.truth), np.bool_)
     begins[1:] = (np.diff(spans.truth) != 0) | (np.diff(spans.document) != 0)
-    start = np.flatnonzero(begins)
-    return (spans.truth[start], spans.document[start]), start
+    return np.flatnonzero(begins)
 
 
 def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
@@ -243,21 +233,71 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
     """
     truths = OnceEach.among(units.n_alternatives, units.alternatives, len(tokens))
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
-    run = np.minimum(tokens.sizes[truths.unit()], min_run)
-    of_truth, of_document = [], []
+    sizes = tokens.sizes[truths.unit()]
+    run = np.minimum(sizes, min_run)
+    held, spans = _Held.of_nothing(sizes), []
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)
-        for part in _slices(tokens.sizes[truths.unit(wanted)], _LOOKED_UP):
+        for part in _slices(sizes[wanted], _LOOKED_UP):
             for truth, document in _joined(tokens, truths, wanted[part], documents, length):
-                of_truth.append(truth)
-                of_document.append(document)
+                for batch in _batches(truth, document.once()):
+                    held.add(_merged(*batch, length, 0), documents)
+                batches = _batches(truth.once(), document)
+                spans += [_merged(*batch, length, 1) for batch in batches]
     return SharedRuns(
         truths,
         documents,
         tokens.sizes,
-        Spans.joined(of_truth).sorted(),
-        Spans.joined(of_document).sorted(),
+        *held.pairs(),
+        held.first_rank,
+        Spans.joined(spans).sorted(),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What documents hold of the ground truth, added up as it is found.
+
+    Kept is what follows from the spans, not the spans: a long text may share thousands with each of
+    thousands of documents.
+
+    Attributes:
+        begin: Where the tokens of each ground-truth text begin in ``first_rank``; shape (members,).
+        first_rank: The first rank of a document that holds a token; shape (tokens,).
+        parts: Ground truth, document and tokens held, for the pairs found so far.
+    """
+
+    begin: IntArray
+    first_rank: NDArray[np.int32]
+    parts: list[tuple[IntArray, IntArray, IntArray]]
+
+    @classmethod
+    def of_nothing(cls, sizes: IntArray) -> _Held:
+        """Return what is held before anything is found, given the tokens of each text."""
+        first_rank = np.full(int(sizes.sum()), _NOWHERE, np.int32)
+        return cls(np.cumsum(sizes) - sizes, first_rank, [])
+
+    def add(self, spans: Spans, documents: OnceEach) -> None:
+        """Add the spans of some pairs, all of each together."""
+        start = _beginnings(spans)
+        held = np.add.reduceat(spans.sizes, start) if len(start) else start
+        self.parts.append((spans.truth[start], spans.document[start], held))
+        # Of a document that comes back more than once, the first occurrence.
+        first = documents.occurrences[documents.of_member[spans.document]]
+        rank = documents.number(first, spans.document).astype(np.int32)
+        for part in _slices(spans.sizes, _BLOCK):
+            sizes = spans.sizes[part]
+            token = _ranges(self.begin[spans.truth[part]] + spans.start[part], sizes)
+            np.minimum.at(self.first_rank, token, np.repeat(rank[part], sizes))
+
+    def pairs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return ground truth, document and tokens held, by pair, in order."""
+        nothing = np.empty(0, np.int64)
+        truth, document, held = map(
+            np.concatenate, zip((nothing, nothing, nothing), *self.parts, strict=True)
+        )
+        order = np.lexsort((document, truth))
+        return truth[order], document[order], held[order]
 
 
 class _Places(NamedTuple):
@@ -349,16 +389,23 @@ class _Postings:
         return cls(n_runs, key, first, counts, places.position[order], by_run, of_run, n_texts)
 
     def held_by(
-        self, query: IntArray, run: IntArray, documents: OnceEach
+        self, query: IntArray, run: IntArray, documents: OnceEach, bounds: tuple[int, int]
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Find the documents of a query that have a run, for pairs of both, ascending.
 
         Of the texts that have the run and the documents of the query, the fewer are looked through.
 
+        Args:
+            query: The query of each pair.
+            run: Its run.
+            documents: The documents.
+            bounds: The first one to look at, and the one after the last.
+
         Returns:
             Positions among the pairs, documents (members), and positions among the postings.
         """
-        start, stop = documents.of_query[query], documents.of_query[query + 1]
+        start = np.clip(documents.of_query[query], *bounds)
+        stop = np.clip(documents.of_query[query + 1], *bounds)
         few = self.n_texts[run] <= stop - start
         texts, others = np.flatnonzero(few), np.flatnonzero(~few)
         posting = self.by_run[_ranges(self.of_run[run[texts]], self.n_texts[run[texts]])]
@@ -385,8 +432,10 @@ def _joined(
     wanted: IntArray,
     documents: OnceEach,
     length: int,
-) -> Iterator[tuple[Spans, Spans]]:
-    """Yield what is shared, as tokens of the ground truth and as tokens of the documents.
+) -> Iterator[tuple[_Rows, _Rows]]:
+    """Yield where ground truth and documents have runs in common, some queries at a time.
+
+    The places of the documents are sorted by run.
 
     Args:
         tokens: The tokens of all distinct texts.
@@ -404,39 +453,42 @@ def _joined(
     effort = tokens.sizes[truths.unit(wanted)] * (1 + n_documents[query])
     # Queries after queries, so that what is looked at together does not grow with their number.
     for part in _slices(effort, _MOST_ROWS, query):
-        yield _shared(runs.places.of(truths, wanted[part]), truths, documents, postings, length)
+        yield from _shared(runs.places.of(truths, wanted[part]), truths, documents, postings)
 
 
 def _shared(
-    truth: _Rows, truths: OnceEach, documents: OnceEach, postings: _Postings, length: int
-) -> tuple[Spans, Spans]:
-    """Return what ground truth shares with the documents of its query, as tokens of either side."""
+    truth: _Rows, truths: OnceEach, documents: OnceEach, postings: _Postings
+) -> Iterator[tuple[_Rows, _Rows]]:
+    """Yield where ground truth and the documents of its query have runs in common.
+
+    Where they have very many, some documents come after the others.
+    """
     # From here on a run is one of its query: what another query asks for is nothing here.
-    asked, run = np.unique(
+    asked, own = np.unique(
         truths.query(truth.member) * postings.n_runs + truth.run, return_inverse=True
     )
-    truth = truth._replace(run=run.reshape(-1))
-    own, member, posting = postings.held_by(
-        asked // max(postings.n_runs, 1), asked % max(postings.n_runs, 1), documents
-    )
-    by_run = np.argsort(own, kind="stable")
-    own, member, posting = own[by_run], member[by_run], posting[by_run]
-    once = _Rows(member, postings.position[postings.first[posting]], own)
-    sizes = postings.counts[posting]
-    place = postings.position[_ranges(postings.first[posting], sizes)]
-    everywhere = _Rows(np.repeat(member, sizes), place, np.repeat(own, sizes))
-    is_shared = np.zeros(len(asked), np.bool_)
-    is_shared[own] = True
-    truth = truth.take(is_shared[truth.run])
-    # A run that occurs several times in both texts is joined once for each side, not squared.
-    return (
-        Spans.joined([_merged(*batch, length, 0) for batch in _batches(truth, once)]),
-        Spans.joined([_merged(*batch, length, 1) for batch in _batches(truth.once(), everywhere)]),
-    )
+    query, run = np.divmod(asked, max(postings.n_runs, 1))
+    truth = truth._replace(run=own.reshape(-1))
+    first, last = documents.of_query[query[:1]], documents.of_query[query[-1:] + 1]
+    each = documents.of_query[query + 1] - documents.of_query[query]
+    n_parts = 1 + int(np.minimum(postings.n_texts[run], each).sum()) // _MOST_HELD
+    for bounds in pairwise(np.linspace(first.sum(), last.sum(), n_parts + 1).astype(int).tolist()):
+        own, member, posting = postings.held_by(query, run, documents, bounds)
+        by_run = np.argsort(own, kind="stable")
+        own, member, posting = own[by_run], member[by_run], posting[by_run]
+        sizes = postings.counts[posting]
+        place = postings.position[_ranges(postings.first[posting], sizes)]
+        is_shared = np.zeros(len(asked), np.bool_)
+        is_shared[own] = True
+        shared = _Rows(np.repeat(member, sizes), place, np.repeat(own, sizes))
+        yield truth.take(is_shared[truth.run]), shared
 
 
 def _batches(truth: _Rows, document: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
-    """Yield parts of both sides that do not have too many rows in common; none parts a text."""
+    """Yield parts of both sides that do not have too many rows in common; none parts a text.
+
+    A run that occurs several times in both texts is to be joined once for each side, not squared.
+    """
     counts = np.bincount(document.run, minlength=int(truth.run.max(initial=-1)) + 1)
     if counts[truth.run].sum() > _MOST_ROWS:
         for halves in (

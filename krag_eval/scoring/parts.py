@@ -585,12 +585,12 @@ class Findings:
         )
         tallies = {str(key): tuple(map(int, counts)) for key, counts in content["tallies"].items()}
         reach = content.get("reach", {})
-        by_name = [
+        shortest, longest, unseen = (
             {str(name): int(number) for name, number in reach.get(one, {}).items()}
             for one in ("shortest", "longest", "unseen")
-        ]
+        )
         n_lists, has_text = int(reach.get("n_lists", 0)), bool(reach.get("has_text", False))
-        lists = Reach(int(reach.get("most", 0)), *by_name, n_lists, has_text)
+        lists = Reach(int(reach.get("most", 0)), shortest, longest, unseen, n_lists, has_text)
         return cls(likeness, bool(content["any_grade"]), tallies, lists)
 
 
