@@ -541,6 +541,38 @@ def test_budgets_that_nothing_fits_into_are_said_once() -> None:
     assert "@2w sees" in warning
 
 
+def test_budgets_that_hardly_anything_fits_into_are_said_once() -> None:
+    """The first documents have 2, 3 and 4 words: two of three do not fit into 2, one into 3."""
+    actual, predicted = [[TWO]] * 3, [[TWO], [THREE], [FOUR]]
+    evaluator = OfflineRetrievalEvaluator(actual, predicted)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        evaluator.evaluate(budget=[2, 3])
+        evaluator.evaluate(budget=[2, 3])
+    (warning,) = said(list(record), "In 2 of 3 queries")
+    assert "not even the first" in warning
+    assert "@2w" in warning
+    with pytest.warns(KragEvalWarning) as record:
+        _in_parts(PartitionPlan.of(budget=[2, 3]), actual, predicted, 1)
+    assert said(list(record), "In 2 of 3 queries") == [warning]
+
+
+def test_budgets_that_every_list_fits_into_are_said_once() -> None:
+    """The longest list has 3 + 4 words: 7 are seen by a budget of 7, and no more by one of 8."""
+    actual, predicted = [[TWO]] * 2, [[TWO], [THREE, FOUR]]
+    evaluator = OfflineRetrievalEvaluator(actual, predicted)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        evaluator.evaluate(budget=[5, 7, 8])
+        evaluator.evaluate(budget=[5, 7, 8])
+    (warning,) = said(list(record), "No list is longer")
+    assert "than 7 words" in warning
+    assert "@8w sees" in warning
+    with pytest.warns(KragEvalWarning) as record:
+        _in_parts(PartitionPlan.of(budget=[5, 7, 8]), actual, predicted, 1)
+    assert said(list(record), "No list is longer") == [warning]
+
+
 # --- wherever a cutoff is accepted ------------------------------------------------------------
 
 
@@ -844,8 +876,16 @@ def test_a_stopped_run_resumes_at_its_budgets(tmp_path: Path) -> None:
         evaluate_file(path, per_query=output, **options)
     progress = json.loads((tmp_path / "rows.csv.partial" / "progress.json").read_text("utf-8"))
     kept = progress["progress"]["partial"]["findings"]["reach"]
-    # Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words.
-    assert kept == {"most": 3, "shortest": {"w": 2}, "has_text": True}
+    # Lists of 2, 3, 1 and 0 documents begin with 2, 3 and 4 words; the longest has 2 + 3 + 4. Of
+    # the first 30 lists, 7 are empty.
+    assert kept == {
+        "most": 3,
+        "shortest": {"w": 2},
+        "longest": {"w": 9},
+        "unseen": {"1w": 23, "9w": 0},
+        "n_lists": 23,
+        "has_text": True,
+    }
     assert Partial.from_json(progress["progress"]["partial"]).findings.reach.most == 3
 
 
