@@ -473,7 +473,7 @@ class OfflineRetrievalEvaluator:
         return self._average("f1", k)
 
     def calculate_mrr(self, k: Cutoff | str = None) -> dict[str, float]:
-        """Return ``{"mrr"}``: the mean of 1 / rank of the first relevant document, in [0, 1].
+        """Return ``{"mrr"}``: the mean of 1 / rank at which the first item is found, in [0, 1].
 
         A query without a relevant document in its first ``k`` counts as 0.
         """
@@ -490,8 +490,8 @@ class OfflineRetrievalEvaluator:
     def calculate_mean_rank(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return ``{"mean_rank", "found_rate"}``.
 
-        The mean rank of the first relevant document over the queries that have one (NaN if none
-        has), and the share of queries that do. Lower ranks are better; 1 is the best.
+        The mean rank at which the first item is found, over the queries where one is (NaN if there
+        are none), and the share of those queries. Lower ranks are better; 1 is the best.
         """
         return self._average("rank", k)
 
@@ -677,7 +677,7 @@ class OfflineRetrievalEvaluator:
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
         nothing, threshold = not len(relevance.hit_item), self._plan.threshold
-        worth_a_look = nothing or self._plan.matcher.too_long_advice
+        worth_a_look = nothing or self._plan.matcher.counts_words
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
             Likeness.of(relevance).warn(self._plan.matcher, threshold)
         return relevance

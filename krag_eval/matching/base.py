@@ -139,8 +139,6 @@ class Matcher(ABC):
     union: bool = False
     #: What to try when nothing matched at all.
     advice: ClassVar[Fix] = ""
-    #: What to try when most ground truth is longer than every text that was retrieved.
-    too_long_advice: Fix = ""
 
     @abstractmethod
     def similarity(self, actual: Any, predicted: Any) -> float:
@@ -218,6 +216,11 @@ class Matcher(ABC):
             arguments, complete = _arguments(self, settings)
             settings = {**settings, **arguments}
         return _signature(self.name or type(self).__name__, settings, complete=complete)
+
+    @property
+    def too_long_advice(self) -> Fix:
+        """What to try when most ground truth is longer than every text that was retrieved."""
+        return ""
 
     @property
     def _document_reading(self) -> Reading:

@@ -15,7 +15,7 @@ from krag_eval._errors import Advice, Fix, InvalidInput, boolean, number, one_of
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import shared_runs
+from krag_eval.matching.pieces import SharedRuns, shared_runs
 from krag_eval.matching.plaintext import numbers_in
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
 
@@ -24,12 +24,6 @@ __all__ = ["CoverageMatcher", "NumbersMatcher"]
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 
 _MIN_RUN = 5
-_TOO_LONG = Advice(
-    "Let texts count together with {}, or ask how much of the shorter text is held with {}; token "
-    "metrics count words in any case",
-    ("matcher", "coverage(union=yes)"),
-    ("matcher", "coverage(direction=either)"),
-)
 # Tokenizers whose tokens are far shorter than words.
 _MIN_RUNS = {"character": 15}
 
@@ -61,8 +55,9 @@ class CoverageMatcher(TextMatcher):
             ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
             from PDF files.
         numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
-            the predicted text, in any place and order. What counts as a number, and as the same,
-            is that of :class:`NumbersMatcher`, whatever the tokenizer.
+            the predicted text, in any place and order (with ``direction="either"``, of the shorter
+            text in the longer one). What counts as a number, and as the same, is that of
+            :class:`NumbersMatcher`, whatever the tokenizer.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``. Right for passages that a splitter cut apart. Pairs of texts, as in
@@ -124,8 +119,6 @@ class CoverageMatcher(TextMatcher):
         self.numbers = boolean("numbers", numbers)
         self.union = boolean("union", union)
         self.direction = one_of("direction", direction, get_args(_Direction))
-        if not self.union and self.direction != "either":
-            self.too_long_advice = _TOO_LONG
         for argument, decides_pairs in (
             ("numbers", self.numbers),
             ("direction", self.direction == "either"),
@@ -137,6 +130,21 @@ class CoverageMatcher(TextMatcher):
                     "with union=True documents count together",
                     "choose one of the two",
                 )
+
+    @property
+    def too_long_advice(self) -> Fix:
+        """What to try when most ground truth is longer than every text that was retrieved."""
+        if self.union or self.direction == "either":
+            return ""
+        settings = self.signature.removesuffix(")")
+        either, union = f"{settings},direction=either)", f"{settings},union=yes)"
+        if self.numbers:
+            return Advice("Ask how much of the shorter text is held with {}", matcher=either)
+        return Advice(
+            "Let texts count together with {}, or ask how much of the shorter text is held with "
+            "{}; token metrics count words in any case",
+            matcher=(union, either),
+        )
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, of what, and what else was asked for."""
@@ -156,7 +164,8 @@ class CoverageMatcher(TextMatcher):
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             block = np.zeros((len(actual), len(predicted)))
-            item, rank, similarity, _ = self._covered(Units.of_block(read, actual, predicted))
+            units = Units.of_block(read, actual, predicted)
+            item, rank, similarity, _ = self._covered(units, self._shared(units))
             block[item, rank - 1] = similarity
             return block
 
@@ -165,28 +174,32 @@ class CoverageMatcher(TextMatcher):
     def _pairs(self, units: Units) -> Pairs:
         """Score all queries together."""
         units.check_sizes()
-        pairs = self._covered(units)
+        runs = self._shared(units)
+        pieces = runs.pieces(units)
         if type(self).block_scorer is CoverageMatcher.block_scorer:
-            return pairs
+            return self._covered(units, runs)._replace(pieces=pieces)
         # A class of the user's own scores pairs in its way; words stay where they are.
-        return super()._pairs(units)._replace(pieces=pairs.pieces)
+        return super()._pairs(units)._replace(pieces=pieces)
 
-    def _covered(self, units: Units) -> Pairs:
-        """Return how much is covered, and by which pieces."""
+    def _shared(self, units: Units) -> SharedRuns:
+        """Return the runs that are shared within each query."""
         read = units.values
         tokens = read.tokens if isinstance(read, _WithNumbers) else read
-        runs = shared_runs(tokens, units, self.min_run)
+        return shared_runs(tokens, units, self.min_run)
+
+    def _covered(self, units: Units, runs: SharedRuns) -> Pairs:
+        """Return how much is covered of each item."""
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        sizes = tokens.sizes[truth], tokens.sizes[document]
+        sizes = runs.sizes[truth], runs.sizes[document]
         similarity = runs.held / sizes[0]
         turned = np.zeros(len(truth), np.bool_)
         if self.direction == "either":
             turned = (sizes[1] < sizes[0]) & (sizes[1] >= self.min_run)
             similarity[turned] = (runs.own() / sizes[1])[turned]
-        if isinstance(read, _WithNumbers):
+        if isinstance(units.values, _WithNumbers):
             whole, part = np.where(turned, (truth, document), (document, truth))
-            similarity[~read.have(whole, part)] = 0.0
-        return runs.pairs(units, similarity)._replace(pieces=runs.pieces(units))
+            similarity[~units.values.have(whole, part)] = 0.0
+        return runs.pairs(units, similarity)
 
 
 class NumbersMatcher(TextMatcher):

@@ -32,7 +32,7 @@ _NOWHERE = np.iinfo(np.int32).max
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
 _LOOKED_UP = 1 << 17
 # Bits of a hash that say, before anything is searched, whether it may be there.
-_MARK_BITS = 20
+_MARK_BITS, _MOST_MARK_BITS = 20, 27
 # Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _TURN = np.uint64(0xC2B2AE3D27D4EB4F)  # another one, with its bits mixed
@@ -57,6 +57,10 @@ class Spans(NamedTuple):
         """Tokens of each; shape (spans,)."""
         return self.stop - self.start
 
+    def compact(self) -> Spans:
+        """Return them in half the room."""
+        return Spans(*map(_compact, self))
+
     def sorted(self) -> Spans:
         """Return them by truth, document and start."""
         order = np.lexsort((self.start, self.document, self.truth))
@@ -65,7 +69,7 @@ class Spans(NamedTuple):
     @classmethod
     def joined(cls, parts: list[Spans]) -> Spans:
         """Return all of them, in this order."""
-        empty = np.empty(0, np.int64)
+        empty: Any = np.empty(0, np.int32)
         return cls(*map(np.concatenate, zip(cls(*[empty] * 4), *parts, strict=True)))
 
 
@@ -243,7 +247,7 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
                 for batch in _batches(truth, document.once()):
                     held.add(_merged(*batch, length, 0), documents)
                 batches = _batches(truth.once(), document)
-                spans += [_merged(*batch, length, 1) for batch in batches]
+                spans += [_merged(*batch, length, 1).compact() for batch in batches]
     return SharedRuns(
         truths,
         documents,
@@ -589,7 +593,7 @@ class _WantedRuns:
         for part in _slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length)
-            place = np.flatnonzero(marks[_marked_by(hashes)])
+            place = np.flatnonzero(marks[_marked_by(hashes, marks)])
             place = place[place <= len(flat) - self.length]
             run = self._numbers(flat, place, hashes[place])
             place, run = place[run >= 0], run[run >= 0]
@@ -651,7 +655,8 @@ def _found(numbers: IntArray, among: IntArray) -> IntArray:
     places = np.full(len(numbers), -1)
     if not len(numbers):
         return places
-    likely = np.flatnonzero(_marks(among)[_marked_by(numbers)])
+    marks = _marks(among)
+    likely = np.flatnonzero(marks[_marked_by(numbers, marks)])
     place = np.searchsorted(among, numbers[likely])
     there = np.append(among, -1)[place] == numbers[likely]
     places[likely[there]] = place[there]
@@ -661,16 +666,19 @@ def _found(numbers: IntArray, among: IntArray) -> IntArray:
 def _marks(wanted: NDArray[Any]) -> BoolArray:
     """Return what to look up by :func:`_marked_by`: False where a number is none of those wanted.
 
-    Nearly all numbers can be told from the wanted ones in this way, before anything is searched.
+    Nearly all numbers can be told from the wanted ones in this way, before anything is searched:
+    there are at least eight times as many marks as numbers.
     """
-    marks = np.zeros(1 << _MARK_BITS, np.bool_)
-    marks[_marked_by(wanted)] = True
+    bits = min(max(_MARK_BITS, len(wanted).bit_length() + 3), _MOST_MARK_BITS)
+    marks = np.zeros(1 << bits, np.bool_)
+    marks[_marked_by(wanted, marks)] = True
     return marks
 
 
-def _marked_by(numbers: NDArray[Any]) -> HashArray:
+def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     """Return the place of each number among the marks: the leading bits of a hash."""
-    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - _MARK_BITS)
+    bits = len(marks).bit_length() - 1
+    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - bits)
 
 
 def _ranges(start: IntArray, sizes: IntArray) -> IntArray:

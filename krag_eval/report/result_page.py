@@ -279,8 +279,9 @@ def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
         status=explanation.status,
         metrics=_metrics(explanation.metrics, explanation.k),
         ground_truth=[
-            ToldRow(item.number, _item(item, explanation.threshold, w), _item_tone(item),
-                    _texts(items[item.number], item.alternatives, w))
+            ToldRow(item.number,
+                    _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
+                    _item_tone(item), _texts(items[item.number], item.alternatives, w))
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
@@ -309,14 +310,16 @@ def _texts(
     return [excerpt.clipped(_WIDTH) for excerpt in excerpts]
 
 
-def _item(item: GroundTruthItem, threshold: float | None, w: Mapping[str, str]) -> str:
+def _item(
+    item: GroundTruthItem, threshold: float | None, w: Mapping[str, str], *, by_runs: bool
+) -> str:
     told = {
         "found": w["found"].format(item.first_rank),
         "found in pieces": w["found in pieces"].format(_together(item, w)),
         "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
             item.first_rank, pieces=_together(item, w), rank=item.first_rank
         ),
-        "nothing in common": w["nothing in common"],
+        "nothing in common": w["no run in common" if by_runs else "nothing in common"],
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
     if item.pieces:
@@ -362,6 +365,9 @@ def _document(document: PredictedDocument, w: Mapping[str, str]) -> str:
         parts = [w[document.credit].format(_numbered(alone, w))] if alone else []
         name = "completes" if is_first else "completes beyond cutoff"
         parts.insert(0, w[name].format(_numbered(completes, w)))
+    others = [number for number in document.piece_of if number not in document.first_for]
+    if document.credit == "first" and others:
+        parts.append(w["piece"].format(_numbered(others, w)))
     if document.credit in ("first", "repeat", "piece") and again:
         parts.append(w["repeat"].format(_numbered(again, w)))
     if document.similarity:

@@ -27,7 +27,7 @@ from krag_eval._text import (
 )
 from krag_eval.conventions import Conventions
 from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
-from krag_eval.scoring.cutoffs import Cutoff, in_words, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled
 from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Explanation:
         items: The ground-truth items.
         failure: What went wrong when the retriever was asked, ``"TimeoutError: no answer"``;
             ``None`` if it answered. Such a query counts as nothing retrieved.
+        n_seen: Predicted documents within the cutoff; at a budget, those that fit.
+        by_runs: Whether the matcher counts words in runs, so that nothing in common means that no
+            run is long enough.
     """
 
     query: str | int
@@ -82,6 +85,8 @@ class Explanation:
     documents: tuple[PredictedDocument, ...]
     items: tuple[GroundTruthItem, ...]
     failure: str | None = None
+    n_seen: int = 0
+    by_runs: bool = False
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -153,6 +158,7 @@ def explained(
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
     documents, items = outcomes(evidence, position, k, graded_by)
+    n_seen = int(evidence.relevance.seen_within(k)[position])
     return Explanation(
         query=query,
         position=position,
@@ -165,6 +171,8 @@ def explained(
         documents=documents,
         items=items,
         failure=failure,
+        n_seen=n_seen,
+        by_runs=evidence.relevance.pieces is not None,
     )
 
 
@@ -192,7 +200,9 @@ def _sheet(explanation: Explanation) -> Sheet:
                 "Ground truth",
                 ("item", "grade", "outcome"),
                 [
-                    _item_row(i, items[i.number], explanation.threshold)
+                    _item_row(
+                        i, items[i.number], explanation.threshold, by_runs=explanation.by_runs
+                    )
                     for i in explanation.items
                     if i.number in items
                 ],
@@ -216,11 +226,12 @@ def _lines(explanation: Explanation) -> list[str]:
         "no ground truth": "nothing should be retrieved",
         "nothing retrieved": f"0 of {len(explanation.items)} items found",
     }.get(explanation.status, f"{n_found} of {len(explanation.items)} items found{within}")
+    fits = f", of which {explanation.n_seen} fit" if isinstance(explanation.k, Budget) else ""
     values = (
         f"{name}@{spelled(explanation.k)} {_value(v)}" for name, v in explanation.metrics.items()
     )
     lines = [
-        f"{explanation.status}: {summary}; documents retrieved: {len(explanation.documents)}",
+        f"{explanation.status}: {summary}; documents retrieved: {len(explanation.documents)}{fits}",
         " | ".join(values) or "not counted in the averages",
         f"matcher {explanation.matcher}"
         + (
@@ -274,6 +285,9 @@ def _document_row(
         credit = f"{'' if is_first else 'beyond the cutoff, '}completes {_numbered(completes)}"
         does = "first to cover" if is_first else "matches"
         credit += f", {does} {_numbered(alone)}" if alone else ""
+    parts = [number for number in document.piece_of if number not in first]
+    if document.credit == "first" and parts:
+        credit += f", piece of {_numbered(parts)}"
     again = [number for number in matches if number not in first]
     if document.credit in ("first", "piece") and again:
         credit += f", repeat of {_numbered(again)}"
@@ -288,14 +302,18 @@ def _numbered(numbers: Sequence[int]) -> str:
     return f"{'item' if len(numbers) == 1 else 'items'} {shown}"
 
 
-def _item_row(item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float | None) -> Row:
+def _item_row(
+    item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float | None, *, by_runs: bool
+) -> Row:
     outcome = {
         "found": f"found at rank {item.first_rank}",
         "found in pieces": f"found in pieces: {_together(item)}",
         "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
         "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
         f"similarity {_similarity(item.similarity, threshold)}",
-        "nothing in common": "missed; nothing in common with any predicted document",
+        "nothing in common": "missed; no predicted document shares a long enough run of words"
+        if by_runs
+        else "missed; nothing in common with any predicted document",
     }[item.outcome]
     if item.outcome == "beyond cutoff" and item.pieces:
         outcome = f"missed; {_together(item)}, rank {item.first_rank} beyond the cutoff"
@@ -349,11 +367,15 @@ def _highlighted(
     # A partner need not be shown itself.
     partners = {rank for number in numbers for rank in (items[number].rank, *items[number].pieces)}
     all_ranks = {*ranks, *partners} - {None}
-    all_numbers = {*numbers, *(documents[rank].closest for rank in ranks)} - {None}
+    held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
+    all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,)) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives) for n, i in items.items() if n in all_numbers}
     return (
-        {r: _agreeing(by_rank[r], by_number.get(documents[r].closest or 0, ())) for r in ranks},
+        {
+            r: _joined(_agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
+            for r in ranks
+        },
         {
             n: _joined(
                 _agreeing(by_number[n], by_rank.get(rank or 0, ()))

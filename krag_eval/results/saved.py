@@ -290,20 +290,29 @@ def _pieces_content(found: Relevance, pieces: Pieces) -> Content:
     }
 
 
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("what must be true or false is something else")
+    return value
+
+
 def _pieces(kept: Content, n_alternatives: NDArray[np.int64], n_documents: int) -> Pieces:
     """Return the pieces, checked for what is made of them."""
     n = int(n_alternatives.sum())
     added, spans = _whole(kept["added"], n), _whole(kept["spans"], n)
+    # Lengths are checked before anything is made as large as a number in the file says.
     n_added, n_spans = sum(added.tolist()), sum(spans.tolist())
+    added_rank = _whole(kept["added_rank"], n_added, least=1)
+    span_rank = _whole(kept["span_rank"], n_spans, least=1)
     pieces = Pieces(
         alternative_item=np.repeat(np.arange(len(n_alternatives)), n_alternatives),
         alternative_tokens=_whole(kept["tokens"], n),
         document_tokens=_whole(kept["document_tokens"], n_documents),
         added_alternative=np.repeat(np.arange(n), added),
-        added_rank=_whole(kept["added_rank"], n_added, least=1),
+        added_rank=added_rank,
         added_tokens=_whole(kept["added_tokens"], n_added, least=1),
         span_alternative=np.repeat(np.arange(n), spans),
-        span_rank=_whole(kept["span_rank"], n_spans, least=1),
+        span_rank=span_rank,
         span_start=_whole(kept["span_start"], n_spans),
         span_stop=_whole(kept["span_stop"], n_spans, least=1),
     )
@@ -328,7 +337,7 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     pieces = None
     if "pieces" in kept:
         pieces = _pieces(kept["pieces"], n_alternatives, sum(retrieved.tolist()))
-    together = pieces is not None and bool(kept["pieces"]["union"])
+    together = pieces is not None and _flag(kept["pieces"]["union"])
     relevance = (RelevanceTogether if together else Relevance)(
         n_retrieved=retrieved,
         item_query=np.repeat(np.arange(n_queries), items),
@@ -352,13 +361,18 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
 
 
 def _check_ranks(pieces: Pieces, found: Relevance) -> None:
-    retrieved = found.n_retrieved[found.item_query[pieces.alternative_item]]
+    query = found.item_query[pieces.alternative_item]
+    retrieved = found.n_retrieved[query]
     for alternative, rank in (
         (pieces.added_alternative, pieces.added_rank),
         (pieces.span_alternative, pieces.span_rank),
     ):
         if (rank > retrieved[alternative]).any():
             raise ValueError("a rank lies beyond the retrieved documents")
+    before = (np.cumsum(found.n_retrieved) - found.n_retrieved)[query[pieces.span_alternative]]
+    tokens = pieces.document_tokens[before + pieces.span_rank - 1]
+    if (pieces.span_stop > tokens).any():
+        raise ValueError("its pieces are larger than what they are of")
 
 
 def _lengths(kept: Content, retrieved: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:

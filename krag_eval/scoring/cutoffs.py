@@ -326,7 +326,7 @@ def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDA
             raise InvalidInput(
                 "k",
                 ": a budget in t is counted by a function of your own, and there is none here",
-                Advice("evaluate with {}", budget=..., length=...),
+                Advice("evaluate with {} and {}", budget=..., length=...),
             )
         count = measure
     known = {text: count(text) for text in dict.fromkeys(texts)}

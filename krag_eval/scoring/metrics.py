@@ -329,7 +329,7 @@ def rank(relevance: Relevance, k: int | None, conventions: Conventions) -> Float
 
 
 def reciprocal_rank(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
-    """1 / rank of the first relevant document, in [0, 1]; 0 if none is within the cutoff.
+    """1 / rank at which the first item is found, in [0, 1]; 0 if none is within the cutoff.
 
     Under ``reciprocal_rank="per_item"``, the mean over items of 1 / first rank.
     """

@@ -324,14 +324,15 @@ class Likeness:
         )
 
     def warn(self, matcher: Matcher, threshold: float) -> None:
-        """Warn if nothing matched, and if most ground truth is too long for any chunk."""
-        self.warn_if_nothing_matched(matcher, threshold)
-        if matcher.too_long_advice and 2 * self.n_too_long > self.n_with_words:
-            warn(
-                f"In {self.n_too_long} of {self.n_with_words} queries all ground truth is longer "
-                f"than every retrieved text, so that no text alone can hold {threshold:.3g} of it.",
-                matcher.too_long_advice,
-            )
+        """Warn if most ground truth is too long for any text, else if nothing matched."""
+        if 2 * self.n_too_long <= self.n_with_words or not matcher.too_long_advice:
+            self.warn_if_nothing_matched(matcher, threshold)
+            return
+        warn(
+            f"In {self.n_too_long} of {self.n_with_words} queries all ground truth is longer than "
+            f"every retrieved text, so that no text alone can hold {threshold:.3g} of it.",
+            matcher.too_long_advice,
+        )
 
     def warn_if_nothing_matched(self, matcher: Matcher, threshold: float) -> None:
         """Warn, with the matcher's advice, if pairs were there to match and none did."""
@@ -341,6 +342,9 @@ class Likeness:
         reason = (
             f"the highest similarity is {best}, below the threshold of {least}"
             if self.best
+            else "no predicted document shares a run of words with the ground truth that is long "
+            "enough to count"
+            if matcher.counts_words
             else "no predicted document is similar to the ground truth in the least"
             if matcher.takes_threshold
             else "no predicted document meets its condition"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
-from krag_eval.scoring.cutoffs import Budget
+from krag_eval.scoring.cutoffs import Budget, Cutoff
 
 __all__ = [
     "Documents",
@@ -208,6 +208,10 @@ class Relevance:
         before = np.concatenate([[0], ends])[first]
         fitting = np.searchsorted(ends, before + budget.amount, side="right") - first
         return np.asarray(np.minimum(fitting, self.n_retrieved), np.int64)
+
+    def seen_within(self, k: Cutoff) -> IntArray:
+        """Return the documents within a cutoff of either kind; shape (queries,)."""
+        return self.prefix(k) if isinstance(k, Budget) else self.retrieved_within(k)
 
     def within(self, budget: Budget) -> Relevance:
         """Return what was found in the prefix of each list that fits into a budget.
