@@ -667,9 +667,10 @@ def _marks(wanted: NDArray[Any]) -> BoolArray:
     """Return what to look up by :func:`_marked_by`: False where a number is none of those wanted.
 
     Nearly all numbers can be told from the wanted ones in this way, before anything is searched:
-    there are at least eight times as many marks as numbers.
+    there are at least eight times as many marks as numbers, and 64 times where they are few.
     """
-    bits = min(max(_MARK_BITS, len(wanted).bit_length() + 3), _MOST_MARK_BITS)
+    bits = len(wanted).bit_length()
+    bits = min(bits + 6, max(_MARK_BITS, bits + 3), _MOST_MARK_BITS)
     marks = np.zeros(1 << bits, np.bool_)
     marks[_marked_by(wanted, marks)] = True
     return marks
