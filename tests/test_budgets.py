@@ -23,7 +23,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     compare,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval._errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.cli import main
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
@@ -356,6 +356,16 @@ def test_a_budget_needs_texts(matcher: str, predicted: list[Any]) -> None:
             assert refused.value.argument == "budget"
         with pytest.raises(InvalidInput):
             evaluator.evaluate(5).budget_to_recall(0.5)
+
+
+def test_ids_that_were_saved_are_no_texts_either(tmp_path: Path) -> None:
+    """They are kept as what is shown of a document, not as words."""
+    result = OfflineRetrievalEvaluator([["a"]], [["x", "a"]], "id").evaluate(2)
+    result.to_json(tmp_path / "ids.json", texts=True)
+    again = EvaluationResult.from_json(tmp_path / "ids.json")
+    assert again.explain(0).documents[1].text == "a"
+    with pytest.raises(InvalidInput):
+        again.budget_to_recall(0.5)
 
 
 def test_ids_with_texts_have_lengths() -> None:
@@ -864,6 +874,19 @@ def test_rows_that_do_not_fit_are_found_out(tmp_path: Path, before: str, after: 
     rows.write_text(text.replace(before, after), "utf-8")
     with pytest.raises(InvalidInput):
         result.budget_to_recall(0.5)
+
+
+def test_rows_whose_lengths_were_changed_are_refused(tmp_path: Path) -> None:
+    """As many documents must fit as the column of the budget says."""
+    path, output = written(tmp_path), tmp_path / "rows.csv"
+    result = evaluate_file(path, budget=5, per_query=output, progress=False)
+    text = output.read_text("utf-8")
+    assert ",2 3," in text  # two documents of 2 and 3 words fit into 5
+    assert result.tables[result.k[0]]["retrieved"].max() == 2
+    output.write_text(text.replace(",2 3,", ",3 3,"), "utf-8")
+    result.to_json(tmp_path / "result.json")
+    with pytest.raises(DatasetError):
+        _ = EvaluationResult.from_json(tmp_path / "result.json").per_query("5w")
 
 
 def test_a_stopped_run_resumes_at_its_budgets(tmp_path: Path) -> None:

@@ -89,11 +89,13 @@ class StoredTexts:
         distinct: The texts.
         actual_numbers: Per query and item, the positions of its alternatives among them.
         predicted_numbers: Per query, the positions of its predicted documents.
+        are_ids: Whether the predicted ones are ids, which have no length.
     """
 
     distinct: Sequence[str]
     actual_numbers: Sequence[Sequence[Sequence[int]]]
     predicted_numbers: Sequence[Sequence[int]]
+    are_ids: bool = False
 
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""
@@ -105,6 +107,8 @@ class StoredTexts:
 
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
+        if self.are_ids:
+            return [""] * sum(map(len, self.predicted_numbers))
         return [self.distinct[i] for numbers in self.predicted_numbers for i in numbers]
 
 

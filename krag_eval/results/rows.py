@@ -31,7 +31,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import shielded, unshielded
 from krag_eval.documents import Tag, is_tag
-from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, spelled
+from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, fitting, spelled
 from krag_eval.scoring.metrics import (
     LISTED,
     TOKEN_COUNTS,
@@ -418,7 +418,10 @@ class RowsInFile:
         table = {name: frame[column].to_numpy() for name, column in names.items()}
         table["precision_base"] = table["retrieved"]
         if isinstance(k, Budget):
-            table[LISTED] = self.lengths(k.unit)[1]
+            lengths, table[LISTED] = self.lengths(k.unit)
+            if (fitting(k, lengths, table[LISTED]) != table["retrieved"]).any():
+                problem = ValueError(f"its lengths do not fit retrieved@{k}")
+                raise _unreadable(self.path, problem)
         elif self.totals.conventions.precision_at == "k" and k is not None:
             table["precision_base"] = np.full(self.n_queries, k)
         completed(table, metrics)

@@ -394,7 +394,10 @@ def _texts_content(texts: Texts, n_queries: int) -> Content:
 
     actual = [[numbered(item) for item in texts.actual(query)] for query in range(n_queries)]
     predicted = [numbered(texts.predicted(query)) for query in range(n_queries)]
-    return {"distinct": list(numbers), "actual": actual, "predicted": predicted}
+    content = {"distinct": list(numbers), "actual": actual, "predicted": predicted}
+    # Only where it says something: earlier readers know no such entry.
+    are_ids = any(map(len, numbers)) and not any(texts.all_predicted())
+    return {**content, "are_ids": True} if are_ids else content
 
 
 def _texts(kept: Content, found: Relevance) -> StoredTexts:
@@ -417,7 +420,7 @@ def _texts(kept: Content, found: Relevance) -> StoredTexts:
         or (number > listed[found.item_query]).any()
     ):
         raise ValueError("its texts are not those of its documents")
-    return StoredTexts(distinct, actual, predicted)
+    return StoredTexts(distinct, actual, predicted, _flag(kept.get("are_ids", False)))
 
 
 def _listed(column: NDArray[Any]) -> list[Any]:

@@ -30,6 +30,7 @@ __all__ = [
     "check_cutoff",
     "check_cutoffs",
     "deepest",
+    "fitting",
     "in_order",
     "in_words",
     "lengths_of",
@@ -331,6 +332,26 @@ def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDA
         count = measure
     known = {text: count(text) for text in dict.fromkeys(texts)}
     return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
+
+
+def fitting(
+    budget: Budget, lengths: NDArray[np.int64], n_retrieved: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how many of each list's first documents fit into a budget; shape (queries,).
+
+    Args:
+        budget: The budget.
+        lengths: Length of every document, by query, then rank; shape (documents,).
+        n_retrieved: Documents in each list; shape (queries,).
+
+    >>> fitting(Budget(5, "w"), np.array([3, 2, 1, 6]), np.array([3, 1])).tolist()
+    [2, 0]
+    """
+    ends = np.cumsum(lengths)
+    first = np.cumsum(n_retrieved) - n_retrieved
+    before = np.concatenate([[0], ends])[first]
+    n_fitting = np.searchsorted(ends, before + budget.amount, side="right") - first
+    return np.asarray(np.minimum(n_fitting, n_retrieved), np.int64)
 
 
 def spelled(k: Cutoff) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
-from krag_eval.scoring.cutoffs import Budget, Cutoff
+from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
 
 __all__ = [
     "Documents",
@@ -203,11 +203,7 @@ class Relevance:
                 f": {budget} needs to know how long the documents are, and they were not measured",
                 Advice("evaluate with {}", k=str(budget)),
             )
-        first = np.cumsum(self.n_retrieved) - self.n_retrieved
-        ends = np.cumsum(lengths)
-        before = np.concatenate([[0], ends])[first]
-        fitting = np.searchsorted(ends, before + budget.amount, side="right") - first
-        return np.asarray(np.minimum(fitting, self.n_retrieved), np.int64)
+        return fitting(budget, lengths, self.n_retrieved)
 
     def seen_within(self, k: Cutoff) -> IntArray:
         """Return the documents within a cutoff of either kind; shape (queries,)."""
