@@ -389,8 +389,9 @@ def audit(
             the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
 
     Raises:
-        InvalidInput: If an option is not among those allowed, the index is empty, or ``ids=True``
-            and a document has none.
+        InvalidInput: If an option is not among those allowed, the index is empty, ``ids=True`` and
+            a document has none, or the tokenizer finds nothing in a text that has letters or
+            digits.
         InvalidType: If the data set or the index is nothing of the kind.
         DatasetError: If a file cannot be read.
 
@@ -683,7 +684,10 @@ class _LookedAt:
         for golden in self.goldens:
             own[golden[:2]].add(golden.identity)
         for golden in self.goldens:
-            same = self.chunks.by_text.get(_TEXT.key(golden.text), [])
+            text = golden.text
+            if golden.identity in self.chunks.by_id:  # what is retrieved under that id
+                text = self.chunks.texts[self.chunks.by_id[golden.identity]] or text
+            same = self.chunks.by_text.get(_TEXT.key(text), [])
             if not golden.identity:
                 if len(same) > 1:
                     yield self._row(golden, self.chunks.named(same))

@@ -118,6 +118,12 @@ class TestTwins:
         settled = dataset([AnyOf([doc("a", ONE), doc("b", ONE)])])
         assert places(audit(settled, index), "twins") == []
 
+    def test_what_stands_under_the_id_counts(self) -> None:
+        """The index has another text for it by now, and that one twice."""
+        index = [doc("a", TWO), doc("b", TWO), doc("c", ONE)]
+        (row,) = audit(dataset([doc("a", ONE)]), index).findings["twins"].rows
+        assert row.concerns == "the same text as chunks b"
+
     def test_of_bare_ids_the_index_has_the_texts(self) -> None:
         """So twins and lengths are known without the texts of the ground truth."""
         found = audit(dataset(["a"]), [doc("a", "x y"), doc("b", "x y")], ids=True)
