@@ -337,7 +337,10 @@ def audit(
             {
                 "json": (lambda target: write_text(as_text(found), target), "the audit"),
                 "csv": (
-                    lambda target: write_csv(found.table, target),
+                    # Where a finding is about a query, the cell of the item is empty.
+                    lambda target: write_csv(
+                        found.table.astype(object).where(lambda table: table.notna(), None), target
+                    ),
                     "one row per place that was found",
                 ),
             },

@@ -83,6 +83,18 @@ def test_outputs(qa: Path, chunks: Path, tmp_path: Path) -> None:
     assert json.loads(streamed.stdout) == json.loads(saved.read_text("utf-8"))
 
 
+def test_csv_leaves_the_item_of_a_question_empty(tmp_path: Path) -> None:
+    """And no question is a formula."""
+    rows = [{"question": "=1+1", "actual": ["a"]}, {"question": "=1+1", "actual": ["b"]}]
+    output = run("audit", written(tmp_path / "qa.jsonl", rows), "--csv", "-").stdout
+    read = [row for row in csv.DictReader(output.splitlines())
+            if row["finding"] == "indistinguishable"]  # fmt: skip
+    assert [(row["position"], row["item"], row["text"]) for row in read] == [
+        ("0", "", "'=1+1"),
+        ("1", "", "'=1+1"),
+    ]
+
+
 def test_columns_of_other_names_and_other_files(chunks: Path, tmp_path: Path) -> None:
     """Known ones are recognised, others named; standard input is JSON lines."""
     ragas = [{"user_input": row["question"], "reference_contexts": row["actual"]} for row in ROWS]
