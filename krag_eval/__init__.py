@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from krag_eval._errors import KragEvalWarning
     from krag_eval.calibration import Calibration, calibrate
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+    from krag_eval.datasets.audit import Audit, Finding, audit
     from krag_eval.datasets.loading import load_dataset
     from krag_eval.documents import AnyOf
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AndMatcher": "matching.base",
     "AnyOf": "documents",
+    "Audit": "datasets.audit",
     "AveragingMethod": "conventions",
     "Calibration": "calibration",
     "Comparison": "statistics.comparison",
@@ -58,6 +60,7 @@ _HOMES = {
     "EvaluationResult": "results.result",
     "ExactTextMatcher": "matching.exact",
     "Explanation": "results.explanation",
+    "Finding": "datasets.audit",
     "FuzzyMatcher": "matching.fuzzy",
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
@@ -78,6 +81,7 @@ _HOMES = {
     "TextMatcher": "matching.base",
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.evaluating",
+    "audit": "datasets.audit",
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
@@ -91,6 +95,7 @@ __all__ = [
     "METRICS",
     "AndMatcher",
     "AnyOf",
+    "Audit",
     "AveragingMethod",
     "Calibration",
     "Comparison",
@@ -102,6 +107,7 @@ __all__ = [
     "EvaluationResult",
     "ExactTextMatcher",
     "Explanation",
+    "Finding",
     "FuzzyMatcher",
     "GateFailedError",
     "GateReport",
@@ -122,6 +128,7 @@ __all__ = [
     "__version__",
     "aevaluate_retriever",
     "aevaluate_retrievers",
+    "audit",
     "calibrate",
     "compare",
     "confidence_intervals",

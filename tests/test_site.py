@@ -26,6 +26,7 @@ KOREAN = (
     "matching",
     "metrics",
     "chunk-sizes",
+    "auditing",
     "undefined",
     "conventions",
     "worked-examples",

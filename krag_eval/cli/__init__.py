@@ -23,5 +23,12 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (evaluate.evaluate, compare.compare, compare.gate, trec.trec, evaluate.demo):
+for command in (
+    evaluate.evaluate,
+    evaluate.audit,
+    compare.compare,
+    compare.gate,
+    trec.trec,
+    evaluate.demo,
+):
     main.add_command(command)

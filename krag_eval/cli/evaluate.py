@@ -1,4 +1,4 @@
-"""``krag-eval evaluate``, a file with one query per line; ``krag-eval demo``, our own data."""
+"""``krag-eval evaluate`` and ``audit``, a file of queries; ``krag-eval demo``, our own data."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     Outputs,
     checked_outputs,
+    print_audit,
     print_result,
     print_table,
     printing_beside,
@@ -38,8 +39,9 @@ from krag_eval.cli.output import (
     write_files,
     write_json,
     write_plot,
+    write_text,
 )
-from krag_eval.cli.reading import evaluated_file
+from krag_eval.cli.reading import audited_file, evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import Cutoff, spelled
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
+    "audit",
     "demo",
     "evaluate",
 ]
@@ -251,6 +254,98 @@ def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage)
             ),
         },
     )
+
+
+@click.command(short_help="Look for what is wrong with the ground truth in a file.")
+@click.argument("file")
+@click.option(
+    "--index",
+    metavar="CHUNKS",
+    help="The chunks of the store, as JSONL: on each line a text in quotes, or an object with "
+    '"text" or "page_content" and perhaps "id". \'-\' reads standard input.',
+)
+@click.option(
+    "--fail-on",
+    metavar="NAMES",
+    multiple=True,
+    help="Exit with 1 if any of these is found, as in dangling,twins. Repeat it for several.",
+)
+@click.option(
+    "-k",
+    metavar="K",
+    type=int,
+    default=10,
+    show_default=True,
+    help="How many documents are to hold all items of a query.",
+)
+@click.option(
+    "--min-run",
+    metavar="N",
+    type=int,
+    help="Consecutive words that count as shared.  [default: 5; of characters, 15]",
+)
+@click.option(
+    "--tokenizer",
+    metavar="NAME",
+    default="words",
+    show_default=True,
+    help="How a text becomes words; 'character' where spaces cannot be trusted.",
+)
+@click.option(
+    "--ids/--texts",
+    default=None,
+    help="Look documents up by their ids, a plain text being one, or by their texts.  "
+    "[default: by ids where both sides have them]",
+)
+@click.option("--question-field", metavar="NAME", help="The field with the question.")
+@click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
+@output_option("--json", "Save the audit; Python reads it back.", streamed=True)
+@output_option("--csv", "Save one row per place that was found.", streamed=True)
+def audit(
+    file: str,
+    index: str | None,
+    fail_on: tuple[str, ...],
+    question_field: str | None,
+    actual_field: str | None,
+    json: str | None,
+    csv: str | None,
+    **settings: Any,
+) -> Verdict | None:
+    """Look for what is wrong with the ground truth in FILE ('-' reads standard input).
+
+    FILE holds questions and the documents that should be retrieved, as JSONL, CSV, TSV, a JSON
+    array or Parquet, whose columns are known by their usual names. What was retrieved does not
+    matter. Queries and chunks are counted from 0. Nothing is changed.
+    """
+    from krag_eval.datasets.audit import as_text, checked_names
+
+    if file == index == "-":
+        raise InvalidInput("index", ": standard input can be read only once", "name a file")
+    outputs = checked_outputs({"json": json, "csv": csv}, [file, *([index] if index else [])])
+    if fail_on:
+        checked_names(fail_on, () if index else ("an index",))
+    fields = {"question": question_field, "actual": actual_field}
+    with printing_beside(outputs), warnings_as("warning"):
+        dataset, found = audited_file(
+            file, index, {name: one for name, one in fields.items() if one}, settings
+        )
+        # What could not be looked for is refused before anything is printed.
+        report = found.check(fail_on) if fail_on else None
+        print_audit(found, dataset.source)
+        write_files(
+            outputs,
+            {
+                "json": (lambda target: write_text(as_text(found), target), "the audit"),
+                "csv": (
+                    # Where a finding is about a query, the cell of the item is empty.
+                    lambda target: write_csv(
+                        found.table.astype(object).where(lambda table: table.notna(), None), target
+                    ),
+                    "one row per place that was found",
+                ),
+            },
+        )
+        return None if report is None else pronounce(report)
 
 
 _OPENING = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -14,6 +15,7 @@ import click
 
 from krag_eval._errors import InvalidInput
 from krag_eval._io import check_apart, replacing
+from krag_eval._text import fitted
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.scoring.cutoffs import spelled
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.datasets.audit import Audit
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
 
@@ -32,6 +35,7 @@ __all__ = [
     "check_not_read",
     "checked_outputs",
     "four_digits",
+    "print_audit",
     "print_cells",
     "print_result",
     "print_signature",
@@ -290,6 +294,33 @@ def _range(low: float, high: float) -> str:
     """
     digits = 3 if high < 100 else 1
     return f"{low:.{digits}f}–{high:.{digits}f}" if low == low else "-"
+
+
+# Rows of a finding that are printed.
+_ROWS = 3
+
+
+def print_audit(found: Audit, source: str) -> None:
+    """Print how often each finding occurs, what to do, its first rows, and the tiers."""
+    looked_at, *lines = found.summary().split("\n")
+    click.echo(f"{printable(source)}: {looked_at}\n")
+    counts = [[name, str(len(one.rows))] for name, one in found.findings.items()]
+    counts += [[name, "-"] for name in found.unchecked]
+    print_cells(["finding", "rows"], counts)
+    if found.shares:
+        tiers = found.tiers.reset_index()
+        print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
+    for line in lines:
+        click.echo(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        name = line.partition(":")[0]
+        rows = found.findings[name].rows if name in found.findings else ()
+        for row in rows[:_ROWS]:
+            start = f"    query {row.position}" + (f", item {row.item}" if row.item else "")
+            end = printable(f"({row.concerns})")
+            room = max(WIDTH - len(start) - len(end) - 3, WIDTH // 4)
+            click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
+        if len(rows) > _ROWS:
+            click.echo(f"    and {len(rows) - _ROWS} more")
 
 
 def print_signature(signature: str) -> None:

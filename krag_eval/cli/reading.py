@@ -14,10 +14,12 @@ from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
+    from krag_eval.datasets.audit import Audit
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
 
 __all__ = [
+    "audited_file",
     "evaluated_file",
     "names_of_files",
     "place_of",
@@ -93,6 +95,41 @@ def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
     roles = {name.removesuffix("_field"): field for name, field in fields.items()}
     named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
     return load_dataset(file, **named)
+
+
+def audited_file(
+    file: str, index: str | None, fields: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[Dataset, Audit]:
+    """Read questions and their ground truth, ``-`` for standard input, and audit them.
+
+    Args:
+        file: Its name.
+        index: The name of the file of chunks; ``-`` for standard input.
+        fields: The columns that were named, ``question`` and ``actual``.
+        settings: The options of the audit.
+
+    Raises:
+        DatasetError: If a file cannot be used; an error about a query names its line.
+    """
+    from krag_eval.datasets import load_dataset
+    from krag_eval.datasets.audit import audit
+    from krag_eval.datasets.jsonl import read_chunks
+    from krag_eval.datasets.vocabularies import N_SAID
+
+    lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
+    source = sys.stdin if file == "-" else file
+    dataset = load_dataset(source, format="jsonl" if lines else None, **fields)
+    chunks = None if index is None else read_chunks(sys.stdin if index == "-" else index)
+    try:
+        found = audit(dataset, chunks, **settings)
+    except Refusal as error:
+        if error.argument != "actual_docs":
+            raise
+        raise error.at(place_of(dataset, error.query)) from error
+    if dataset.vocabulary not in ("", "krag_eval"):
+        notes = "; ".join(dataset.notes[:N_SAID])
+        click.echo(printable(f"{dataset.source}: {notes}."), err=True)
+    return dataset, found
 
 
 def place_of(dataset: Dataset, query: int | None) -> Place:

@@ -1,11 +1,12 @@
-"""JSON lines: one query per line, with its ground truth and what was retrieved."""
+"""JSON lines: one query per line, with its ground truth and what was retrieved; chunks likewise."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from krag_eval._errors import Advice, Place
 from krag_eval._reading import (
@@ -14,8 +15,10 @@ from krag_eval._reading import (
     MaxObjects,
     Source,
     name_of,
+    names_of,
     numbered_lines,
     object_of,
+    parsed,
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset
@@ -26,12 +29,18 @@ from krag_eval.datasets.table import (
     TagReader,
     asked_by,
     checked_choice,
+    located,
     notes_on,
     parts_of,
     query_in,
 )
+from krag_eval.documents import DocumentLike, Location, document_in
 
-__all__ = ["Fields", "read_jsonl", "record_in"]
+__all__ = ["Fields", "read_chunks", "read_jsonl", "record_in"]
+
+#: What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
+#: AutoRAG.
+_CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents", "doc_id"))
 
 
 def read_jsonl(
@@ -135,3 +144,83 @@ def record_in(text: str, fields: Fields, place: Place, tags: TagReader | None = 
     """
     content = object_of(text, place, 'a JSON object with "actual" and "predicted"')
     return query_in(content, fields.roles, place, tags)
+
+
+def read_chunks(
+    source: Source,
+    *,
+    max_bytes: int | None = MAX_BYTES,
+    max_objects: MaxObjects = "auto",
+) -> list[DocumentLike]:
+    r"""Read the chunks of an index, one per line, from a plain or gzip-compressed file.
+
+    A line is a text in quotes, or a JSON object with a text and perhaps an id: ``"page_content"``
+    and ``"id"``, ``"text"`` and ``"id"``, BEIR's ``"_id"`` and ``"text"`` (after its ``"title"``),
+    or AutoRAG's ``"doc_id"`` and ``"contents"``. Other fields are kept as metadata, beside those of
+    ``"metadata"``.
+
+    Args:
+        source: A path, or an open file, as in :func:`read_jsonl`.
+        max_bytes: As in :func:`read_jsonl`.
+        max_objects: As in :func:`read_jsonl`.
+
+    Raises:
+        DatasetError: If a line is something else, or there is none; the message names file and
+            line.
+
+    >>> import io
+    >>> read_chunks(io.StringIO('"At nine."\n{"id": 7, "text": "At ten.", "page": 3}'))
+    ['At nine.', {'page_content': 'At ten.', 'id': 7, 'metadata': {'page': 3}}]
+    """
+    name = name_of(source)
+    limits = Limits(max_bytes, max_objects).checked()
+    with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
+        chunks = [_chunk_in(text, Place(name, number)) for number, text in lines]
+    if not chunks:
+        raise Place(name).error(
+            'holds no chunks; expected one per line, such as {"id": "7", "text": "At nine."}'
+        )
+    return chunks
+
+
+def _chunk_in(text: str, place: Place) -> DocumentLike:
+    """Read one chunk from one line.
+
+    Raises:
+        DatasetError: If it is none.
+    """
+    if not text.lstrip().startswith('"'):
+        return _chunk_of(object_of(text, place, 'a text or a JSON object with "text"'), place)
+    try:
+        with located(place):
+            return str(parsed(text))
+    except json.JSONDecodeError as error:
+        raise place.error(
+            f"not valid JSON: {error.msg} (column {error.colno}); expected one text per line",
+            "correct the line",
+        ) from error
+
+
+def _chunk_of(content: dict[str, Any], place: Place) -> DocumentLike:
+    """Return a chunk as a document, whatever its fields are called."""
+    there = {key for key, value in content.items() if value is not None}
+    texts = {text for text, _ in _CHUNKS if text in there}
+    ids = {identity for text, identity in _CHUNKS if texts == {text} and identity in there}
+    if len(texts) != 1 or len(ids) > 1:
+        raise place.error(
+            'a chunk needs one text, as "text" or "page_content", and at most one id, got the '
+            f"fields {names_of(content)}"
+        )
+    text, identity = texts.pop(), next(iter(ids), "")
+    made: dict[str, Any] = {"page_content": content[text]}
+    if identity == "_id" and {str} == set(map(type, (content.get("title"), content[text]))):
+        # As BEIR's retrievers see it.
+        made["page_content"] = f"{content['title']} {content[text]}".strip()
+    if identity:
+        made["id"] = content[identity]
+    others = {key: one for key, one in content.items() if key in there - {text, identity}}
+    metadata = others.pop("metadata", {})
+    if others or metadata:
+        made["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
+    with located(place):
+        return document_in(made, Location("chunk"))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from krag_eval import AnyOf, KragEvalWarning
 from krag_eval.datasets import Dataset, DatasetError, read_jsonl
+from krag_eval.datasets.jsonl import read_chunks
 
 LINE = '{"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}'
 
@@ -362,3 +363,55 @@ class TestRefusedFiles:
         except DatasetError:
             return
         dataset.evaluator(no_ground_truth="zero")
+
+
+class TestChunks:
+    """The chunks of an index."""
+
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ('"At nine."', "At nine."),
+            ('{"page_content": "a"}', {"page_content": "a"}),
+            ('{"id": "1", "page_content": "a"}', {"page_content": "a", "id": "1"}),
+            ('{"id": 1, "text": "a"}', {"page_content": "a", "id": 1}),
+            ('{"_id": "1", "text": "a", "title": ""}',
+             {"page_content": "a", "id": "1", "metadata": {"title": ""}}),
+            ('{"_id": "1", "text": "a", "title": "T"}',
+             {"page_content": "T a", "id": "1", "metadata": {"title": "T"}}),
+            ('{"doc_id": "1", "contents": "a"}', {"page_content": "a", "id": "1"}),
+            ('{"text": "a", "source": "x.pdf", "metadata": {"page": 3}, "id": null}',
+             {"page_content": "a", "metadata": {"source": "x.pdf", "page": 3}}),
+        ],
+    )  # fmt: skip
+    def test_a_line_is_a_text_or_an_object(self, line: str, expected: object) -> None:
+        """Under the names that stores and other tools give to text and id."""
+        assert read_chunks(io.StringIO(f"\n{line}\n")) == [expected]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            '{"id": "1"}',
+            '{"text": "a", "page_content": "b"}',
+            '{"text": "a", "id": "1", "_id": "2"}',
+            '{"text": 3}',
+            '{"text": "a", "id": [1]}',
+            '{"text": "a", "metadata": 3}',
+            '{"text": "a", "metadata": 3, "page": 1}',
+            '"a", "b"',
+            '"a',
+            '["a"]',
+            "3",
+            '"\\ud800"',
+        ],
+    )
+    def test_anything_else_is_refused(self, line: str) -> None:
+        """Naming the line."""
+        with pytest.raises(DatasetError) as caught:
+            read_chunks(io.StringIO(f'"good"\n{line}\n'))
+        assert caught.value.line == 2
+
+    def test_an_empty_file_is_refused(self) -> None:
+        """An index of nothing is a mistake."""
+        with pytest.raises(DatasetError):
+            read_chunks(io.StringIO("\n"))

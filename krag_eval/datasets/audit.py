@@ -1,0 +1,893 @@
+"""The audit of a ground truth before it is trusted: what in it looks wrong, and in which rows."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import chain
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Place,
+    Refusal,
+    clipped,
+    one_of,
+)
+from krag_eval._errors import sentence as joined
+from krag_eval._io import replacing
+from krag_eval._reading import kind_of
+from krag_eval._text import fitted
+from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.jsonl import read_chunks
+from krag_eval.datasets.loading import load_dataset
+from krag_eval.datasets.table import is_frame
+from krag_eval.documents import (
+    DocumentLike,
+    Location,
+    QuerySet,
+    check_documents,
+    id_of,
+    is_blank,
+    text_of,
+)
+from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.exact import ExactTextMatcher
+from krag_eval.matching.joins import IntArray, Units
+from krag_eval.matching.numbering import numbered
+from krag_eval.matching.pieces import SharedRuns, shared_runs
+from krag_eval.matching.tokenizers import Tokenizer, tokenizer_name
+from krag_eval.statistics.gates import Gate, GateReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FINDINGS", "Audit", "Finding", "FoundAt", "as_text", "audit", "checked_names"]
+
+_INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
+_TEXTS, _QUESTIONS = "texts of the ground truth", "questions"
+#: What is looked for, in this order -> what has to be there for it.
+FINDINGS: Mapping[str, tuple[str, ...]] = {
+    "dangling": (_INDEX,),
+    "twins": (_INDEX, _CHUNK_TEXTS),
+    "duplicate_questions": (_QUESTIONS,),
+    "indistinguishable": (_QUESTIONS,),
+    "short": (_TEXTS,),
+    "no_words": (_TEXTS,),
+    "longer_than_chunks": (_INDEX, _CHUNK_TEXTS, _TEXTS),
+    "quoted": (_QUESTIONS, _TEXTS),
+    "more_items_than_k": (),
+}
+#: Of what so many are counted, what they do, and what to do about it.
+_SAID = {
+    "dangling": (
+        "documents",
+        "are not in the index",
+        "Correct them, or add to the index what they come from; no retriever can find them",
+    ),
+    "twins": (
+        "documents",
+        "stand in the index more than once",
+        'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each text once',
+    ),
+    "duplicate_questions": (
+        "questions",
+        "are asked more than once",
+        "Keep one of each, with all that it should find; repeated ones weigh more in every average",
+    ),
+    "indistinguishable": (
+        "questions",
+        "are asked again with other ground truth, and no tag tells them apart",
+        "Join their ground truth, or say in the question what is meant; no retriever can be right "
+        "about all of them",
+    ),
+    "short": (
+        "documents",
+        "are shorter than a run of {min_run} {words}",
+        "Take in what stands around them; so short a text must occur as a whole, and may occur in "
+        "many places",
+    ),
+    "no_words": (
+        "documents",
+        "have no {words}",
+        "Put in the text that is meant, or remove them; nothing matches them by text",
+    ),
+    "longer_than_chunks": (
+        "documents",
+        "are longer than the longest chunk ({longest} {words})",
+        "Split them into several items, or let chunks count together, as "
+        "coverage with union does; no chunk holds such a text alone",
+    ),
+    "quoted": (
+        "questions with ground truth",
+        "share half of the {words} or more with it, in runs",
+        "Have them reworded by somebody who does not see the text; word search finds them too "
+        "easily",
+    ),
+    "more_items_than_k": (
+        "queries",
+        "have more ground-truth items than k = {k}",
+        "Take a larger k, or read the recall of these apart; k documents of one item each cannot "
+        "reach 1",
+    ),
+}
+_OF_ONE = {
+    "are": "is", "stand": "stands", "have": "has", "share": "shares",
+    "documents": "document", "questions": "question", "queries": "query", "items": "item",
+    "questions with ground truth": "question with ground truth", "chunks": "chunk",
+    "words": "word", "characters": "character",
+}  # fmt: skip
+#: Shares from which a tier begins, and what it is called.
+_TIERS = (
+    (1.0, "100 %"),
+    (0.75, "75 to 99 %"),
+    (0.5, "50 to 74 %"),
+    (0.25, "25 to 49 %"),
+    (1e-9, "1 to 24 %"),
+    (0.0, "0 %"),
+)
+_QUOTED = 0.5
+_FORMAT, _FORMAT_VERSION = "krag_eval.audit", 1
+# Columns of a text in a table, and how many chunks or queries are named.
+_WIDTH = 100
+_NAMED = 5
+
+_TEXT = ExactTextMatcher()
+_QUESTION = ExactTextMatcher(case_sensitive=False, fold_whitespace=True)
+
+
+class FoundAt(NamedTuple):
+    """A place in the ground truth that a finding is about.
+
+    Attributes:
+        query: The label of the query.
+        position: Its position in the data set, from 0.
+        item: The number of the item within the query, from 1; ``None`` if it is about the query.
+        text: The beginning of the document, or of the question; its id where there is no text.
+        concerns: What it is about: the chunks, the other queries, the numbers.
+    """
+
+    query: str | int
+    position: int
+    item: int | None
+    text: str
+    concerns: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked for, and where it was found.
+
+    Attributes:
+        name: Its name, the same in every version.
+        said: What was found, and how often.
+        fix: What to do about it.
+        rows: Where, in the order of queries and items.
+    """
+
+    name: str
+    said: str
+    fix: str
+    rows: tuple[FoundAt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit of the ground truth found; made by :func:`audit`.
+
+    Attributes:
+        findings: Name -> what was found, also where that is nothing.
+        unchecked: Name -> what would have to be there to look for it.
+        counts: How many ``"queries"``, ground-truth ``"items"`` and, where there is an index,
+            ``"chunks"`` were looked at.
+        settings: What the findings depend on: ``"k"``, ``"min_run"``, ``"tokenizer"``.
+        shares: ``"quoted"`` and ``"overlap"`` -> per tier, the number of questions; see
+            :attr:`tiers`.
+    """
+
+    findings: Mapping[str, Finding]
+    unchecked: Mapping[str, str]
+    counts: Mapping[str, int]
+    settings: Mapping[str, str | int]
+    shares: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per place.
+
+        Columns: ``finding``, then the fields of its rows: ``query``, ``position``,
+        ``item``, ``text``, ``concerns``. ``item`` is ``<NA>`` where a finding is about the query.
+        """
+        import pandas as pd
+
+        columns = ["finding", *FoundAt._fields]
+        rows = [(one.name, *row) for one in self.findings.values() for row in one.rows]
+        return pd.DataFrame(rows, columns=columns).astype({"position": "int64", "item": "Int64"})
+
+    @property
+    def tiers(self) -> pd.DataFrame:
+        """How near questions are to the words of their ground truth: questions per tier of a share.
+
+        Columns: ``quoted``, by the share of a question's words that stand in its ground truth in
+        runs of ``min_run`` words, just so; ``overlap``, by the share of its distinct words that
+        occur there at all. Of several documents, the one with the largest share counts. Empty
+        where there are no questions.
+        """
+        import pandas as pd
+
+        tiers = pd.Index([name for _, name in _TIERS], name="share")
+        return pd.DataFrame({key: dict(of) for key, of in self.shares.items()}, index=tiers)
+
+    def summary(self) -> str:
+        """Return what was looked at, what was found and what not checked, each on its lines."""
+        looked_at = ", ".join(_counted(n, what) for what, n in self.counts.items())
+        found = [one for one in self.findings.values() if one.rows]
+        lines = [f"{one.name}: {joined(one.said, one.fix)}" for one in found]
+        by_need: dict[str, list[str]] = defaultdict(list)
+        for name, need in self.unchecked.items():
+            by_need[need].append(name)
+        return "\n".join(
+            [
+                f"Looked at {looked_at.replace('item', 'ground-truth item')}.",
+                *(lines or ["Nothing found."]),
+                *(f"Not checked without {need}: {', '.join(by_need[need])}." for need in by_need),
+            ]
+        )
+
+    def check(self, fail_on: str | Iterable[str]) -> GateReport:
+        """Check that findings have no rows, as in ``audit.check("twins").raise_if_failed()``.
+
+        Args:
+            fail_on: Names of findings: one, several, or several in a text with commas between.
+
+        Raises:
+            InvalidInput: If there is no such finding, or it was not looked for.
+
+        >>> print(audit(Dataset(["q"], [["a", "b"]]), k=1).check("more_items_than_k"))
+        FAILED  more_items_than_k: 1 of 1 query has more ground-truth items than k = 1
+        """
+        names = checked_names(fail_on, frozenset(self.unchecked.values()))
+        findings = [self.findings[name] for name in names]
+        return GateReport(
+            tuple(Gate(one.name, not one.rows, f"{one.name}: {one.said}") for one in findings)
+        )
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Save the audit; :meth:`from_json` reads it back.
+
+        The file appears complete or not at all.
+
+        Raises:
+            OSError: If it cannot be written; the error names it.
+        """
+        with replacing(path) as temporary:
+            temporary.write_text(as_text(self), "utf-8")
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Audit:
+        """Read an audit that :meth:`to_json` saved.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            DatasetError: If it is something else.
+        """
+        try:
+            return _read_back(json.loads(Path(path).read_bytes().decode("utf-8")))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise Place(os.fsdecode(path)).error(
+                f"not a saved audit of krag_eval: {error}", "save it by Audit.to_json"
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"Audit. {self.summary()}"
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
+        tables = [self.table.to_html(index=False)] if len(self.table) else []
+        return f"<p>{lines}</p>{''.join(tables)}"
+
+
+def _counted(n: int, what: str) -> str:
+    """Return a number and what it counts, in the singular where it is one."""
+    return f"{n} {_OF_ONE[what] if n == 1 else what}"
+
+
+def checked_names(fail_on: str | Iterable[str], absent: Collection[str] = ()) -> list[str]:
+    """Return the names of findings, each once.
+
+    Args:
+        fail_on: One, several, or several in a text with commas between.
+        absent: What is not there, as :data:`FINDINGS` calls it.
+
+    Raises:
+        InvalidInput: If one is unknown or there is none, or needs what is not there.
+
+    >>> checked_names("twins, dangling")
+    ['twins', 'dangling']
+    """
+    given = [fail_on] if isinstance(fail_on, str) else [*fail_on]
+    several = [
+        part for one in given for part in (one.split(",") if isinstance(one, str) else [one])
+    ]
+    names = [one.strip() if isinstance(one, str) else one for one in several]
+    for name in names:
+        missing = _missing(one_of("fail_on", name, tuple(FINDINGS)), absent)
+        if missing:
+            fix: Fix = "leave it out"
+            if missing == _INDEX:
+                fix = Advice("name the chunks by {}, or leave it out", index=...)
+            raise InvalidInput("fail_on", f": {name!r} cannot be checked without {missing}", fix)
+    if not names:
+        raise InvalidInput("fail_on", f"must name a finding: {', '.join(FINDINGS)}; got none")
+    return list(dict.fromkeys(names))
+
+
+def _missing(name: str, absent: Collection[str]) -> str:
+    """Return the first thing that a finding needs and that is not there; ``""`` if all is."""
+    return next((need for need in FINDINGS[name] if need in absent), "")
+
+
+def audit(
+    dataset: Any,
+    index: str | os.PathLike[str] | Iterable[DocumentLike] | None = None,
+    *,
+    k: int = 10,
+    min_run: int | None = None,
+    tokenizer: str | Tokenizer = "words",
+    ids: bool | None = None,
+) -> Audit:
+    """Look for what is wrong with a ground truth before it is trusted. Nothing is changed.
+
+    ========================  ===================================================================
+    name                      what it finds
+    ========================  ===================================================================
+    ``dangling``              documents that are not in the index
+    ``twins``                 documents whose text stands in the index under several ids, or, where
+                              texts are compared, more than once
+    ``duplicate_questions``   questions asked more than once; case and white space do not count
+    ``indistinguishable``     those of them whose ground truth differs while all their tags agree
+    ``short``                 documents of fewer words than a run
+    ``no_words``              documents without words
+    ``longer_than_chunks``    documents of more words than the longest chunk of the index
+    ``quoted``                questions of which half of the words or more stand in one of their
+                              documents in runs, just so; :attr:`Audit.tiers` has all tiers
+    ``more_items_than_k``     queries with more different items than ``k``
+    ========================  ===================================================================
+
+    A document of the ground truth is looked up in the index by its id where both sides have ids,
+    and otherwise by its text. Texts are equal as the matcher ``"text"`` has it: after Unicode NFC
+    normalisation, case and white space included. A passage that is no chunk itself is in the index
+    all the same if its chunks together hold most of its words, in runs, as
+    ``CoverageMatcher(union=True)`` counts them. Items of grade 0 are no ground truth.
+
+    Args:
+        dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of:
+            a path, a list of dicts, a data frame, ….
+        index: The chunks that a retriever can return, all of them: texts, dicts, documents of
+            LangChain, LlamaIndex or Haystack in any iterable, which is gone through once; or the
+            path of a file of JSON lines, each a text or an object with ``"text"`` or
+            ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
+        k: The number of documents that are to hold all items of a query.
+        min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
+        tokenizer: How a text becomes words; as there. ``"character"`` suits Korean whose spaces
+            cannot be trusted.
+        ids: ``True``: every document has an id to be looked up by, and a plain text is one.
+            ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
+            the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
+
+    Raises:
+        InvalidInput: If an option is not among those allowed, the index is empty, ``ids=True`` and
+            a document has none, or the tokenizer finds nothing in a text that has letters or
+            digits.
+        InvalidType: If the data set or the index is nothing of the kind.
+        DatasetError: If a file cannot be read.
+
+    >>> dataset = Dataset(["q1", "q2"], [["Closed on Mondays."], ["Open from nine."]],
+    ...                   questions=["When is it closed?", "When does it open?"])
+    >>> found = audit(dataset, ["Open from nine.", "Open from nine.", "Tickets: 5 euros."])
+    >>> found.table[["finding", "position", "text", "concerns"]]
+        finding  position                text                             concerns
+    0  dangling         0  Closed on Mondays.         the chunks hold 0 of 3 words
+    1     twins         1     Open from nine.    chunks 0, 1 (counted from 0)
+    2     short         0  Closed on Mondays.                              3 words
+    3     short         1     Open from nine.                              3 words
+    """
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise InvalidInput("k", f"must be a whole number of at least 1, got {clipped(k)}")
+    matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
+    if ids is not None and not isinstance(ids, bool):
+        raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
+    data = _dataset(dataset)
+    if ids is None and data.defaults.get("matcher") == "id":
+        ids = True
+    looked_at = _LookedAt(data, None if index is None else _Chunks.of(index, ids), matcher, ids)
+    return looked_at.audited(int(k))
+
+
+def _dataset(source: Any) -> Dataset:
+    """Return a data set, loaded if need be."""
+    if isinstance(source, Dataset):
+        return source
+    try:
+        return load_dataset(source)
+    except Refusal as error:
+        if error.argument != "source" or error.place is not None:
+            raise
+        raise type(error)("dataset", error.problem, error.fix, query=error.query) from error
+
+
+def _read_id(document: DocumentLike, ids: bool | None, at: Location) -> str | None:
+    """Return what a document is looked up by; ``None`` if that is its text."""
+    if ids is False or (ids is None and isinstance(document, str)):
+        return None
+    identity = id_of(document)
+    if not identity and ids:
+        fix = Advice("give it one, or look texts up by {}", ids=False)
+        raise InvalidInput(at.argument, "has no id", fix, query=at.query, within=at.within)
+    return identity or None
+
+
+def _read_text(document: DocumentLike, ids: bool | None) -> str:
+    """Return the text of a document; a plain id has none."""
+    return "" if ids and isinstance(document, str) else text_of(document)
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """The index.
+
+    Attributes:
+        ids: The id of each chunk, ``None`` where it has none.
+        texts: The text of each chunk, empty where only its id is known.
+    """
+
+    ids: list[str | None]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, index: Any, ids: bool | None) -> _Chunks:
+        """Go through the chunks once, and check each."""
+        if isinstance(index, str | os.PathLike):
+            index = read_chunks(index)
+        if isinstance(index, Mapping) or is_frame(index) or not isinstance(index, Iterable):
+            raise InvalidType(
+                "index",
+                "must be the path of a file of JSON lines, or a list or another iterable of "
+                f"documents, got {kind_of(index)}",
+                "of a table, pass the column with the texts",
+            )
+        chunks = check_documents(list(index), "index")
+        if not chunks:
+            raise InvalidInput("index", "must hold at least one chunk, got none")
+        return cls(
+            [_read_id(one, ids, Location("index", at)) for at, one in enumerate(chunks)],
+            [_read_text(one, ids) for one in chunks],
+        )
+
+    @cached_property
+    def by_id(self) -> dict[str, int]:
+        """Id -> the first chunk that has it."""
+        return {one: at for at, one in reversed([*enumerate(self.ids)]) if one is not None}
+
+    @cached_property
+    def by_text(self) -> dict[Hashable, list[int]]:
+        """Text, normalised -> the chunks that have it."""
+        found = defaultdict(list)
+        for at, one in enumerate(self.texts):
+            if (key := _TEXT.key(one)) is not None:
+                found[key].append(at)
+        return found
+
+    def named(self, chunks: Sequence[int]) -> str:
+        """Name chunks by their ids, or by their places."""
+        shown = [self.ids[at] or str(at) for at in chunks[:_NAMED]]
+        more = ", …" if len(chunks) > _NAMED else ""
+        by_place = all(self.ids[at] is None for at in chunks[:_NAMED])
+        named = fitted(", ".join(shown), _WIDTH) + more
+        return f"chunks {named} (counted from 0)" if by_place else f"chunks {named}"
+
+
+class _Golden(NamedTuple):
+    """A document of the ground truth.
+
+    Attributes:
+        query: Position of its query.
+        item: Number of its item within the query, from 1.
+        identity: The id it is looked up by; ``None`` if that is its text.
+        text: Its text, empty where only its id is known.
+    """
+
+    query: int
+    item: int
+    identity: str | None
+    text: str
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its text is known, be it blank."""
+        return self.identity is None or not is_blank(self.text)
+
+    @property
+    def key(self) -> Hashable:
+        """What makes it the same as another one."""
+        return ("id", self.identity) if self.identity else ("text", _TEXT.key(self.text))
+
+
+class _Nearness(NamedTuple):
+    """How near a question is to one of its documents: the one that shares most words in runs."""
+
+    golden: _Golden
+    words: int
+    quoted: int
+    overlap: float
+
+
+class _LookedAt:
+    """All that an audit looks at, read once."""
+
+    def __init__(
+        self, dataset: Dataset, chunks: _Chunks | None, matcher: CoverageMatcher, ids: bool | None
+    ) -> None:
+        self.dataset, self.min_run, self.threshold = dataset, matcher.min_run, matcher.threshold
+        self.tokenizer = tokenizer_name(matcher.tokenizer)
+        self.chunks = chunks or _Chunks([], [])
+        queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
+        self.labels = queries.labels
+        self.goldens = [*self._goldens(queries, ids)]
+        texts = [one.text for one in self.goldens if one.has_text]
+        self.absent = {
+            need
+            for need, there in {
+                _INDEX: chunks,
+                _CHUNK_TEXTS: any(self.chunks.texts),
+                _TEXTS: texts,
+                _QUESTIONS: dataset.questions,
+            }.items()
+            if not there
+        }
+        every = dict.fromkeys(chain(texts, dataset.questions or (), self.chunks.texts))
+        self.unit = {text: number for number, text in enumerate(every)}
+        self.tokens = numbered(matcher.tokenizer, list(every))
+
+    def _goldens(self, queries: QuerySet, ids: bool | None) -> Iterator[_Golden]:
+        """Yield the documents of the ground truth, interchangeable ones each."""
+        key = self.dataset.defaults.get("grade_key")
+        counts = iter(queries.given_grades(key) != 0 if key else [True] * len(queries.item_query))
+        for query, items in enumerate(queries.alternatives()):
+            for number, documents in enumerate(items):
+                if next(counts):
+                    at = Location("actual_docs", query, f"[{number}]")
+                    for one in documents:
+                        yield self._golden(query, number + 1, one, _read_id(one, ids, at), ids)
+
+    def _golden(
+        self, query: int, item: int, document: DocumentLike, identity: str | None, ids: bool | None
+    ) -> _Golden:
+        """Return a document; if it has no text, with that of the chunk of its id."""
+        if identity and self.chunks.texts and not self.chunks.by_id:
+            identity = None  # the index has none to compare with
+        text = _read_text(document, ids)
+        if is_blank(text) and identity in self.chunks.by_id:
+            text = self.chunks.texts[self.chunks.by_id[identity]]
+        return _Golden(query, item, identity, text)
+
+    def audited(self, k: int) -> Audit:
+        """Look for everything that can be looked for."""
+        unchecked = {name: need for name in FINDINGS if (need := _missing(name, self.absent))}
+        known = {"k": k, "longest": self._longest, "min_run": self.min_run, "words": self._words}
+        counts = {
+            "queries": self.dataset.n_queries,
+            "items": len({one[:2] for one in self.goldens}),
+            "chunks": len(self.chunks.texts),
+        }
+        totals = {
+            "documents": len(self.goldens),
+            "queries": self.dataset.n_queries,
+            "questions": self.dataset.n_queries,
+            "questions with ground truth": len(self._nearness),
+        }
+        return Audit(
+            {
+                name: _finding(name, tuple(look()), totals, known)
+                for name, look in self._looks(k).items()
+                if name not in unchecked
+            },
+            unchecked,
+            {what: n for what, n in counts.items() if n or what != "chunks"},
+            {"k": k, "min_run": self.min_run, "tokenizer": self.tokenizer},
+            {} if "quoted" in unchecked else self._tiers(),
+        )
+
+    def _looks(self, k: int) -> dict[str, Callable[[], Iterator[FoundAt]]]:
+        """Return how to look for each finding."""
+        return {
+            "dangling": self._dangling,
+            "twins": self._twins,
+            "duplicate_questions": self._duplicates,
+            "indistinguishable": self._indistinguishable,
+            "short": lambda: self._of_size(range(1, self.min_run)),
+            "no_words": lambda: self._of_size(range(1)),
+            "longer_than_chunks": lambda: self._of_size(range(self._longest + 1, sys.maxsize)),
+            "quoted": self._quoted,
+            "more_items_than_k": partial(self._crowded, k),
+        }
+
+    @property
+    def _words(self) -> str:
+        return "characters" if self.tokenizer == "character" else "words"
+
+    def _size(self, text: str) -> int:
+        return int(self.tokens.sizes[self.unit[text]])
+
+    @cached_property
+    def _longest(self) -> int:
+        """Words of the longest chunk."""
+        return max(map(self._size, self.chunks.texts), default=0)
+
+    def _row(self, golden: _Golden, concerns: str) -> FoundAt:
+        shown = golden.text if golden.has_text else golden.identity or ""
+        return FoundAt(self.labels[golden.query], golden.query, golden.item,
+                       fitted(shown, _WIDTH), concerns)  # fmt: skip
+
+    def _row_of_query(self, query: int, concerns: str) -> FoundAt:
+        label = self.labels[query]
+        shown = self.dataset.questions[query] if self.dataset.questions else str(label)
+        return FoundAt(label, query, None, fitted(shown, _WIDTH), concerns)
+
+    # Against the index
+
+    def _dangling(self) -> Iterator[FoundAt]:
+        held = self._held_together()
+        for golden in self.goldens:
+            if golden.identity:
+                if golden.identity not in self.chunks.by_id:
+                    yield self._row(golden, self._where_else(golden))
+            elif golden.text in held:
+                share, size = held[golden.text], self._size(golden.text)
+                if share / size < self.threshold:
+                    yield self._row(golden, f"the chunks hold {share} of {size} {self._words}")
+
+    def _where_else(self, golden: _Golden) -> str:
+        """Say of an id that no chunk has whether one has the text."""
+        others = self.chunks.by_text.get(_TEXT.key(golden.text), []) if golden.has_text else []
+        named = f"no chunk has the id {fitted(golden.identity or '', _WIDTH)}"
+        return f"{named}; its text is that of {self.chunks.named(others)}" if others else named
+
+    def _held_together(self) -> dict[str, int]:
+        """Return how many of its words the chunks hold, for each text that is none of them."""
+        texts = [
+            text
+            for text in dict.fromkeys(one.text for one in self.goldens if not one.identity)
+            if self._size(text) and _TEXT.key(text) not in self.chunks.by_text
+        ]
+        wanted = np.array([self.unit[text] for text in texts], np.int64)
+        chunks = np.array([self.unit[text] for text in dict.fromkeys(self.chunks.texts)], np.int64)
+        runs = shared_runs(self.tokens, Units.of_block(self.tokens, wanted, chunks), self.min_run)
+        found = dict(zip(runs.truths.unit().tolist(), _united(runs).tolist(), strict=True))
+        return {text: found[self.unit[text]] for text in texts}
+
+    def _twins(self) -> Iterator[FoundAt]:
+        own = defaultdict(set)
+        for golden in self.goldens:
+            own[golden[:2]].add(golden.identity)
+        for golden in self.goldens:
+            text = golden.text
+            if golden.identity in self.chunks.by_id:  # what is retrieved under that id
+                text = self.chunks.texts[self.chunks.by_id[golden.identity]] or text
+            same = self.chunks.by_text.get(_TEXT.key(text), [])
+            if not golden.identity:
+                if len(same) > 1:
+                    yield self._row(golden, self.chunks.named(same))
+            elif golden.identity in self.chunks.by_id:
+                others = [at for at in same if self.chunks.ids[at] not in own[golden[:2]]]
+                if others:
+                    yield self._row(golden, f"the same text as {self.chunks.named(others)}")
+
+    def _of_size(self, sizes: range) -> Iterator[FoundAt]:
+        for golden in self.goldens:
+            if golden.has_text and (size := self._size(golden.text)) in sizes:
+                yield self._row(golden, _counted(size, self._words))
+
+    # Among the queries
+
+    @cached_property
+    def _repeated(self) -> dict[int, list[int]]:
+        """Query -> the other ones that ask the same."""
+        groups = defaultdict(list)
+        for query, asked in enumerate(self.dataset.questions or ()):
+            groups[_QUESTION.key(asked)].append(query)
+        groups.pop(None, None)
+        return {
+            query: [other for other in group if other != query]
+            for query, group in sorted((query, of) for of in groups.values() for query in of)
+            if len(group) > 1
+        }
+
+    @cached_property
+    def _truths(self) -> list[set[frozenset[Hashable]]]:
+        """The different items of each query, by their documents."""
+        items = defaultdict(set)
+        for golden in self.goldens:
+            items[golden[:2]].add(golden.key)
+        truths: list[set[frozenset[Hashable]]] = [set() for _ in self.labels]
+        for (query, _), keys in items.items():
+            truths[query].add(frozenset(keys))
+        return truths
+
+    def _duplicates(self) -> Iterator[FoundAt]:
+        for query, others in self._repeated.items():
+            same = all(self._truths[one] == self._truths[query] for one in others)
+            truth = "the same" if same else "other"
+            yield self._row_of_query(query, f"{_positions(others)}, with {truth} ground truth")
+
+    def _indistinguishable(self) -> Iterator[FoundAt]:
+        tags = [*zip(*self.dataset.tags.values(), strict=True)] or [()] * self.dataset.n_queries
+        for query, others in self._repeated.items():
+            rivals = [
+                one
+                for one in others
+                if tags[one] == tags[query] and self._truths[one] != self._truths[query]
+            ]
+            if rivals:
+                yield self._row_of_query(query, _positions(rivals))
+
+    def _crowded(self, k: int) -> Iterator[FoundAt]:
+        for query, items in enumerate(self._truths):
+            if len(items) > k:
+                yield self._row_of_query(query, f"{len(items)} items")
+
+    # Questions against their ground truth
+
+    @cached_property
+    def _nearness(self) -> list[_Nearness]:
+        """How near each question is to its ground truth, where both have words."""
+        if not self.dataset.questions:
+            return []
+        asked = [self.unit[one] for one in self.dataset.questions]
+        held = self._quotations(asked)
+        near = []
+        for query, (unit, goldens) in enumerate(zip(asked, self._with_words, strict=True)):
+            question = self._vocabulary(unit)
+            if question and goldens:
+                texts = [self.unit[one.text] for one in goldens]
+                quoted = [held.get((query, text), 0) for text in texts]
+                best = quoted.index(max(quoted))
+                overlap = max(len(question & self._vocabulary(text)) for text in texts)
+                size = int(self.tokens.sizes[unit])
+                near.append(_Nearness(goldens[best], size, quoted[best], overlap / len(question)))
+        return near
+
+    @cached_property
+    def _with_words(self) -> list[list[_Golden]]:
+        """The documents of each query that have words."""
+        found: list[list[_Golden]] = [[] for _ in self.labels]
+        for golden in self.goldens:
+            if golden.has_text and self._size(golden.text):
+                found[golden.query].append(golden)
+        return found
+
+    def _vocabulary(self, unit: int) -> set[int]:
+        """Return the distinct words of a text, by number."""
+        return {*self.tokens.flat[self._slices[unit]].tolist()}
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        return self.tokens.slices()
+
+    def _quotations(self, asked: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return how many words of a question a text holds in runs, by query and text."""
+        questions = np.array(asked, np.int64)
+        texts = [self.unit[one.text] for goldens in self._with_words for one in goldens]
+        units = Units(
+            values=self.tokens,
+            blank=np.zeros(len(self.tokens), np.bool_),
+            alternatives=questions,
+            item_sizes=np.ones(len(asked), np.int64),
+            identity=questions,
+            predicted=np.array(texts, np.int64),
+            n_items=np.ones(len(asked), np.int64),
+            n_predicted=np.array([*map(len, self._with_words)], np.int64),
+        )
+        runs = shared_runs(self.tokens, units, self.min_run)
+        truth, document, held, _ = runs.shares()
+        query, text = runs.truths.query(truth), runs.documents.unit(document)
+        pairs = zip(query.tolist(), text.tolist(), strict=True)
+        return dict(zip(pairs, held.tolist(), strict=True))
+
+    def _quoted(self) -> Iterator[FoundAt]:
+        for golden, size, held, _ in self._nearness:
+            if held >= _QUOTED * size:
+                row = self._row_of_query(golden.query, f"{held} of {size} {self._words} in runs")
+                yield row._replace(item=golden.item)
+
+    def _tiers(self) -> dict[str, dict[str, int]]:
+        quoted = Counter(_tier(one.quoted / one.words) for one in self._nearness)
+        overlap = Counter(_tier(one.overlap) for one in self._nearness)
+        return {"quoted": {tier: quoted[tier] for _, tier in _TIERS},
+                "overlap": {tier: overlap[tier] for _, tier in _TIERS}}  # fmt: skip
+
+
+def _tier(share: float) -> str:
+    return next(name for least, name in _TIERS if share >= least)
+
+
+def _positions(queries: Sequence[int]) -> str:
+    named = ", ".join(map(str, queries[:_NAMED])) + (", …" if len(queries) > _NAMED else "")
+    return f"also asked at position {named}"
+
+
+def _united(runs: SharedRuns) -> IntArray:
+    """Return how many tokens of each ground-truth text the documents hold all together."""
+    sizes = runs.sizes[runs.truths.unit()]
+    begin = np.cumsum(sizes) - sizes
+    steps = np.zeros(int(sizes.sum()) + 1, np.int64)
+    spans = runs.of_truth
+    np.add.at(steps, begin[spans.truth] + spans.start, 1)
+    np.add.at(steps, begin[spans.truth] + spans.stop, -1)
+    held = np.concatenate([[0], np.cumsum(np.cumsum(steps[:-1]) > 0)])
+    united: IntArray = held[begin + sizes] - held[begin]
+    return united
+
+
+def _finding(
+    name: str, rows: tuple[FoundAt, ...], totals: Mapping[str, int], known: Mapping[str, object]
+) -> Finding:
+    """Say how often something was found."""
+    what, does, fix = _SAID[name]
+    verb, rest = does.format(**known).split(" ", 1)
+    if len(rows) == 1:
+        verb = _OF_ONE[verb]
+    total = _counted(totals[what], what).replace("document", "ground-truth document")
+    return Finding(name, f"{len(rows)} of {total} {verb} {rest}", fix, rows)
+
+
+def as_text(audit: Audit) -> str:
+    """Return what :meth:`Audit.to_json` writes."""
+    content = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "counts": dict(audit.counts),
+        "settings": dict(audit.settings),
+        "findings": [
+            {"name": one.name, "said": one.said, "fix": one.fix,
+             "rows": [row._asdict() for row in one.rows]}
+            for one in audit.findings.values()
+        ],
+        "unchecked": dict(audit.unchecked),
+        "shares": {key: dict(of) for key, of in audit.shares.items()},
+    }  # fmt: skip
+    # A label may hold half of a character, which only an escape can spell.
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _read_back(content: Any) -> Audit:
+    if content["format"] != _FORMAT or content["format_version"] != _FORMAT_VERSION:
+        raise ValueError(f"it is in another format than version {_FORMAT_VERSION} of {_FORMAT}")
+    findings = [
+        Finding(one["name"], one["said"], one["fix"], tuple(FoundAt(**row) for row in one["rows"]))
+        for one in content["findings"]
+    ]
+    made = Audit(
+        {one.name: one for one in findings},
+        content["unchecked"],
+        content["counts"],
+        content["settings"],
+        content["shares"],
+    )
+    if {*made.findings, *made.unchecked} != {*FINDINGS}:
+        raise ValueError("its findings are not those there are")
+    made.summary(), made.table, made.tiers  # whatever is of another kind shows here
+    return made

@@ -1,0 +1,441 @@
+"""The audit of a ground truth: every expected row is counted by hand on a few short texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from krag_eval import AnyOf, Audit, audit
+from krag_eval._errors import DatasetError, InvalidInput, InvalidType
+from krag_eval.datasets import Dataset
+from krag_eval.datasets.audit import FINDINGS
+from krag_eval.matching.tokenizers import word_tokens
+
+
+def dataset(*actual: list[Any], **more: Any) -> Dataset:
+    return Dataset([f"q{at}" for at in range(len(actual))], list(actual), **more)
+
+
+def doc(identity: str, text: str) -> dict[str, str]:
+    return {"id": identity, "page_content": text}
+
+
+def places(found: Audit, name: str) -> list[tuple[int, int | None]]:
+    """Return position and item of each row of a finding."""
+    return [(row.position, row.item) for row in found.findings[name].rows]
+
+
+ONE = "one two three four five six seven eight nine ten"
+TWO = "red orange yellow green blue indigo violet black white grey"
+
+
+class TestDangling:
+    """Documents that are not in the index."""
+
+    def test_texts_are_compared_as_the_text_matcher_does(self) -> None:
+        """In NFC: an é in two parts is an é, here without any word that could be found."""
+        assert places(audit(dataset(["\u00e9"], ["a"]), ["e\u0301"]), "dangling") == [(1, 1)]
+        # Twins are equal texts, and case makes a difference.
+        found = audit(dataset(["\u00e9"], ["\u00c9"]), ["e\u0301", "\u00e9", "\u00c9"])
+        assert places(found, "twins") == [(0, 1)]
+
+    def test_a_passage_cut_elsewhere_is_there_by_its_words(self) -> None:
+        """Eight of its ten words are enough (0.8), seven are not; chunks count together."""
+        halves = ["x one two three four five x", "y six seven eight nine ten y"]
+        assert places(audit(dataset([ONE]), halves), "dangling") == []
+        eight = ["one two three four five six seven eight"]
+        assert places(audit(dataset([ONE]), eight), "dangling") == []
+        seven = audit(dataset([ONE]), ["one two three four five six seven"])
+        assert [row.concerns for row in seven.findings["dangling"].rows] == [
+            "the chunks hold 7 of 10 words"
+        ]
+        # Overlapping pieces: words 1 to 5 and 3 to 7 are seven words, not ten.
+        overlapping = ["one two three four five", "three four five six seven"]
+        assert places(audit(dataset([ONE]), overlapping), "dangling") == [(0, 1)]
+
+    def test_ids_are_compared_where_both_sides_have_them(self) -> None:
+        """An id that is gone dangles although its text is there, and the row says where."""
+        found = audit(dataset([doc("a", ONE), doc("b", TWO)]), [doc("a", "other"), doc("c", TWO)])
+        (row,) = found.findings["dangling"].rows
+        assert (row.position, row.item, row.text) == (0, 2, TWO)
+        assert "the id b" in row.concerns
+        assert "chunks c" in row.concerns
+
+    @pytest.mark.parametrize("index", [[ONE], [doc("z", ONE)]])
+    def test_ids_of_one_side_alone_say_nothing(self, index: list[Any]) -> None:
+        """Then texts are compared."""
+        truth = ONE if isinstance(index[0], dict) else doc("a", ONE)
+        assert places(audit(dataset([truth]), index), "dangling") == []
+
+    def test_ids_can_be_asked_for_or_left_aside(self) -> None:
+        """Plain texts as ids; or texts, whatever ids there are."""
+        plain = dataset(["a", "b"])
+        assert places(audit(plain, ["a", "c"], ids=True), "dangling") == [(0, 2)]
+        by_default = Dataset(["q"], [["a", "b"]], defaults={"matcher": "id"})
+        assert places(audit(by_default, [doc("a", ONE)]), "dangling") == [(0, 2)]
+        both = dataset([doc("a", ONE)])
+        assert places(audit(both, [doc("b", ONE)], ids=False), "dangling") == []
+        assert places(audit(both, [doc("b", ONE)]), "dangling") == [(0, 1)]
+
+    def test_each_alternative_is_looked_up(self) -> None:
+        """One that is there does not hide one that is not."""
+        found = audit(dataset([AnyOf([ONE, TWO])]), [ONE])
+        assert [row.text for row in found.findings["dangling"].rows] == [TWO]
+
+    def test_grade_0_is_no_ground_truth(self) -> None:
+        """Judged, and found irrelevant."""
+        judged = [
+            {**doc("a", ONE), "metadata": {"grade": 0}},
+            {**doc("b", TWO), "metadata": {"grade": 2}},
+        ]
+        made = Dataset(["q"], [judged], defaults={"matcher": "id", "grade_key": "grade"})
+        assert places(audit(made, [doc("c", "x")]), "dangling") == [(0, 2)]
+        assert audit(made).counts["items"] == 1
+
+
+class TestTwins:
+    """Texts that stand in the index more than once."""
+
+    def test_by_text(self) -> None:
+        """Chunks are named by their places."""
+        found = audit(dataset([ONE], [TWO]), [TWO, ONE, "x", ONE])
+        (row,) = found.findings["twins"].rows
+        assert (row.position, row.concerns) == (0, "chunks 1, 3 (counted from 0)")
+
+    def test_by_id_the_other_ids_matter(self) -> None:
+        """Listed as interchangeable, they are settled; the same id twice is one document."""
+        index = [doc("a", ONE), doc("b", ONE), doc("c", TWO), doc("c", TWO)]
+        found = audit(dataset([doc("a", ONE)], [doc("c", TWO)]), index)
+        (row,) = found.findings["twins"].rows
+        assert (row.position, row.concerns) == (0, "the same text as chunks b")
+        settled = dataset([AnyOf([doc("a", ONE), doc("b", ONE)])])
+        assert places(audit(settled, index), "twins") == []
+
+    def test_what_stands_under_the_id_counts(self) -> None:
+        """The index has another text for it by now, and that one twice."""
+        index = [doc("a", TWO), doc("b", TWO), doc("c", ONE)]
+        (row,) = audit(dataset([doc("a", ONE)]), index).findings["twins"].rows
+        assert row.concerns == "the same text as chunks b"
+
+    def test_of_bare_ids_the_index_has_the_texts(self) -> None:
+        """So twins and lengths are known without the texts of the ground truth."""
+        found = audit(dataset(["a"]), [doc("a", "x y"), doc("b", "x y")], ids=True)
+        assert places(found, "twins") == [(0, 1)]
+        assert [row.text for row in found.findings["short"].rows] == ["x y"]
+
+    def test_blank_chunks_are_no_twins(self) -> None:
+        """A blank text equals nothing."""
+        assert places(audit(dataset([" "]), [" ", " ", "x"]), "twins") == []
+
+
+class TestQuestions:
+    """What is asked more than once."""
+
+    def test_case_and_white_space_do_not_count(self) -> None:
+        """The third asks something else."""
+        asked = ["When?", " when? ", "Where?"]
+        found = audit(dataset([ONE], [ONE], [TWO], questions=asked))
+        assert places(found, "duplicate_questions") == [(0, None), (1, None)]
+        assert places(found, "indistinguishable") == []
+        assert {row.concerns for row in found.findings["duplicate_questions"].rows} == {
+            "also asked at position 1, with the same ground truth",
+            "also asked at position 0, with the same ground truth",
+        }
+
+    def test_the_same_question_with_other_ground_truth(self) -> None:
+        """No retriever can be right about both; the order of items makes no difference."""
+        found = audit(dataset([ONE, TWO], [TWO, ONE], [TWO], questions=["When?", "When?", "When?"]))
+        assert len(found.findings["duplicate_questions"].rows) == 3
+        rows = [(row.position, row.concerns) for row in found.findings["indistinguishable"].rows]
+        assert rows == [
+            (0, "also asked at position 2"),
+            (1, "also asked at position 2"),
+            (2, "also asked at position 0, 1"),
+        ]
+
+    def test_a_tag_tells_them_apart(self) -> None:
+        """Such as the corpus that is searched."""
+        asked, tags = ["When?", "When?"], {"corpus": ["wiki", "chat"]}
+        found = audit(dataset([ONE], [TWO], questions=asked, tags=tags))
+        assert places(found, "indistinguishable") == []
+        assert len(found.findings["duplicate_questions"].rows) == 2
+
+    def test_blank_questions_are_none(self) -> None:
+        """Two that say nothing do not say the same."""
+        assert (
+            not audit(dataset([ONE], [TWO], questions=[" ", ""]))
+            .findings["duplicate_questions"]
+            .rows
+        )
+
+
+class TestLengths:
+    """Too short, too long, no words at all, too many."""
+
+    def test_short_and_without_words(self) -> None:
+        """Four words are below a run of five; of punctuation there are none."""
+        found = audit(dataset(["a b c d", "a b c d e", "—", ""]))
+        assert places(found, "short") == [(0, 1)]
+        assert places(found, "no_words") == [(0, 3), (0, 4)]
+        assert places(audit(dataset(["a b c d"]), min_run=4), "short") == []
+
+    def test_characters_have_runs_of_15(self) -> None:
+        """As in the matcher coverage."""
+        found = audit(dataset(["가나다라마바사아자차카타파하"]), tokenizer="character")
+        (row,) = found.findings["short"].rows
+        assert row.concerns == "14 characters"
+        assert found.settings == {"k": 10, "min_run": 15, "tokenizer": "character"}
+
+    def test_longer_than_the_longest_chunk(self) -> None:
+        """Ten words do not fit into nine; into ten they do."""
+        nine = "one two three four five six seven eight nine"
+        assert places(audit(dataset([ONE], ["x"]), ["x y", nine]), "longer_than_chunks") == [(0, 1)]
+        assert places(audit(dataset([ONE]), ["x", TWO]), "longer_than_chunks") == []
+
+    def test_more_items_than_k(self) -> None:
+        """Repeats are one item, and so are alternatives."""
+        many = dataset(["a", "b", "b"], ["a", "b", "c"], [AnyOf(["a", "b"]), "c", "c"])
+        assert places(audit(many, k=2), "more_items_than_k") == [(1, None)]
+        (row,) = audit(many, k=2).findings["more_items_than_k"].rows
+        assert row.concerns == "3 items"
+
+
+class TestQuotes:
+    """Questions in the words of their ground truth."""
+
+    # Of the question's ten words, "two three four five six" stand in a run; ten and one occur too.
+    QUESTION = "is two three four five six ten or one really"
+
+    def test_share_in_runs_and_overlap(self) -> None:
+        """5 of 10 in runs, 7 of 10 at all; the document that holds most counts."""
+        found = audit(dataset([TWO, ONE], questions=[self.QUESTION]))
+        (row,) = found.findings["quoted"].rows
+        assert (row.item, row.text, row.concerns) == (2, self.QUESTION, "5 of 10 words in runs")
+        tiers = found.tiers
+        assert dict(tiers["quoted"][tiers["quoted"] > 0]) == {"50 to 74 %": 1}
+        assert dict(tiers["overlap"][tiers["overlap"] > 0]) == {"50 to 74 %": 1}
+
+    def test_below_half_it_is_a_tier_alone(self) -> None:
+        """5 of 11."""
+        found = audit(dataset([ONE], questions=[self.QUESTION + " not"]))
+        assert found.findings["quoted"].rows == ()
+        assert found.tiers.loc["25 to 49 %", "quoted"] == 1
+
+    def test_a_question_shorter_than_a_run_is_quoted_whole_or_not(self) -> None:
+        """Three words in a row; or the same three in another order."""
+        found = audit(dataset([ONE], [ONE], questions=["Two three four?", "Four three two?"]))
+        assert places(found, "quoted") == [(0, 1)]
+        assert found.tiers["quoted"].to_dict()["100 %"] == 1
+        assert found.tiers["overlap"].to_dict()["100 %"] == 2
+
+    def test_questions_without_ground_truth_are_in_no_tier(self) -> None:
+        """There is nothing they could quote."""
+        found = audit(dataset([ONE], [], questions=["one", "two"]))
+        assert found.tiers.sum().tolist() == [1, 1]
+        assert "1 of 1 question" in found.findings["quoted"].said
+
+    @given(st.data())
+    def test_against_a_loop(self, data: st.DataObject) -> None:
+        """Shares in runs, and words held together, as plain Python counts them."""
+        words = st.lists(st.sampled_from("abc"), min_size=1, max_size=12).map(" ".join)
+        actual = data.draw(st.lists(st.lists(words, max_size=2), max_size=3).filter(any))
+        asked = data.draw(st.lists(words, min_size=len(actual), max_size=len(actual)))
+        index = data.draw(st.lists(words, min_size=1, max_size=3))
+        found = audit(dataset(*actual, questions=asked), index, min_run=3)
+        quoted = [
+            at
+            for at, (question, items) in enumerate(zip(asked, actual, strict=True))
+            if any(2 * len(held(question, [item])) >= len(question.split()) for item in items)
+        ]
+        assert [row.position for row in found.findings["quoted"].rows] == quoted
+        dangling = [
+            (at, number)
+            for at, items in enumerate(actual)
+            for number, item in enumerate(items, 1)
+            if item not in index and len(held(item, index)) / len(item.split()) < 0.8
+        ]
+        assert places(found, "dangling") == dangling
+
+
+def held(text: str, others: list[str]) -> set[int]:
+    """Return which words of a text stand in runs of three (or all of a shorter text) in others."""
+    words = word_tokens(text)
+    size = min(3, len(words))
+    runs = {
+        tuple(theirs[at : at + size])
+        for theirs in map(word_tokens, others)
+        for at in range(len(theirs) - size + 1)
+    }
+    return {
+        at + step
+        for at in range(len(words) - size + 1)
+        if tuple(words[at : at + size]) in runs
+        for step in range(size)
+    }
+
+
+class TestAudit:
+    """What is returned."""
+
+    @pytest.fixture
+    def found(self) -> Audit:
+        return audit(dataset([ONE], ["x"], questions=["When?", "when?"]), [TWO, "x"])
+
+    def test_the_table_has_a_row_per_place(self, found: Audit) -> None:
+        """In the order of findings, queries and items; of a question the item is missing."""
+        table = found.table
+        assert list(table.columns) == ["finding", "query", "position", "item", "text", "concerns"]
+        assert list(table["finding"]) == [
+            "dangling", "duplicate_questions", "duplicate_questions", "indistinguishable",
+            "indistinguishable", "short",
+        ]  # fmt: skip
+        assert table["item"].isna().tolist() == [False, True, True, True, True, False]
+        assert table["query"].tolist() == ["q0", "q0", "q1", "q0", "q1", "q1"]
+        assert audit(dataset(["a b c d e"])).table.empty
+
+    def test_every_finding_is_found_or_not_checked(self) -> None:
+        """Nothing goes missing."""
+        bare = audit(dataset(["a"]), ids=True)
+        assert [*bare.findings] == ["more_items_than_k"]
+        assert {*bare.findings, *bare.unchecked} == {*FINDINGS}
+        whole = audit(dataset(["a"], questions=["a"]), ["a"])
+        assert [*whole.findings] == [*FINDINGS]
+        assert audit(dataset(["a"]), ["a"], ids=True).unchecked["twins"] == "texts in the index"
+
+    def test_summary_and_representations_name_what_was_found(self, found: Audit) -> None:
+        """And nothing else."""
+        assert "1 of 2 ground-truth documents is not in the index" in found.summary()
+        assert "twins" not in found.summary()
+        assert found.summary() in repr(found)
+        assert "<table" in found._repr_html_()
+        assert "Nothing found." in audit(dataset([ONE])).summary()
+
+    def test_hostile_text_is_shown_and_does_nothing(self) -> None:
+        """No markup of a text or a label reaches a notebook, no control character a terminal."""
+        evil = "<script>alert(1)</script>\x1b[31m"
+        found = audit(Dataset([evil], [[evil]]), ["x"])
+        assert "<script>" not in found._repr_html_()
+        assert "\x1b" not in "".join(found.table["text"])
+
+    def test_it_is_saved_and_read_back(self, found: Audit, tmp_path: Path) -> None:
+        """Equal, tables included."""
+        found.to_json(tmp_path / "audit.json")
+        again = Audit.from_json(tmp_path / "audit.json")
+        assert again == found
+        pd.testing.assert_frame_equal(again.table, found.table)
+        pd.testing.assert_frame_equal(again.tiers, found.tiers)
+
+    @pytest.mark.parametrize("change", [
+        {"format": "krag_eval.result"}, {"format_version": 2}, {"findings": []}, {"counts": 3},
+        {"findings": None}, {"shares": {"quoted": 3}},
+    ])  # fmt: skip
+    def test_another_file_is_refused(
+        self, found: Audit, tmp_path: Path, change: dict[str, Any]
+    ) -> None:
+        """Naming it."""
+        path = tmp_path / "audit.json"
+        found.to_json(path)
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
+        with pytest.raises(DatasetError) as caught:
+            Audit.from_json(path)
+        assert caught.value.file == str(path)
+
+    def test_check_is_a_gate(self, found: Audit) -> None:
+        """It fails on rows, and passes without."""
+        report = found.check("dangling, twins")
+        assert [(gate.metric, gate.passed) for gate in report.gates] == [
+            ("dangling", False), ("twins", True),
+        ]  # fmt: skip
+        assert found.check(["twins", "no_words"]).passed
+        with pytest.raises(AssertionError):
+            found.check("short").raise_if_failed()
+
+    @pytest.mark.parametrize(
+        ("fail_on", "error"),
+        [("twinz", InvalidInput), ("", InvalidInput), ([], InvalidInput), ([3], InvalidType)],
+    )
+    def test_check_refuses_other_names(
+        self, found: Audit, fail_on: Any, error: type[Exception]
+    ) -> None:
+        """Whatever is no finding."""
+        with pytest.raises(error) as caught:
+            found.check(fail_on)
+        assert caught.value.argument == "fail_on"  # type: ignore[attr-defined]
+
+    def test_check_refuses_what_was_not_looked_for(self) -> None:
+        """It would pass without having been checked."""
+        with pytest.raises(InvalidInput) as caught:
+            audit(dataset([ONE])).check("dangling")
+        assert caught.value.argument == "fail_on"
+
+
+class TestInput:
+    """What may be audited, and against what."""
+
+    def test_the_index_is_any_iterable_of_documents(self) -> None:
+        """Gone through once."""
+        for index in (
+            iter([ONE]),
+            (Document(page_content=ONE),),
+            {ONE},
+            pd.Series([ONE]),
+            [{"page_content": ONE}],
+        ):
+            assert places(audit(dataset([ONE]), index), "dangling") == []
+
+    def test_the_index_may_be_a_file(self, tmp_path: Path) -> None:
+        """Of the chunks, line by line."""
+        path = tmp_path / "chunks.jsonl"
+        path.write_text(json.dumps({"id": "a", "text": ONE}) + "\n", "utf-8")
+        found = audit(dataset([doc("a", ONE), doc("b", ONE)]), path)
+        assert places(found, "dangling") == [(0, 2)]
+
+    def test_the_data_set_may_be_what_one_is_loaded_from(self, tmp_path: Path) -> None:
+        """Rows, or a file."""
+        rows = [{"question": "When?", "actual": ["a b"]}]
+        path = tmp_path / "qa.jsonl"
+        path.write_text(json.dumps(rows[0]), "utf-8")
+        assert audit(rows) == audit(path)
+
+    @pytest.mark.parametrize(
+        ("options", "argument", "error"),
+        [
+            ({"index": []}, "index", InvalidInput),
+            ({"index": {"a": "b"}}, "index", InvalidType),
+            ({"index": pd.DataFrame({"text": ["a"]})}, "index", InvalidType),
+            ({"index": 3}, "index", InvalidType),
+            ({"index": [3]}, "index", InvalidType),
+            ({"index": [{"page_content": "a"}], "ids": True}, "index", InvalidInput),
+            ({"k": 0}, "k", InvalidInput),
+            ({"k": True}, "k", InvalidInput),
+            ({"k": 2.5}, "k", InvalidInput),
+            ({"ids": "yes"}, "ids", InvalidType),
+            ({"min_run": 0}, "min_run", InvalidInput),
+            ({"tokenizer": "nothing"}, "tokenizer", InvalidInput),
+            ({"dataset": 3}, "dataset", InvalidType),
+            ({"dataset": dataset([{"page_content": "a"}]), "ids": True}, "actual_docs",
+             InvalidInput),
+        ],
+    )  # fmt: skip
+    def test_anything_else_is_refused(
+        self, options: dict[str, Any], argument: str, error: type[Exception]
+    ) -> None:
+        """Naming the argument."""
+        with pytest.raises(error) as caught:
+            audit(**{"dataset": dataset([ONE]), **options})
+        assert caught.value.argument == argument  # type: ignore[attr-defined]
+
+    def test_nothing_is_changed(self) -> None:
+        """Neither the data set nor the chunks."""
+        index = [doc("a", ONE)]
+        made = dataset([doc("a", ONE)], questions=["When?"])
+        audit(made, index)
+        assert index == [doc("a", ONE)]
+        assert made == dataset([doc("a", ONE)], questions=["When?"])
