@@ -315,6 +315,8 @@ def _print_comparison(comparison: Comparison) -> None:
 
 def _print_leaderboard(comparison: Comparison) -> None:
     """Print a row for each system, the best first; several metrics are continued below."""
+    from krag_eval.statistics.comparison import BEST
+
     board = comparison.leaderboard
     names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
     for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
@@ -328,7 +330,7 @@ def _print_leaderboard(comparison: Comparison) -> None:
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
             columns.append([_range(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
-    click.echo("* the best average; the differences below say what is more than chance\n")
+    click.echo(f"{BEST}\n")
 
 
 def _print_values(comparison: Comparison) -> None:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "BEST",
     "Comparison",
     "Difference",
     "On",
@@ -254,6 +255,8 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
     return listed
 
 
+#: What a star in a leaderboard means.
+BEST = "* the best average; the differences below say what is more than chance"
 # Labels, by system, of the queries that not all systems have.
 _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
@@ -616,14 +619,16 @@ class Comparison:
 
     def __repr__(self) -> str:
         head = f"Comparison over {len(self.queries)} queries"
-        board = as_text(self._board(), n_names=1) if len(self.names) > 2 else []
+        many = len(self.names) > 2
+        board = [*as_text(self._board(), n_names=1), BEST, ""] if many else []
         lines = (head, *board, *as_text(self._cells()), self.summary(), *self._notes())
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
         notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
-        board = as_html(self._board()) if len(self.names) > 2 else ""
+        many = len(self.names) > 2
+        board = f"{as_html(self._board())}<p><small>{BEST}</small></p>" if many else ""
         return f"{board}{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
 
     def _notes(self) -> list[str]:
