@@ -368,7 +368,7 @@ def test_a_set_of_questions_that_grew_is_checked_on_what_both_have():
     }
     assert repr(report).splitlines()[-1] == report.note
     assert "10 of baseline" in report.note
-    assert "'question 54' and 15 more" in report.note
+    assert "'question 52' and 17 more" in report.note
     assert isinstance(hash(report), int)
 
 

@@ -840,10 +840,10 @@ def _named(labels: Sequence[str | int]) -> str:
     return f"{'query' if len(labels) == 1 else 'queries'} {_some(labels)}"
 
 
-def _some(labels: Sequence[str | int]) -> str:
+def _some(labels: Sequence[str | int], n: int = _NAMED) -> str:
     """Name the first few labels, and say how many more there are."""
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    return ", ".join(map(clipped, labels[:_NAMED])) + more
+    more = f" and {len(labels) - n} more" if len(labels) > n else ""
+    return ", ".join(map(clipped, labels[:n])) + more
 
 
 def _differing_column(
@@ -1041,11 +1041,11 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
 
     >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
     "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
-    ('Question 0?', 'Question 1?', 'Question 2?', 'Question 3?', 'Question 4?' and 2 more)."
+    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
     """
     queries = "the one query" if n_compared == 1 else f"the {n_compared} queries"
     told = "; ".join(
-        f"{len(labels)} of {name} ({_some(labels)})" for name, labels in left_out.items()
+        f"{len(labels)} of {name} ({_some(labels, 3)})" for name, labels in left_out.items()
     )
     return f"Compared on {queries} that all have; left out: {told}."
 
