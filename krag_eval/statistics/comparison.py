@@ -335,7 +335,7 @@ def _part_of(
 ) -> EvaluationResult:
     """Return a result of some of its queries, at some of its cutoffs; all of them if not given.
 
-    Evidence stays with all queries in their order.
+    Evidence is of all queries in their order, and is left out where that is another.
     """
     if positions is None and not cutoffs:
         return result
@@ -392,7 +392,8 @@ class Comparison:
             for which nothing was found.
         results: System -> its result, if the systems were asked by ``evaluate_retrievers``.
         compared: System -> the result that was compared, with all of its averages; of the queries
-            and cutoffs that all have, in the order of the first, where they differed.
+            and cutoffs that all have, in the order of the first, where they differed. A result
+            whose queries were put in order or left out holds no evidence: explain the one you gave.
         baseline: The system that the others were held against; ``None`` if every pair was
             compared.
         left_out: System -> the labels of its queries that were left out because not all systems
