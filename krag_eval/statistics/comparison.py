@@ -307,7 +307,7 @@ def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequenc
         raise InvalidInput(
             "results",
             f": {name!r} {why}, so it is not known which of its queries others have",
-            Advice("evaluate with a label of its own for each query, as in {}", queries=...),
+            "Evaluate with a label for each query: queries= in Python, its question in a file",
         )
     if not shared:
         raise InvalidInput("results", ": there is no query that all of them have")

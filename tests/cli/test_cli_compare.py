@@ -192,6 +192,14 @@ class TestSeveral:
         assert max(map(len, output.splitlines())) <= 100
         assert printed(output)["ndcg@10"][0] == "+0.2857"  # 25 of 35 against 15
 
+    def test_files_without_questions_have_nothing_known_in_common(self, tmp_path: Path) -> None:
+        """A line number is no name; what to do is said in words of the shell."""
+        bare = [{name: one[name] for name in ("actual", "predicted")} for one in lines(20)]
+        files = [written(tmp_path / f"{n}.jsonl", bare[:n]) for n in (35, 40)]
+        message = refusal("compare", *files, "--on", "common")
+        assert message.startswith("'35' has no labels of its queries, only their positions")
+        assert message.endswith("its question in a file.")
+
     def test_other_ground_truth_in_another_order(self, tmp_path: Path, a: Path) -> None:
         """Refused by the label."""
         changed = [*lines(20)[:-1], lines(1, actual=["x"], question="Question 39?")[-1]]
