@@ -27,6 +27,10 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.results.latency import Failure, RetrievalRun
+from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
+from krag_eval.scoring.metrics import metrics_of
 from krag_eval.statistics.comparison import Comparison, check_comparable, compare
 from krag_eval.statistics.paired import Difference, holm
 
@@ -459,7 +463,7 @@ RANKS = [[1], [2], [], [4]] * 10
         ({}, {"conventions": "trec"}, "conventions: default vs precision_at=k,"),
         ({}, {"no_ground_truth": "zero"}, "no_ground_truth: error vs zero"),
         ({}, {"grade_key": "grade"}, "grades: - vs grade"),
-        ({"k": (1, 10)}, {"k": (10, 5)}, r"k: 1,10 vs 10,5\."),
+        ({"k": (1, 10)}, {"k": (2, 5)}, r"k: 1,10 vs 2,5\."),
     ],
 )
 def test_differing_settings_are_refused(first, second, match):
@@ -481,7 +485,7 @@ def test_everything_that_differs_is_named():
 
 
 def test_differing_queries_are_refused():
-    """Other queries, or the same in another order, are no pairs."""
+    """Other queries are no pairs; nor are those whose labels repeat, in another order."""
     labels = [f"q{i}" for i in range(40)]
     first = result_of(RANKS, queries=labels)
     refused(
@@ -489,10 +493,11 @@ def test_differing_queries_are_refused():
         first,
         result_of(RANKS, queries=[*labels[:3], "other", "another", *labels[5:]]),
     )
+    twice = [*labels[:-1], "q0"]
     refused(
-        r"order of the queries: 'q0' vs 'q39' \(position 0, and 39 more\)",
-        first,
-        result_of(RANKS, queries=labels[::-1]),
+        r"order of the queries: 'q1' vs 'q38' \(position 1, and 37 more\)",
+        result_of(RANKS, queries=twice),
+        result_of(RANKS, queries=twice[::-1]),
     )
     fewer = dataclasses.replace(result_of(RANKS[1:]), settings=first.settings)
     refused(r"queries: 40 vs 39", first, fewer)
@@ -759,7 +764,10 @@ def test_uncounted_queries_change_nothing():
 @pytest.mark.parametrize(
     ("results", "error", "match"),
     [
-        ([1, 2], TypeError, "results must map names to results, .* got list"),
+        ([1, 2], TypeError, "'system_1' must be an EvaluationResult, got int"),
+        (3, TypeError, "results must map names to results, .* got int"),
+        ("ab", TypeError, "results must map names to results, .* got str"),
+        ([result_of(RANKS)], ValueError, "at least two results to compare, got 1"),
         ({"a": 1, "b": 2}, TypeError, "'a' must be an EvaluationResult, got int"),
         ({1: result_of(RANKS)}, TypeError, "a name must be a string, got 1"),
         ({}, ValueError, "at least two results to compare, got 0"),
@@ -817,6 +825,334 @@ def test_no_counted_query_is_refused():
     )
     with pytest.raises(ValueError, match="no query counts"):
         compare({"a": result, "b": result})
+
+
+# What differs in more than the retriever, and is brought together.
+
+
+def asked(numbers: object, seed: int, k: object = 10, **options: object) -> EvaluationResult:
+    """Make a result over questions of these numbers; what it finds depends on number and seed."""
+    actual, predicted = [], []
+    for number in numbers:  # type: ignore[attr-defined]
+        rng = np.random.default_rng([seed, number])
+        items = [f"item {number}.{i}" for i in range(1 + number % 3)]
+        documents = [f"junk {number}.{rank}" for rank in range(10)]
+        for rank, item in zip(rng.permutation(10), items, strict=False):
+            documents[rank] = item if rng.random() < 0.6 else documents[rank]
+        actual.append(items)
+        predicted.append(documents)
+    labels = [f"question {number}" for number in numbers]  # type: ignore[attr-defined]
+    tags = {"part": [number % 4 for number in numbers]}  # type: ignore[attr-defined]
+    evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=labels, tags=tags, **options)
+    return evaluator.evaluate(k=k)
+
+
+METRICS = ["ndcg@10", "micro_recall@10", "mean_rank@10"]
+SHUFFLED = np.random.default_rng(5).permutation(60).tolist()
+
+
+def test_queries_are_paired_by_label_whatever_their_order():
+    """To the last digit what comes out where both have the order of the first."""
+    a, b = asked(range(60), 1), asked(range(60), 2)
+    expected = compare({"a": a, "b": b}, METRICS, n_resamples=500)
+    found = compare({"a": a, "b": asked(SHUFFLED, 2)}, METRICS, n_resamples=500)
+    assert found.differences == expected.differences
+    assert found.summary() == expected.summary()
+    assert found.signature == expected.signature
+    assert found.queries == expected.queries
+    assert found.changed("ndcg@10").equals(expected.changed("ndcg@10"))
+    assert found.left_out == {}
+    assert found.compared["a"] is a
+    assert found.compared["b"] == b
+    assert found.compared["b"].tags == b.tags
+
+
+def test_results_in_files_are_paired_too(tmp_path):
+    """Saved, or with rows in a file beside averages."""
+    a, b = asked(range(60), 1), asked(SHUFFLED, 2)
+    b.to_json(tmp_path / "b.json")
+    expected = compare({"a": a, "b": b}, METRICS, n_resamples=500)
+    again = EvaluationResult.from_json(tmp_path / "b.json")
+    found = compare({"a": a, "b": again}, METRICS, n_resamples=500)
+    assert found.differences == expected.differences
+    columns = flat_columns(
+        b.tables, b.counted, metrics_of(b.keys, b.declared), b.rows.digests, b.tags
+    )
+    write_rows(tmp_path / "b.csv", {"query": np.array(b.labels, object), **columns})
+    rows = RowsInFile(tmp_path / "b.csv", b.summary)
+    streamed = dataclasses.replace(b, rows=rows, totals=b.summary, evidence=None)
+    found = compare({"a": a, "b": streamed}, METRICS, n_resamples=500)
+    assert found.differences == expected.differences
+
+
+def test_common_queries_are_those_that_all_have():
+    """The numbers are those of results over these queries alone; the others are named."""
+    a, b, c = asked(range(60), 1), asked(range(10, 70), 2), asked(reversed_to(65, 5), 3)
+    with pytest.raises(InvalidInput) as refused:
+        compare({"a": a, "b": b, "c": c})
+    assert refused.value.fix.settings == (("on", "common"),)
+    found = compare({"a": a, "b": b, "c": c}, METRICS, n_resamples=500, on="common")
+    alone = {name: asked(range(10, 60), seed) for seed, name in enumerate("abc", start=1)}
+    expected = compare(alone, METRICS, n_resamples=500)
+    assert found.differences == expected.differences
+    assert found.signature == expected.signature
+    assert found.queries == [f"question {i}" for i in range(10, 60)]
+    assert found.leaderboard.equals(expected.leaderboard)
+    assert found.left_out == {
+        "a": [f"question {i}" for i in range(10)],
+        "b": [f"question {i}" for i in range(60, 70)],
+        "c": [f"question {i}" for i in [64, 63, 62, 61, 60, 9, 8, 7, 6, 5]],
+    }
+    *others, last = found.summary().split("\n")
+    assert others == expected.summary().split("\n")
+    assert last.startswith("Compared on the 50 queries that all have; left out: 10 of a (")
+    assert "10 of c ('question 64', 'question 63', " in last
+    assert last in repr(found)
+
+
+def reversed_to(last: int, first: int) -> list[int]:
+    return list(range(last - 1, first - 1, -1))
+
+
+def test_common_queries_may_be_all():
+    """Nothing is left out, and nothing else changes."""
+    a, b = asked(range(40), 1), asked(range(40), 2)
+    found = compare({"a": a, "b": b}, n_resamples=100, on="common")
+    assert found.compared["b"] is b
+    assert found.left_out == {}
+    assert found.summary() == compare({"a": a, "b": b}, n_resamples=100).summary()
+
+
+def test_what_a_retriever_took_stays_with_its_query():
+    """Seconds and failures of the queries that are compared."""
+    a, b = asked(range(40), 1), asked(range(5, 45), 2)
+    run = RetrievalRun(np.arange(5.0, 45.0), [Failure(2, "OSError", "gone", 0.1)])
+    failed = dataclasses.replace(run, seconds=np.where(np.arange(40) == 2, np.nan, run.seconds))
+    found = compare(
+        {"a": a, "b": dataclasses.replace(b, retrieval=failed)}, n_resamples=100, on="common"
+    )
+    ours = found.compared["b"].retrieval
+    assert [s for s in ours.seconds.tolist() if s == s] == [5.0, 6.0, *map(float, range(8, 40))]
+    assert [failure.position for failure in ours.failures] == [2]
+    assert found.queries[2] == "question 7"
+
+
+def test_queries_without_ground_truth_stay_with_their_labels():
+    """They are counted anew among those that are compared."""
+
+    def skipping(numbers: list[int]) -> EvaluationResult:
+        return OfflineRetrievalEvaluator(
+            [[f"item {i}"] if i % 5 else [] for i in numbers],
+            [["x", f"item {i}"] for i in numbers],
+            queries=[f"q{i}" for i in numbers],
+            no_ground_truth="skip",
+        ).evaluate(10)
+
+    found = compare(
+        skipping(list(range(60))), skipping(list(range(50, 4, -1))), on="common", n_resamples=100
+    )
+    assert "no_ground_truth=skip(10)" in found.signature  # 5, 10, … 50
+    assert "queries=46" in found.signature
+    assert len(found.queries) == 36
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [None, list(range(40)), ["a"] * 40, [*map(str, range(38)), "0", "0"]],
+    ids=["none", "positions", "one", "twice"],
+)
+def test_labels_that_tell_nothing_apart_are_refused(labels):
+    """Positions are no names: a question may have been put in between."""
+    results = {
+        "a": result_of(RANKS, queries=[*map(str, range(40))]),
+        "b": result_of(RANKS, queries=labels),
+    }
+    with pytest.raises(InvalidInput) as refused:
+        compare(results, on="common")
+    assert refused.value.argument == "results"
+    assert refused.value.fix
+    with pytest.raises(InvalidInput) as refused:
+        compare(results)
+    assert "common" not in str(refused.value.fix)
+
+
+def test_numbers_may_be_labels_but_positions_are_not_paired_with_them():
+    """Whether 0 is a name or a place is not known where all are in order."""
+    ranks = [[i % 7 + 1] for i in range(40)]
+    names = [2 * i for i in range(40)]
+    a = result_of(ranks, queries=names)
+    b = result_of(ranks[::-1], queries=names[::-1])
+    assert only(compare(a, b)).ties == 40
+    with pytest.raises(InvalidInput, match="order of the queries"):
+        compare(result_of(ranks), result_of(ranks[::-1], queries=[*range(40)][::-1]))
+
+
+def test_nothing_in_common_is_refused():
+    """There is nothing to compare."""
+    with pytest.raises(InvalidInput, match="no query that all of them have"):
+        compare(asked(range(40), 1), asked(range(40, 80), 1), on="common")
+
+
+def test_the_ground_truth_of_paired_queries_must_be_the_same():
+    """It is told by the label of the query, wherever it stands."""
+    a = over(*[[f"item {i}"] for i in range(40)], queries=[f"q{i}" for i in range(40)])
+    items = [["new"] if i == 7 else [f"item {i}"] for i in range(45, 5, -1)]
+    b = over(*items, queries=[f"q{i}" for i in range(45, 5, -1)])
+    with pytest.raises(InvalidInput, match="the ground truth of query 'q7'"):
+        compare(a, b, on="common")
+
+
+def test_differing_cutoffs_are_compared_where_they_are_shared():
+    """As if both had been evaluated at these alone, in the order of the first."""
+    a, b = asked(range(40), 1, k=[1, 10, 5]), asked(range(40), 2, k=[5, 3, 10])
+    found = compare({"a": a, "b": b}, ["ndcg@5", "ndcg@10"], n_resamples=200)
+    shared = {name: asked(range(40), i, k=[10, 5]) for i, name in enumerate("ab", start=1)}
+    expected = compare(shared, ["ndcg@5", "ndcg@10"], n_resamples=200)
+    assert found.differences == expected.differences
+    assert found.signature == expected.signature
+    assert [one.k for one in found.compared.values()] == [(10, 5), (10, 5)]
+    assert found.compared["a"].evidence is a.evidence
+    with pytest.raises(InvalidInput) as refused:
+        compare({"a": a, "b": b}, "ndcg@3")
+    assert refused.value.argument == "metric"
+
+
+def test_what_counted_budgets_does_not_matter_where_none_is_shared():
+    """Two functions are two measures; at k both are the same."""
+    evaluator = OfflineRetrievalEvaluator([["a b"]] * 40, [["a b", "c"]] * 40)
+    a = evaluator.evaluate(k=[1, 2], budget=[4], length=len)
+    b = evaluator.evaluate(k=[1, 2])
+    found = compare({"a": a, "b": b}, "mrr@2", n_resamples=100)
+    assert "length" not in found.signature
+    assert found.compared["a"] == b
+
+
+# Several systems.
+
+
+def three(**options: object) -> dict[str, EvaluationResult]:
+    return {name: asked(range(60), seed, **options) for seed, name in enumerate("abc", start=1)}
+
+
+def test_a_baseline_is_compared_with_each_other_and_nothing_else():
+    """It comes first in each pair, and Holm's correction is over these pairs alone."""
+    every = compare(three(), METRICS, n_resamples=500)
+    found = compare(three(), METRICS, n_resamples=500, baseline="b")
+    assert found.pairs == [("b", "a"), ("b", "c")]
+    assert found.baseline == "b"
+    assert found.names == ["a", "b", "c"]
+    of_pair = {(row.a, row.b, row.metric): row for row in every.differences}
+    for row in found.differences:
+        other = of_pair.get((row.a, row.b, row.metric)) or of_pair[row.b, row.a, row.metric]
+        assert row.p_permutation == other.p_permutation
+        assert abs(row.difference) == abs(other.difference)
+    p = sorted((row.p_permutation, i) for i, row in enumerate(found.differences))
+    corrected = np.maximum.accumulate([min(1, (6 - rank) * one) for rank, (one, _) in enumerate(p)])
+    expected = {i: value for (_, i), value in zip(p, corrected.tolist(), strict=True)}
+    assert [row.p_holm for row in found.differences] == [expected[i] for i in range(6)]
+    assert "baseline=b" in repr(found)
+
+
+def test_the_only_pair_of_a_baseline_is_the_default_of_changed():
+    """From the baseline to the other, though the other came first."""
+    results = {name: one for name, one in three().items() if name != "c"}
+    found = compare(results, n_resamples=100, baseline="b")
+    assert found.changed().equals(found.changed(a="b", b="a"))
+
+
+def test_an_unknown_baseline_is_refused():
+    """With the names there are."""
+    with pytest.raises(InvalidInput) as refused:
+        compare(three(), baseline="d")
+    assert refused.value.argument == "baseline"
+    with pytest.raises(InvalidInput) as refused:
+        compare(three(), on="both")
+    assert refused.value.argument == "on"
+
+
+def test_the_leaderboard_has_the_intervals_of_each_result():
+    """To the last digit, the best on the first metric first."""
+    results = three()
+    board = compare(results, METRICS, n_resamples=500, seed=3).leaderboard
+    parts = ("", "_low", "_high", "_best")
+    assert list(board.columns) == [f"{metric}{part}" for metric in METRICS for part in parts]
+    assert sorted(board.index) == list("abc")
+    assert board["ndcg@10"].is_monotonic_decreasing
+    for name, result in results.items():
+        intervals = result.confidence_intervals(n_resamples=500, seed=3)
+        for metric in METRICS:
+            found = board.loc[name, [metric, f"{metric}_low", f"{metric}_high"]].tolist()
+            assert found == intervals.loc[metric, ["value", "low", "high"]].tolist()
+    assert (
+        board["mean_rank@10_best"].tolist()
+        == (board["mean_rank@10"] == board["mean_rank@10"].min()).tolist()
+    )
+
+
+@nothing_matched
+def test_equal_systems_are_both_the_best_and_undefined_ones_never():
+    """In the order given; a mean rank of nothing found is no rank."""
+    found, nothing = result_of([[1]] * 40), result_of([[]] * 40)
+    board = compare(
+        {"nothing": nothing, "one": found, "two": found}, ["mean_rank@10", "mrr@10"]
+    ).leaderboard
+    assert board.index.tolist() == ["one", "two", "nothing"]
+    assert board["mean_rank@10_best"].tolist() == [True, True, False]
+    assert board["mrr@10_best"].tolist() == [True, True, False]
+    none = compare({"one": nothing, "two": nothing}, "mean_rank@10").leaderboard
+    assert none["mean_rank@10_best"].tolist() == [False, False]
+
+
+def test_many_open_with_a_leaderboard_and_two_do_not():
+    """With a star at the best."""
+    results = three()
+    comparison = compare(results, "ndcg@10", n_resamples=200)
+    best = comparison.leaderboard.index[0]
+    head, names, first, *_ = repr(comparison).splitlines()
+    assert head == "Comparison over 60 queries"
+    assert names.split() == ["system", "ndcg@10", "95", "%", "interval"]
+    assert first.split()[0] == best
+    assert first.split()[1] == f"{results[best].to_dict()['ndcg@10']:.4f}*"
+    assert comparison._repr_html_().count("<table>") == 2
+    del results[best]
+    assert "*" not in repr(compare(results, "ndcg@10", n_resamples=200))
+
+
+def test_results_need_no_names():
+    """One after the other or in a list, called by their place or as one says."""
+    a, b, c = three().values()
+    expected = compare({"system_1": a, "system_2": b}, "mrr@10", n_resamples=100)
+    for found in (
+        compare(a, b, metric="mrr@10", n_resamples=100),
+        compare([a, b], "mrr@10", n_resamples=100),
+        compare((a, b), metric="mrr@10", n_resamples=100),
+    ):
+        assert found.differences == expected.differences
+    named = compare(a, b, c, n_resamples=100, names=["x", "y", "z"])
+    assert named.names == ["x", "y", "z"]
+    assert compare(a, b, n_resamples=100).metrics == ["ndcg@10"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "argument"),
+    [
+        (1, {"names": ["x"]}, InvalidInput, "names"),
+        (1, {"names": ["x", "x"]}, InvalidInput, "names"),
+        (1, {"names": ["x", ""]}, InvalidInput, "names"),
+        (1, {"names": ["x", 3]}, InvalidType, "names"),
+        (1, {"names": "xy"}, InvalidType, "names"),
+        (0, {"names": ["x", "y"]}, InvalidInput, "names"),
+        (2, {"metric": "mrr@10"}, InvalidType, "metric"),
+        (3, {}, InvalidType, "results"),
+    ],
+)
+def test_names_are_checked(arguments, options, error, argument):
+    """One for each result, unlike each other, and none where there are names."""
+    a, b, _ = three().values()
+    given = [({"a": a, "b": b},), (a, b), ({"a": a, "b": b}, "mrr@10"), ({"a": a}, b)]
+    with pytest.raises(error) as refused:
+        compare(*given[arguments], **options)
+    assert refused.value.argument == argument
 
 
 # The queries that changed.

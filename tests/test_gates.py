@@ -326,7 +326,7 @@ def test_the_verdict_is_the_same_each_time():
             lambda: found_in(30, n_queries=41),
             "cannot be compared, because they differ in queries: 4",
         ),
-        (lambda: found_in(30, k=(1, 10)), "cannot be compared, .* k: 1,10 vs 1,5"),
+        (lambda: found_in(30, k=(2, 10)), "cannot be compared, .* k: 2,10 vs 1,5"),
         (
             lambda: found_in(30, matcher="contains"),
             "cannot be compared, .* matcher: contains vs te",
@@ -339,6 +339,58 @@ def test_results_that_are_not_comparable_are_refused(other, said):
     """Even where nothing dropped."""
     with pytest.raises(ValueError, match=said):
         found_in(30).check(baseline=other(), metric="mrr@1")
+
+
+def asked(first, last, finds, **options):
+    """Return a result over questions of these numbers, which finds those that ``finds`` holds."""
+    actual = [[f"passage {i}"] for i in range(first, last)]
+    predicted = [[f"passage {i}" if i in finds else "?"] for i in range(first, last)]
+    labels = [f"question {i}" for i in range(first, last)]
+    evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=labels, **options)
+    with no_advice():
+        return evaluator.evaluate([1, 5])
+
+
+def test_a_set_of_questions_that_grew_is_checked_on_what_both_have():
+    """Of 50 and 60 questions they share 40, of which 10 were lost; floors are of all 60."""
+    old, new = asked(0, 50, range(50)), asked(10, 70, [*range(20, 50), *range(60, 70)])
+    with pytest.raises(InvalidInput) as refused:
+        new.check(baseline=old, metric="mrr@1")
+    assert refused.value.fix.settings == (("on", "common"),)
+    report = new.check({"mrr@1": 0.6}, baseline=old, metric="mrr@1", max_drop=0.1, on="common")
+    assert [gate.passed for gate in report.gates] == [True, False]
+    assert "0.6667" in report.gates[0].reason  # 40 of 60
+    assert "from 1.0000 to 0.7500 on the 40 queries that both have" in report.gates[1].reason
+    assert report.n_compared == 40
+    assert report.left_out == {
+        "baseline": [f"question {i}" for i in range(10)],
+        "new": [f"question {i}" for i in range(50, 70)],
+    }
+    assert repr(report).splitlines()[-1] == report.note
+    assert "10 of baseline" in report.note
+    assert "'question 52' and 17 more" in report.note
+    assert isinstance(hash(report), int)
+
+
+def test_what_both_have_may_be_everything():
+    """Then there is nothing to note, in whatever order the questions were asked."""
+    old, new = asked(0, 50, range(50)), asked(0, 50, range(40))
+    shuffled = OfflineRetrievalEvaluator(
+        [[f"passage {i}"] for i in reversed(range(50))],
+        [[f"passage {i}" if i < 40 else "?"] for i in reversed(range(50))],
+        queries=[f"question {i}" for i in reversed(range(50))],
+    ).evaluate([5, 1])
+    for one in (new, shuffled):
+        report = one.check(baseline=old, metric="mrr@1", on="common")
+        assert (report.left_out, report.note, report.n_compared) == ({}, "", 50)
+    assert report == shuffled.check(baseline=old, metric="mrr@1")
+
+
+def test_what_to_compare_is_about_a_baseline():
+    """Floors are of all queries."""
+    with pytest.raises(InvalidInput) as refused:
+        found_in(30).check({"mrr@1": 0.1}, on="common")
+    assert refused.value.argument == "on"
 
 
 def test_a_metric_that_was_not_evaluated_is_refused():

@@ -348,6 +348,32 @@ class TestBudgetsAndWords:
         assert "같은 예산에서 비교" in korean.of("h2")
         assert "At equal budgets" not in page(compared(), write_comparison_report)
 
+    def test_what_was_left_out_is_said(self, page):
+        """How many queries of which system, whatever it is called; nothing where nothing was."""
+
+        def asked(first: int, last: int) -> EvaluationResult:
+            lists = [[f"passage {i}"] for i in range(first, last)]
+            labels = [f"q{i}" for i in range(first, last)]
+            return OfflineRetrievalEvaluator(lists, lists, queries=labels).evaluate(2)
+
+        systems = {"<b>old</b>": asked(0, 40), "new": asked(5, 47)}
+        written = page(
+            compare(systems, "mrr@2", on="common", n_resamples=100), write_comparison_report
+        )
+        said = "Compared on the 35 queries that all systems have. Left out: <b>old</b>: 5, new: 7."
+        assert said in written.of("p")
+        assert "Left out" not in page(compared(), write_comparison_report)
+
+    def test_a_baseline(self, page):
+        """Only its pairs are shown, and what changed in them."""
+        systems = {name: in_pieces() for name in "abc"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            against = compare(systems, "mrr@2", baseline="b", n_resamples=100)
+        written = page(against, write_comparison_report)
+        headings = [one for one in written.of("h3") if one.startswith("mrr@2")]
+        assert headings == ["mrr@2: from b to a", "mrr@2: from b to c"]
+
     def test_many_systems(self, page):
         """More than one picture can hold are drawn in several."""
         systems = {f"system {number}": in_pieces() for number in range(9)}

@@ -7,13 +7,12 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._errors import DatasetError, InvalidInput
+from krag_eval._errors import DatasetError, InvalidInput, one_of
 from krag_eval.cli.options import (
     ReportLanguage,
     checked_language,
@@ -24,6 +23,7 @@ from krag_eval.cli.options import (
     given,
     metric_option,
     metrics_of,
+    on_option,
     output_option,
     report_options,
     settled,
@@ -67,6 +67,12 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 @click.command(short_help="Compare retrievers on the same queries.")
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
 @metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Compare the others with this system alone: a FILE, or the name it has in the tables.",
+)
+@on_option
 @evaluation_options
 @field_options
 @output_option("--markdown", "Save the table as Markdown.", streamed=True)
@@ -76,6 +82,8 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 def compare(
     files: tuple[str, ...],
     metric: tuple[str, ...],
+    baseline: str | None,
+    on: Literal["all", "common"],
     markdown: str | None,
     latex: str | None,
     plot: str | None,
@@ -86,12 +94,13 @@ def compare(
     """Compare each FILE with each other, query by query ('-' reads standard input).
 
     A FILE is JSONL, as 'krag-eval evaluate' reads it, or a result it saved, whose name ends in
-    .json. All must be over the same queries, in the same order. A difference is the second minus
-    the first; p is that of a paired permutation test, after Holm's correction.
+    .json. All must be over the same queries, in any order. A difference is the second minus the
+    first; p is that of a paired permutation test, after Holm's correction.
     """
     from krag_eval.statistics.comparison import compare as compared
 
     named = _named(files)
+    against = None if baseline is None else _baseline(baseline, named)
     outputs = checked_outputs(
         {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
     )
@@ -102,7 +111,8 @@ def compare(
         metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
         metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
-        comparison = compared(_evaluated({**named, **saved}, k, settings, metrics), metric)
+        results = _evaluated({**named, **saved}, k, settings, metrics)
+        comparison = compared(results, metric, baseline=against, on=on)
         _print_comparison(comparison)
         _write(outputs, comparison, language)
 
@@ -114,6 +124,12 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     if len(set(files)) < len(files):
         raise InvalidInput("files", f": each is named once, got {', '.join(files)}")
     return dict(zip(_systems(files), files, strict=True))
+
+
+def _baseline(baseline: str, named: Mapping[str, str]) -> str:
+    """Return the name of the system to compare the others with, which may be given by its file."""
+    by_file = {file: name for name, file in named.items()}
+    return by_file.get(baseline) or one_of("baseline", baseline, list(named))
 
 
 def _systems(files: Sequence[str]) -> list[str]:
@@ -216,7 +232,7 @@ def _check_same_ground_truth(datasets: Sequence[Dataset]) -> None:
     for other in datasets[1:]:
         first = datasets[0]
         if first.queries != other.queries:
-            continue  # refused by the comparison, which says which
+            continue  # the comparison pairs them by their labels, or refuses them
         for query, (ours, theirs) in enumerate(zip(first.actual, other.actual, strict=True)):
             if ours != theirs and _wanted(ours) != _wanted(theirs):
                 raise DatasetError(
@@ -263,32 +279,62 @@ def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -
     )
 
 
-# Systems side by side, the columns for the name of each, and the letters of it in a sentence.
-_SYSTEMS = 3
+# The columns for the name of a system over its values, and its letters in a sentence.
 _WIDEST = 24
 _LONGEST_NAME = 40
+# Metrics side by side on a leaderboard, and the letters of a name there.
+_METRICS_ON_BOARD = 2
+_LONGEST_ON_BOARD = 32
 _CHANGED = 3
 _LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
 
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
+    from krag_eval.statistics.comparison import sentence, told_left_out
+
     n_queries = len(comparison.queries)
-    click.echo(f"{len(comparison.names)} systems on {n_queries} queries\n")
-    for start in range(0, len(comparison.names), _SYSTEMS):
-        _print_values(comparison, comparison.names[start : start + _SYSTEMS])
-    sentences = iter(comparison.summary().split("\n"))
-    for a, b in combinations(comparison.names, 2):
+    click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
+    if comparison.left_out:
+        _print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+    click.echo()
+    if len(comparison.names) > 2:
+        _print_leaderboard(comparison)
+    else:
+        _print_values(comparison)
+    for a, b in comparison.pairs:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
-        for _ in rows:
-            _print_wrapped(printable(next(sentences)))
+        for row in rows:
+            _print_wrapped(printable(sentence(row, comparison.level)))
         click.echo()
         _print_changed(comparison, a, b)
-    print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}")
+    against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
+    print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
 
 
-def _print_values(comparison: Comparison, names: Sequence[str]) -> None:
+def _print_leaderboard(comparison: Comparison) -> None:
+    """Print a row for each system, the best first; several metrics are continued below."""
+    from krag_eval.statistics.comparison import BEST
+
+    board = comparison.leaderboard
+    names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
+    for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
+        header, columns = ["system"], [names]
+        for metric in comparison.metrics[start : start + _METRICS_ON_BOARD]:
+            value, low, high, best = (
+                board[f"{metric}{part}"].tolist() for part in ("", "_low", "_high", "_best")
+            )
+            header += [metric, f"{100 * comparison.level:g} % interval"]
+            marks = ["*" if one else " " for one in best]
+            columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
+            columns.append([_range(*ends) for ends in zip(low, high, strict=True)])
+        print_cells(header, list(zip(*columns, strict=True)))
+    click.echo(f"{BEST}\n")
+
+
+def _print_values(comparison: Comparison) -> None:
+    names = comparison.names
     values = {
         (metric, name): value
         for row in comparison.differences
@@ -316,7 +362,7 @@ def _cells(row: Difference) -> list[str]:
     return [
         row.metric,
         _signed(row.difference),
-        _difference_range(row.ci_low, row.ci_high),
+        _range(row.ci_low, row.ci_high),
         "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
         four_digits(row.effect_size),
         *map(str, (row.wins, row.ties, row.losses)),
@@ -349,10 +395,10 @@ def _signed(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+.4f}"
 
 
-def _difference_range(low: float, high: float) -> str:
-    """Return an interval of a difference, narrow enough for a column.
+def _range(low: float, high: float) -> str:
+    """Return an interval, narrow enough for a column.
 
-    >>> _difference_range(-0.0123, 0.4), _difference_range(-12.04, -10.1)
+    >>> _range(-0.0123, 0.4), _range(-12.04, -10.1)
     ('-0.012 to 0.400', '-12.0 to -10.1')
     """
     if math.isnan(low):
@@ -383,12 +429,14 @@ def _fitted(text: str, width: int) -> str:
     type=float,
     help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
 )
+@on_option
 @floor_option
 def gate(
     new: str,
     baseline: str | None,
     metric: tuple[str, ...],
     max_drop: float | None,
+    on: Literal["all", "common"],
     floors: tuple[str, ...],
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
@@ -403,5 +451,6 @@ def gate(
             baseline=None if baseline is None else saved_result(baseline),
             metric=metric or None,
             max_drop=max_drop,
+            on=on,
         )
     return pronounce(report)

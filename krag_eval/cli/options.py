@@ -38,6 +38,7 @@ __all__ = [
     "given",
     "metric_option",
     "metrics_of",
+    "on_option",
     "output_option",
     "report_options",
     "settled",
@@ -69,6 +70,15 @@ def metric_option(help: str) -> Option:
     return click.option(
         "--metric", metavar="METRIC@K", multiple=True, help=f"{help} Repeat it for several."
     )
+
+
+on_option = click.option(
+    "--on",
+    type=click.Choice(["all", "common"]),
+    default="all",
+    show_default=True,
+    help="What to compare: all queries, which must then be the same ones, or those in common.",
+)
 
 
 def output_option(name: str, what: str, *, streamed: bool = False) -> Option:

@@ -378,8 +378,13 @@ def four_digits(value: float) -> str:
 
 
 def pronounce(report: GateReport) -> Verdict:
-    """Print what passed, and to standard error what failed; return the verdict."""
+    """Print what passed, and to standard error what failed; return the verdict.
+
+    Which queries of the two results were left out is printed after them.
+    """
     for gate in report.gates:
         verdict = "passed" if gate.passed else "failed"
         click.echo(f"{verdict}: {printable(gate.reason)}", err=not gate.passed)
+    if report.note:
+        click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

@@ -10,6 +10,7 @@ from krag_eval.plotting.curves import (
     budget_curves,
     calibration_curve,
     cutoff_curves,
+    latency_points,
     threshold_curves,
 )
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
@@ -28,6 +29,7 @@ __all__ = [
     "first_rank_bars",
     "forest_size",
     "inline_svg",
+    "latency_points",
     "metric_bars",
     "metric_distribution",
     "metric_name",

@@ -1,4 +1,4 @@
-"""Metrics as curves: against the cutoff, against the budget, against the threshold."""
+"""Metrics as curves: against the cutoff, the budget, the threshold; and against latency."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from krag_eval.plotting.styling import (
     Language,
     bounds_of,
     checked_language,
+    cutoff_words,
     draw_score_axis,
     finish,
     legend_above,
@@ -31,7 +32,7 @@ from krag_eval.plotting.styling import (
     word,
 )
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Unit, deepest, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.calibration import Calibration
+    from krag_eval.results.latency import Latency
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "budget_curves",
     "calibration_curve",
     "cutoff_curves",
+    "latency_points",
     "threshold_curves",
 ]
 
@@ -59,6 +62,8 @@ _SHOWN = {
 MOST_LINES = len(LINES)
 # What is drawn against the budget if nothing is named: the first of these that there is.
 _HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_recall")
+# What is drawn of several systems against k or latency if nothing is named, likewise.
+_BY_RANK = ("ndcg", "macro_recall", "micro_recall")
 # Columns of a name, and the share of an axis that two ticks are apart at least.
 _WIDTH, _TICK = 32, 0.09
 
@@ -80,34 +85,53 @@ class _Curve:
 
 
 def cutoff_curves(
-    result: EvaluationResult,
+    result: EvaluationResult | Mapping[str, EvaluationResult],
     metrics: str | Iterable[str] | None = None,
     ax: Axes | None = None,
     *,
-    intervals: pd.DataFrame | None = None,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     language: Language = "en",
 ) -> Axes:
     """Draw averages against the cutoff k, one line each, named and numbered at its end.
 
-    Cutoffs stand at even distances, all retrieved documents after the others. Budgets are left
-    out, see :func:`budget_curves`; they are drawn, likewise, only where there is no k.
+    Of several systems, one average is drawn with a line for each system, at the cutoffs that it
+    was evaluated at. Cutoffs stand at even distances, all retrieved documents after the others.
+    Budgets are left out, see :func:`budget_curves`; of a result alone they are drawn, likewise,
+    only where there is no k.
 
     Args:
-        result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs.
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs; or
+            up to seven of them by name.
         metrics: Averages without their cutoffs, ``"ndcg"`` or ``["macro_recall", "mrr"]``; up to
-            seven. If not given: hit rate, recall, precision, MRR, MAP and nDCG.
+            seven, and one of several systems. If not given: hit rate, recall, precision, MRR, MAP
+            and nDCG, of several systems nDCG.
         ax: Where to draw; a new figure if not given.
-        intervals: What ``result.confidence_intervals()`` returned, drawn as bands.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as bands; of several
+            systems, name -> such a table.
         language: ``"en"`` or ``"ko"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        InvalidInput: If a metric is not in the result, there are too many, ``mean_rank`` is to
-            share an axis with scores, or ``intervals`` lack a metric.
+        InvalidType: If ``result`` is neither a result nor a mapping to results.
+        InvalidInput: If a metric is not in the result, there are too many metrics or systems,
+            ``mean_rank`` is to share an axis with scores, or ``intervals`` lack a metric.
+
+    >>> from krag_eval import OfflineRetrievalEvaluator
+    >>> first = OfflineRetrievalEvaluator([["a"]], [["x", "a"]]).evaluate([1, 2])
+    >>> second = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate([1, 5])
+    >>> ax = cutoff_curves({"first": first, "second": second}, "mrr")
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['1', '2', '5']
+    >>> {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+    {'first': [[0.0, 0.0], [1.0, 0.5]], 'second': [[0.0, 1.0], [2.0, 1.0]]}
     """
     language = checked_language(language)
+    if isinstance(result, Mapping):
+        return _systems_against_k(_systems_of(result, "result"), metrics, ax, intervals, language)
+    (result,) = _systems_of(result, "result").values()
+    (table,) = _intervals_of(intervals, {"": result}).values() or (None,)
     by_rank = [k for k in result.k if not isinstance(k, Budget)]
     cutoffs = in_order(by_rank or result.k)
     averages = {k: result.averages(k) for k in cutoffs}
@@ -119,7 +143,7 @@ def cutoff_curves(
             name=_name_of(key, result, language),
             places=range(len(cutoffs)),
             values=[averages[k][key] for k in cutoffs],
-            bounds=[bounds_of(intervals, f"{key}@{spelled(k)}") for k in cutoffs],
+            bounds=[bounds_of(table, f"{key}@{spelled(k)}") for k in cutoffs],
         )
         for key in keys
     ]
@@ -127,15 +151,94 @@ def cutoff_curves(
     _draw_lines(ax, lines)
     _scale(ax, [line.values for line in lines], unbounded.get(keys[0]), language)
     _name_ends(ax, lines)
-    names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
-    ax.set_xticks(range(len(cutoffs)), names)
-    ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
+    _scale_cutoffs(ax, cutoffs, language)
     ax.set_xlabel(word("k" if by_rank else "budgets", language))
     title = word("against k" if by_rank else "against budgets", language)
     title = title.format(queries=queries_of(result, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
+
+
+def _systems_against_k(
+    systems: Mapping[str, EvaluationResult],
+    metrics: str | Iterable[str] | None,
+    ax: Axes | None,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    language: Language,
+) -> Axes:
+    cutoffs = {
+        name: [k for k in in_order(one.k) if not isinstance(k, Budget)]
+        for name, one in systems.items()
+    }
+    for name, known in cutoffs.items():
+        if not known:
+            raise InvalidInput(
+                "result",
+                "must have a k among the cutoffs",
+                Advice("evaluate with {}, or draw budget_curves", k=[1, 3, 5, 10]),
+                within=_within(name),
+            )
+    key = _average_of_all(systems, cutoffs, _only(metrics), "metrics", _BY_RANK)
+    tables = _intervals_of(intervals, systems)
+    there = in_order({k for known in cutoffs.values() for k in known})
+    lines = [
+        _Curve(
+            name=fitted(name, _WIDTH),
+            places=[there.index(k) for k in cutoffs[name]],
+            values=[result.averages(k)[key] for k in cutoffs[name]],
+            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in cutoffs[name]],
+        )
+        for name, result in systems.items()
+    ]
+    ax = new_axes() if ax is None else ax
+    label = _draw_systems(ax, lines, key, systems, language)
+    _name_ends(ax, lines)
+    _scale_cutoffs(ax, there, language)
+    ax.set_xlabel(word("k", language))
+    title = word("average against k", language)
+    title = title.format(metric=label, queries=_queries_of_all(systems, language))
+    ax.set_title(title, loc="left", pad=12)
+    make_readable(ax)
+    return ax
+
+
+def _only(metrics: str | Iterable[str] | None) -> str | None:
+    """Return the average to draw of several systems."""
+    if metrics is None or isinstance(metrics, str):
+        return metrics
+    asked = list(metrics)
+    if len(asked) != 1:
+        problem = f"must name one average where there are several systems, got {len(asked)}"
+        raise InvalidInput("metrics", problem)
+    return asked[0]
+
+
+def _draw_systems(
+    ax: Axes,
+    lines: Sequence[_Curve],
+    key: str,
+    systems: Mapping[str, EvaluationResult],
+    language: Language,
+) -> str:
+    """Draw an average of each system, on an axis with its name, and return that."""
+    first = next(iter(systems.values()))
+    average, label = first.definitions[key], metric_name(key, language, first)
+    _draw_lines(ax, lines)
+    _scale(ax, [line.values for line in lines], average, language)
+    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
+    return label
+
+
+def _queries_of_all(systems: Mapping[str, EvaluationResult], language: Language) -> str:
+    return " / ".join(dict.fromkeys(queries_of(one, language) for one in systems.values()))
+
+
+def _scale_cutoffs(ax: Axes, cutoffs: Sequence[Cutoff], language: Language) -> None:
+    """Name the cutoffs at even distances."""
+    names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
+    ax.set_xticks(range(len(cutoffs)), names)
+    ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
 
 
 def budget_curves(
@@ -185,11 +288,9 @@ def budget_curves(
     key = _average_of_all(systems, budgets, metric)
     tables = _intervals_of(intervals, systems)
     first = next(iter(systems.values()))
-    average, label = first.definitions[key], metric_name(key, language, first)
-    queries = list(dict.fromkeys(queries_of(one, language) for one in systems.values()))
     lines = [
         _Curve(
-            name=label if systems is not results else fitted(name, _WIDTH),
+            name=fitted(name, _WIDTH) if systems is results else metric_name(key, language, first),
             places=[k.amount for k in budgets[name]],
             values=[result.averages(k)[key] for k in budgets[name]],
             bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in budgets[name]],
@@ -197,22 +298,133 @@ def budget_curves(
         for name, result in systems.items()
     ]
     ax = new_axes() if ax is None else ax
-    _draw_lines(ax, lines)
-    _scale(ax, [line.values for line in lines], average, language)
-    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
+    label = _draw_systems(ax, lines, key, systems, language)
     _scale_budgets(ax, [place for line in lines for place in line.places])
     _name_ends(ax, lines)
     counted = next(iter(budgets.values()))[0].unit
     measure = fitted(first.settings.get("length", ""), _WIDTH)
     ax.set_xlabel(word(f"in {counted}", language).format(length=measure))
-    title = word("against budget", language).format(metric=label, queries=" / ".join(queries))
+    title = word("against budget", language)
+    title = title.format(metric=label, queries=_queries_of_all(systems, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
 
 
-def _systems_of(
+def latency_points(
     results: EvaluationResult | Mapping[str, EvaluationResult],
+    metric: str | None = None,
+    ax: Axes | None = None,
+    *,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    language: Language = "en",
+) -> Axes:
+    """Draw an average against the time an answer took, one point per system, with a legend.
+
+    A point stands at the median of the seconds, with a line to the 95th percentile. What is worth
+    its time stands high and to the left.
+
+    Args:
+        results: A result, or up to seven by name. Those that krag_eval did not ask have no latency:
+            they are named below the axis.
+        metric: An average with its cutoff, such as ``"ndcg@10"``. If not given: nDCG at the
+            deepest cutoff that all have.
+        ax: Where to draw; a new figure if not given.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as a line up and down; of
+            several systems, name -> such a table.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        InvalidType: If ``results`` is neither a result nor a mapping to results.
+        InvalidInput: If no result has a latency, one lacks the metric, or there are too many.
+
+    >>> from krag_eval import evaluate_retriever
+    >>> from krag_eval.datasets import demo_dataset
+    >>> data = demo_dataset()
+    >>> answers = dict(zip(data.queries, data.predicted, strict=True))
+    >>> result = evaluate_retriever(answers.get, data, k=[1, 3], matcher="coverage")
+    >>> ax = latency_points({"from memory": result})
+    >>> ax.get_title(loc="left")
+    'nDCG at k = 3 against latency (28 queries)'
+    """
+    language = checked_language(language)
+    systems = _systems_of(results)
+    key, k = _average_at(systems, metric)
+    tables = _intervals_of(intervals, systems)
+    times = _times_of(systems)
+    per_second, unit = (1, "s") if max(one.p50 for one in times.values()) >= 1 else (1000, "ms")
+    values = {name: systems[name].averages(k)[key] for name in times}
+    label = metric_name(key, language, next(iter(systems.values())))
+    lines = [
+        _Curve(
+            name=f"{fitted(name, _WIDTH) or label} ({value_label(values[name])})",
+            places=[time.p50 * per_second],
+            values=[values[name]],
+            bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}")],
+        )
+        for name, time in times.items()
+    ]
+    ax = new_axes() if ax is None else ax
+    _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
+    _draw_systems(ax, lines, key, systems, language)
+    ax.set_xlim(left=0)
+    columns = 2
+    legend_above(ax, columns)
+    missing = ", ".join(fitted(name, _WIDTH) for name in systems if name not in times)
+    told = f"\n{word('not measured', language).format(missing)}" if missing else ""
+    ax.set_xlabel(word(f"latency {unit}", language) + told)
+    title = word("against latency", language).format(
+        metric=label, cutoff=cutoff_words(k, language), queries=_queries_of_all(systems, language)
+    )
+    ax.set_title(title, loc="left", pad=10 + 16 * -(-len(lines) // columns))
+    make_readable(ax)
+    return ax
+
+
+def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> tuple[str, Cutoff]:
+    """Return the average to draw and its cutoff, which every system must have."""
+    from krag_eval.statistics.comparison import checked_metrics
+
+    if metric is None:
+        first, *others = systems.values()
+        shared = [k for k in first.k if all(k in other.k for other in others)]
+        if not shared:
+            raise InvalidInput("results", "must share a cutoff, and they have none in common")
+        k = deepest(shared)
+        cutoffs: Mapping[str, Sequence[Cutoff]] = {name: [k] for name in systems}
+        return _average_of_all(systems, cutoffs, None, first=_BY_RANK), k
+    (found,) = checked_metrics(systems, [metric]).values()
+    return found
+
+
+def _times_of(systems: Mapping[str, EvaluationResult]) -> dict[str, Latency]:
+    """Return how long the answers of each system took, where it was measured."""
+    runs = {name: one.retrieval for name, one in systems.items()}
+    times = {name: run.latency for name, run in runs.items() if run is not None}
+    measured = {name: time for name, time in times.items() if not math.isnan(time.p50)}
+    if not measured:
+        raise InvalidInput(
+            "results",
+            ": no latency of any of them is known",
+            "let krag_eval ask the retrievers: evaluate_retrievers({…}, dataset)",
+        )
+    return measured
+
+
+def _draw_reach(ax: Axes, points: Sequence[_Curve], ends: Sequence[float]) -> None:
+    """Draw a line from each point to where most answers had come, and one along its interval."""
+    for point, end, (colour, *_) in zip(points, ends, LINES, strict=False):
+        (place,), (value,), (bounds,) = point.places, point.values, point.bounds
+        ax.plot([place, end], [value, value], color=colour, linewidth=1, alpha=0.6)
+        if bounds is not None:
+            ax.plot([place, place], bounds, color=colour, linewidth=1, alpha=0.6)
+
+
+def _systems_of(
+    results: EvaluationResult | Mapping[str, EvaluationResult], argument: str = "results"
 ) -> Mapping[str, EvaluationResult]:
     """Return what to draw by name; a result alone has none.
 
@@ -228,10 +440,10 @@ def _systems_of(
         isinstance(name, str) and isinstance(one, EvaluationResult) for name, one in results.items()
     ):
         allowed = "must be an EvaluationResult, or map names to such results"
-        raise InvalidType("results", f"{allowed}, got {clipped(results)}")
+        raise InvalidType(argument, f"{allowed}, got {clipped(results)}")
     if not 1 <= len(results) <= MOST_LINES:
         raise InvalidInput(
-            "results",
+            argument,
             f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
         )
     return results
@@ -279,21 +491,31 @@ def _within(name: str) -> str:
 
 def _average_of_all(
     systems: Mapping[str, EvaluationResult],
-    budgets: Mapping[str, Sequence[Budget]],
+    cutoffs: Mapping[str, Sequence[Cutoff]],
     metric: str | None,
+    argument: str = "metric",
+    first: Sequence[str] = _HELD,
 ) -> str:
-    """Return the average to draw, which every system must have."""
-    known = {name: list(one.averages(budgets[name][0])) for name, one in systems.items()}
+    """Return the average to draw, which every system must have.
+
+    Args:
+        systems: Name -> result.
+        cutoffs: Name -> the cutoffs to draw.
+        metric: The average that was asked for.
+        argument: The argument it came in.
+        first: What to draw if none was; otherwise anything there is.
+    """
+    known = {name: list(one.averages(cutoffs[name][0])) for name, one in systems.items()}
     if metric is None:
-        candidates = [*_HELD, *next(iter(known.values()))]
+        candidates = [*first, *next(iter(known.values()))]
         shared = (key for key in candidates if all(key in keys for keys in known.values()))
-        metric = next(shared, candidates[len(_HELD)])
+        metric = next(shared, candidates[len(first)])
     key = metric
     for name, result in systems.items():
         try:
-            key = resolved_average("metric", metric, known[name], result.keys)
+            key = resolved_average(argument, metric, known[name], result.keys)
         except InvalidInput as error:
-            raise InvalidInput("metric", error.problem, error.fix, within=_within(name)) from None
+            raise InvalidInput(argument, error.problem, error.fix, within=_within(name)) from None
     return key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 from krag_eval import plotting
@@ -38,6 +38,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
     n = len(comparison.queries)
     settings = dict(_setting(part) for part in comparison.signature.split(" | "))
     settings |= {"n_resamples": str(comparison.n_resamples), "seed": str(comparison.seed)}
+    settings |= {} if comparison.baseline is None else {"baseline": comparison.baseline}
     return {
         "subtitle": joined(
             (
@@ -46,6 +47,7 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
             )
         ),
         "verdicts": [(_tone(row, level), _verdict(row, level, w)) for row in rows],
+        "left_out": _left_out(comparison, w),
         "picture": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
             "forest",
@@ -60,6 +62,14 @@ def comparison_page(comparison: Comparison, language: Language, n_queries: int) 
         "settings": list(settings.items()),
         "signature": comparison.signature,
     }
+
+
+def _left_out(comparison: Comparison, w: Mapping[str, str]) -> str:
+    """Say how many queries were left out because not all systems have them."""
+    missing = ", ".join(
+        f"{fitted(name, 40)}: {len(labels)}" for name, labels in comparison.left_out.items()
+    )
+    return w["left out"].format(n=len(comparison.queries), missing=missing) if missing else ""
 
 
 def _budget_pictures(comparison: Comparison, language: Language) -> Iterator[str]:
@@ -145,7 +155,7 @@ def _changed(
 ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
     """Return, per pair, the queries that changed most on the first metric."""
     metric = comparison.metrics[0]
-    for a, b in combinations(comparison.names, 2) if n_queries else ():
+    for a, b in comparison.pairs if n_queries else ():
         table = comparison.changed(metric, a, b, n_queries)
         rows = [
             (fitted(str(query), _QUERY_WIDTH), number(before), number(after), _change(change, w))

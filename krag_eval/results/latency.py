@@ -100,6 +100,16 @@ class RetrievalRun:
         p50, p95 = np.percentile(measured, [50, 95]).tolist()
         return Latency(float(measured.mean()), p50, p95)
 
+    def at(self, positions: Sequence[int]) -> RetrievalRun:
+        """Return how some of the queries were answered, in the order of their positions."""
+        found = {failure.position: failure for failure in self.failures}
+        failures = [
+            found[position]._replace(position=i)
+            for i, position in enumerate(positions)
+            if position in found
+        ]
+        return RetrievalRun(self.seconds[np.asarray(positions, np.int64)], tuple(failures))
+
     def failure_at(self, position: int) -> str | None:
         """Say how a query failed, its exception's class and message; ``None`` if it did not.
 

@@ -471,6 +471,7 @@ class EvaluationResult:
         baseline: EvaluationResult | None = None,
         metric: str | Iterable[str] | None = None,
         max_drop: float | None = None,
+        on: Literal["all", "common"] = "all",
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
@@ -488,6 +489,9 @@ class EvaluationResult:
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
                 than chance: if the interval of the paired difference excludes 0.
+            on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
+                queries that both have, as a set of questions grows; the report names the others.
+                Floors are of all queries of this result.
             level: How often that interval should cover the true difference, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
@@ -507,7 +511,13 @@ class EvaluationResult:
 
         sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
         return check(
-            self, floors, baseline=baseline, metric=metric, max_drop=max_drop, sampling=sampling
+            self,
+            floors,
+            baseline=baseline,
+            metric=metric,
+            max_drop=max_drop,
+            on=on,
+            sampling=sampling,
         )
 
     def report(

@@ -62,6 +62,7 @@ __all__ = [
     "flat_columns",
     "join_rows",
     "missing_pyarrow",
+    "rows_at",
     "rows_named",
     "write_csv",
     "write_rows",
@@ -205,6 +206,24 @@ class NoRows:
             "this result holds averages but no per-query rows, because it was evaluated in parts",
             self.where,
         )
+
+
+def rows_at(
+    rows: Rows, positions: Sequence[int] | NDArray[np.int64], cutoffs: Sequence[Cutoff]
+) -> RowsInMemory:
+    """Return some of the rows, in the order of their positions, at some of the cutoffs."""
+    at = np.asarray(positions, np.int64)
+    labels, digests = rows.labels, rows.digests
+    return RowsInMemory(
+        labels=[labels[i] for i in at.tolist()],
+        tables={
+            k: {name: np.asarray(column)[at] for name, column in rows.tables[k].items()}
+            for k in cutoffs
+        },
+        counted=rows.counted[at],
+        digests=None if digests is None else [digests[i] for i in at.tolist()],
+        tags={name: [values[i] for i in at.tolist()] for name, values in rows.tags.items()},
+    )
 
 
 def checked_digests(digests: object, n_queries: int) -> list[str]:

@@ -10,37 +10,56 @@ import html
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import (
     Advice,
+    Fix,
     InvalidInput,
     InvalidType,
     clipped,
     one_of,
+    text,
     unknown,
     warn,
     whole,
 )
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
+from krag_eval.results.rows import RowsInMemory, rows_at
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 from krag_eval.scoring.parts import Summary
-from krag_eval.statistics.intervals import check_counted, check_sampling, warn_of_few_queries
-from krag_eval.statistics.paired import Difference, PerQuery, changes_of, paired_differences
+from krag_eval.statistics.intervals import (
+    ROUNDING,
+    check_counted,
+    check_sampling,
+    warn_of_few_queries,
+)
+from krag_eval.statistics.paired import (
+    Difference,
+    PerQuery,
+    Standing,
+    changes_of,
+    paired_differences,
+    standings,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = [
+    "BEST",
     "Comparison",
     "Difference",
+    "On",
     "as_html",
     "as_latex",
     "as_markdown",
@@ -50,13 +69,45 @@ __all__ = [
     "checked_metrics",
     "compare",
     "sentence",
+    "told_left_out",
 ]
 
 
+#: Which queries are compared: those of all results, which must be the same, or those all have.
+On: TypeAlias = Literal["all", "common"]
+
+
+@overload
 def compare(
-    results: Mapping[str, EvaluationResult],
-    metric: str | Sequence[str] = "ndcg@10",
+    results: Mapping[str, EvaluationResult] | Iterable[EvaluationResult],
+    metric: str | Iterable[str] = "ndcg@10",
     *,
+    names: Sequence[str] | None = None,
+    baseline: str | None = None,
+    on: On = "all",
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison: ...
+@overload
+def compare(
+    results: EvaluationResult,
+    *others: EvaluationResult,
+    metric: str | Iterable[str] = "ndcg@10",
+    names: Sequence[str] | None = None,
+    baseline: str | None = None,
+    on: On = "all",
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison: ...
+def compare(
+    results: Any,
+    *others: Any,
+    metric: str | Iterable[str] | None = None,
+    names: Sequence[str] | None = None,
+    baseline: str | None = None,
+    on: On = "all",
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -83,18 +134,29 @@ def compare(
 
     All pairs and metrics share the same resamples and the same random swaps.
 
+    Queries are paired by their labels, in whatever order each result has them; without labels, by
+    position. Where the cutoffs differ, what is compared is at those that all results have.
+
     Args:
-        results: Name -> result, two or more. They must be over the same queries, with the same
-            ground truth, matcher, threshold, cutoffs, criteria and conventions.
-        metric: An average at a cutoff, or several: ``"ndcg@10"``, ``"micro_recall@5"``,
-            ``"mrr@all"``; ``"recall@5"`` is the macro average.
+        results: Name -> result, two or more; or the results themselves, one after the other or in
+            a list. They must be over the same queries, with the same ground truth, matcher,
+            threshold, criteria and conventions.
+        *others: The other results, if they are given one after the other.
+        metric: An average at a cutoff, or several: ``"ndcg@10"`` (if not given),
+            ``"micro_recall@5"``, ``"mrr@all"``; ``"recall@5"`` is the macro average.
+        names: What to call results that came without names; ``system_1``, ``system_2`` and so on
+            if not given.
+        baseline: The name of the system to hold the others against: it is a in every pair, there
+            are no other pairs, and Holm's correction is over these alone.
+        on: ``"all"`` if every result must have the same queries, ``"common"`` to compare the
+            queries that all have and leave out the others, which ``left_out`` and the summary
+            name.
         level: How often an interval should cover the true difference, between 0 and 1.
         n_resamples: Number of resamples of the bootstrap, and of random swaps.
         seed: The same seed gives the same digits.
 
     Raises:
-        InvalidType: If ``results`` is not a mapping of names to results, or ``metric`` neither a
-            string nor several.
+        InvalidType: If ``results`` are no results, or ``metric`` neither a string nor several.
         InvalidInput: If the results are not comparable (saying what differs), are fewer than two,
             or lack the metric or its cutoff, or an argument is out of range.
 
@@ -111,25 +173,199 @@ def compare(
     >>> print(compare({"bm25": finds(20), "dense": finds(30)}).summary())
     dense is better than bm25 on ndcg@10 by 0.250 (0.750 against 0.500; 95 % interval 0.125 to
     0.400; p = 0.002 after Holm).
+    >>> several = compare(finds(20), finds(30), finds(21), metric="mrr@10", baseline="system_1")
+    >>> several.leaderboard["mrr@10"].to_dict()
+    {'system_2': 0.75, 'system_3': 0.525, 'system_1': 0.5}
+    >>> several.pairs
+    [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
     check_sampling(level, n_resamples, seed)
-    first = check_comparable(results)
+    given, asked = _results_and_metric((results, *others), metric)
+    named = _checked_results(_by_name(given, names))
+    if baseline is not None:
+        one_of("baseline", baseline, list(named))
+    one_of("on", on, get_args(On))
+    aligned, left_out = _aligned(named, on)
+    first = check_comparable(aligned)
     check_counted(first)
-    metrics = checked_metrics(results, metric)
+    metrics = checked_metrics(aligned, asked)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
-        results, metrics, level=level, n_resamples=n_resamples, seed=seed
+        aligned, metrics, level=level, n_resamples=n_resamples, seed=seed, baseline=baseline
     )
     return Comparison(
         differences=differences,
         level=float(level),
         n_resamples=int(n_resamples),
         seed=int(seed),
-        signature=_common_signature(results),
+        signature=_common_signature(aligned),
         queries=[q for q, counted in zip(first.labels, first.counted, strict=True) if counted],
         per_query=values,
-        compared=dict(results),
+        compared=dict(aligned),
+        baseline=baseline,
+        left_out=left_out,
     )
+
+
+def _results_and_metric(
+    given: tuple[Any, ...], metric: str | Iterable[str] | None
+) -> tuple[tuple[Any, ...], object]:
+    """Tell a metric that came by position from the results before it."""
+    if len(given) == 1 or isinstance(given[-1], EvaluationResult):
+        return given, "ndcg@10" if metric is None else metric
+    if metric is not None:
+        raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
+    return given[:-1], given[-1]
+
+
+def _by_name(given: tuple[Any, ...], names: Sequence[str] | None) -> Mapping[str, EvaluationResult]:
+    """Return results by name, which those that came in no mapping are given here."""
+    results, *others = given
+    if isinstance(results, Mapping):
+        if others:
+            problem = f"must be one mapping, or results alone, got {len(given)} arguments"
+            raise InvalidType("results", problem)
+        if names is not None:
+            problem = "are for results without names, and these came with theirs"
+            raise InvalidInput("names", problem, "leave it out")
+        return results
+    in_a_list = isinstance(results, Iterable) and not isinstance(results, str) and not others
+    if not in_a_list and not isinstance(results, EvaluationResult):
+        raise InvalidType(
+            "results",
+            'must map names to results, such as {"bm25": result_a, "dense": result_b}, or be '
+            f"results, got {type(results).__name__}",
+        )
+    listed = list(results) if in_a_list else list(given)
+    return dict(zip(_checked_names(names, len(listed)), listed, strict=True))
+
+
+def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
+    if names is None:
+        return [f"system_{number}" for number in range(1, n + 1)]
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidType("names", f"must be a list of names, got {clipped(names)}")
+    listed = list(names)
+    if len(listed) != n:
+        raise InvalidInput("names", f"must be one for each of {n} results, got {len(listed)}")
+    for number, name in enumerate(listed):
+        text("names", name, "texts that are not empty")
+        if name in listed[:number]:
+            raise InvalidInput("names", f"must not name two systems alike, got {name!r} twice")
+    return listed
+
+
+#: What a star in a leaderboard means.
+BEST = "* the best average; the differences below say what is more than chance"
+# Labels, by system, of the queries that not all systems have.
+_LeftOut: TypeAlias = Mapping[str, list[str | int]]
+
+
+def _aligned(
+    results: Mapping[str, EvaluationResult], on: On
+) -> tuple[Mapping[str, EvaluationResult], _LeftOut]:
+    """Bring results to the same queries, in the order of the first, and to the cutoffs all have.
+
+    What cannot be brought together is left as it is, for :func:`check_comparable` to refuse; a
+    result that needs nothing is left alone.
+    """
+    cutoffs = _shared_cutoffs(results)
+    labels = {name: result.labels for name, result in results.items()}
+    first, *others = labels.values()
+    kept = first if all(first == other for other in others) else _shared_labels(labels, on)
+    places = {name: _positions(own, kept) for name, own in labels.items()}
+    aligned = {name: _part_of(result, places[name], cutoffs) for name, result in results.items()}
+    if kept is None or all(len(own) == len(kept) for own in labels.values()):
+        return aligned, {}
+    among = set(kept)
+    left_out = {name: [one for one in own if one not in among] for name, own in labels.items()}
+    return aligned, {name: missing for name, missing in left_out.items() if missing}
+
+
+def _shared_cutoffs(results: Mapping[str, EvaluationResult]) -> tuple[Cutoff, ...]:
+    """Return the cutoffs that all have, in the order of the first; none if all have the same."""
+    first, *others = results.values()
+    if all(set(first.k) == set(other.k) for other in others):
+        return ()
+    return tuple(k for k in first.k if all(k in other.k for other in others))
+
+
+def _shared_labels(labels: Mapping[str, Sequence[str | int]], on: On) -> Sequence[str | int] | None:
+    """Return the labels to compare, in the order of the first; ``None`` if they are not paired.
+
+    Raises:
+        InvalidInput: If what is common was asked for, and labels do not tell queries apart or
+            there is none.
+    """
+    unpaired = {name: why for name, own in labels.items() if (why := _why_not_paired(own))}
+    order, *others = labels.values()
+    shared = {*order}.intersection(*others)
+    if on == "all":
+        same = all(len(shared) == len(own) for own in labels.values())
+        return order if same and not unpaired else None
+    for name, why in unpaired.items():
+        raise InvalidInput(
+            "results",
+            f": {name!r} {why}, so it is not known which of its queries others have",
+            "Evaluate with a label for each query: queries= in Python, its question in a file",
+        )
+    if not shared:
+        raise InvalidInput("results", ": there is no query that all of them have")
+    return [one for one in order if one in shared]
+
+
+def _why_not_paired(labels: Sequence[str | int]) -> str:
+    """Say why labels cannot tell what two results have in common; nothing if they can."""
+    if list(labels) == list(range(len(labels))):
+        return "has no labels of its queries, only their positions"
+    repeated = [label for label, n in Counter(labels).items() if n > 1]
+    return f"has {_named(repeated)} more than once" if repeated else ""
+
+
+def _positions(labels: Sequence[str | int], kept: Sequence[str | int] | None) -> list[int] | None:
+    """Return where the labels to compare stand; ``None`` if it is where they are."""
+    if kept is None or labels == kept:
+        return None
+    position = {label: place for place, label in enumerate(labels)}
+    return [position[label] for label in kept]
+
+
+def _part_of(
+    result: EvaluationResult, positions: Sequence[int] | None, cutoffs: Sequence[Cutoff]
+) -> EvaluationResult:
+    """Return a result of some of its queries, at some of its cutoffs; all of them if not given.
+
+    Evidence is of all queries in their order, and is left out where that is another.
+    """
+    if positions is None and not cutoffs:
+        return result
+    every = range(result.n_queries) if positions is None else positions
+    rows = rows_at(result.rows, every, cutoffs or result.k)
+    return replace(
+        result,
+        settings=_settings_of(result.settings, rows),
+        rows=rows,
+        evidence=result.evidence if positions is None else None,
+        totals=None,
+        retrieval=result.retrieval and result.retrieval.at(every),
+    )
+
+
+def _settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
+    """Return the settings of some of a result's rows."""
+    n_skipped = int(np.count_nonzero(~rows.counted))
+    policy = settings.get("no_ground_truth", "").partition("(")[0]
+    changed = {
+        "k": ",".join(map(spelled, rows.cutoffs)),
+        "no_ground_truth": policy + (f"({n_skipped})" if n_skipped else ""),
+        "queries": str(rows.n_queries),
+    }
+    measured = any(isinstance(k, Budget) and k.unit == "t" for k in rows.cutoffs)
+    return {
+        name: changed.get(name, value)
+        for name, value in settings.items()
+        if name != "length" or measured
+    }
 
 
 def _common_signature(results: Mapping[str, EvaluationResult]) -> str:
@@ -155,7 +391,13 @@ class Comparison:
         per_query: Metric -> system -> value per query that counts; an infinite rank is a query
             for which nothing was found.
         results: System -> its result, if the systems were asked by ``evaluate_retrievers``.
-        compared: System -> the result that was compared, with all of its averages.
+        compared: System -> the result that was compared, with all of its averages; of the queries
+            and cutoffs that all have, in the order of the first, where they differed. A result
+            whose queries were put in order or left out holds no evidence: explain the one you gave.
+        baseline: The system that the others were held against; ``None`` if every pair was
+            compared.
+        left_out: System -> the labels of its queries that were left out because not all systems
+            have them; empty if none was.
     """
 
     differences: tuple[Difference, ...]
@@ -167,6 +409,8 @@ class Comparison:
     per_query: PerQuery
     results: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
     compared: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
+    baseline: str | None = None
+    left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> list[str]:
@@ -177,6 +421,65 @@ class Comparison:
     def names(self) -> list[str]:
         """The systems compared."""
         return list(self.per_query[self.metrics[0]])
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs (a, b) compared, in the order of the differences."""
+        return list(dict.fromkeys((row.a, row.b) for row in self.differences))
+
+    @cached_property
+    def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
+        """Metric -> system -> its average and interval, the best on the first metric first."""
+        found = standings(
+            self.compared,
+            checked_metrics(self.compared, self.metrics),
+            level=self.level,
+            n_resamples=self.n_resamples,
+            seed=self.seed,
+        )
+        first = self.metrics[0]
+        order = sorted(found[first], key=lambda name: self._loss(first, found[first][name].value))
+        return {
+            metric: {name: systems[name] for name in order} for metric, systems in found.items()
+        }
+
+    def _loss(self, metric: str, value: float) -> float:
+        """Return a value so that less is better; nothing is worse than what is undefined."""
+        average = next(row.average for row in self.differences if row.metric == metric)
+        lower = average is not None and average.lower_is_better
+        return math.inf if math.isnan(value) else value if lower else -value
+
+    def _best(self, metric: str) -> list[str]:
+        """Return the systems with the best average, several if they are equal."""
+        losses = {
+            name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
+        }
+        least = min(losses.values())
+        if math.isinf(least):
+            return []
+        return [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+
+    @property
+    def leaderboard(self) -> pd.DataFrame:
+        """One row per system, the best on the first metric first; equal ones as they were given.
+
+        Of each metric the average (``"ndcg@10"``), the bounds of its interval (``"ndcg@10_low"``
+        and ``"ndcg@10_high"``) and whether no other system is better (``"ndcg@10_best"``). The
+        intervals are those of ``result.confidence_intervals``: they say how far each average would
+        move with other queries. Whether one system is better than another is for the paired
+        differences to say, also where these intervals overlap.
+        """
+        import pandas as pd
+
+        columns: dict[str, list[float] | list[bool]] = {}
+        for metric, systems in self._standings.items():
+            best = self._best(metric)
+            columns[metric] = [one.value for one in systems.values()]
+            columns[f"{metric}_low"] = [one.low for one in systems.values()]
+            columns[f"{metric}_high"] = [one.high for one in systems.values()]
+            columns[f"{metric}_best"] = [name in best for name in systems]
+        names = list(self._standings[self.metrics[0]])
+        return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -232,9 +535,7 @@ class Comparison:
 
         if n is not None:
             n = whole("n", n, 1)
-        if metric is not None:
-            metric = resolved_average("metric", metric, self.metrics)
-        values = self.per_query[_one_of("metric", metric, self.metrics)]
+        values = self.per_query[self._checked_metric(metric)]
         a, b = self._checked_pair(a, b)
         change = changes_of(values[a], values[b])
         order = np.argsort(-np.abs(change), kind="stable")[: np.count_nonzero(change)][:n]
@@ -244,10 +545,15 @@ class Comparison:
         table.index = pd.Index([self.queries[i] for i in order.tolist()], name="query")
         return table
 
+    def _checked_metric(self, metric: str | None) -> str:
+        if metric is not None:
+            metric = resolved_average("metric", metric, self.metrics)
+        return _one_of("metric", metric, self.metrics)
+
     def _checked_pair(self, a: str | None, b: str | None) -> tuple[str, str]:
         names = self.names
-        if a is None and b is None and len(names) == 2:
-            return names[0], names[1]
+        if a is None and b is None and len(self.pairs) == 1:
+            return self.pairs[0]
         first, second = _one_of("a", a, names), _one_of("b", b, names)
         if first == second:
             raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
@@ -292,8 +598,14 @@ class Comparison:
         write_comparison_report(self, path, language=language, **page)
 
     def summary(self) -> str:
-        """Return one plain sentence per pair and metric, each on its own line."""
-        return "\n".join(sentence(difference, self.level) for difference in self.differences)
+        """Return one plain sentence per pair and metric, each on its own line.
+
+        The last line says which queries were left out, if any were.
+        """
+        lines = [sentence(difference, self.level) for difference in self.differences]
+        if self.left_out:
+            lines.append(told_left_out(len(self.queries), self.left_out))
+        return "\n".join(lines)
 
     def to_markdown(self) -> str:
         """Return the table in GitHub's Markdown, rounded for reading."""
@@ -308,13 +620,17 @@ class Comparison:
 
     def __repr__(self) -> str:
         head = f"Comparison over {len(self.queries)} queries"
-        lines = (head, *as_text(self._cells()), self.summary(), *self._notes())
+        many = len(self.names) > 2
+        board = [*as_text(self._board(), n_names=1), BEST, ""] if many else []
+        lines = (head, *board, *as_text(self._cells()), self.summary(), *self._notes())
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
         notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
-        return f"{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
+        many = len(self.names) > 2
+        board = f"{as_html(self._board())}<p><small>{BEST}</small></p>" if many else ""
+        return f"{board}{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
 
     def _notes(self) -> list[str]:
         """Say how fast each system was, and what all have in common."""
@@ -326,7 +642,20 @@ class Comparison:
         return [*speeds, self._foot()]
 
     def _foot(self) -> str:
-        return f"{self.signature} | n_resamples={self.n_resamples} | seed={self.seed}"
+        against = "" if self.baseline is None else f" | baseline={self.baseline}"
+        return f"{self.signature} | n_resamples={self.n_resamples} | seed={self.seed}{against}"
+
+    def _board(self) -> Cells:
+        """Return the leaderboard as text, header first; a star marks the best."""
+        header, rows = ["system"], {name: [name] for name in self._standings[self.metrics[0]]}
+        for metric, systems in self._standings.items():
+            header += [metric, f"{_percent(self.level)} interval"]
+            best = self._best(metric)
+            for name, one in systems.items():
+                star = "*" if name in best else ""
+                interval = f"{_rounded(one.low)} to {_rounded(one.high)}"
+                rows[name] += [f"{_rounded(one.value)}{star}", interval]
+        return [header, *rows.values()]
 
     def _cells(self) -> list[list[str]]:
         return cells(self.differences, self.level)
@@ -420,12 +749,11 @@ def check_comparable(
         if same_ground_truth and first.labels == other.labels:
             differing += _differing_ground_truth(first, other)
         if differing:
-            old = _old_remedy({first_name: first, name: other}) if settings else ""
             raise InvalidInput(
                 "results",
                 f": {first_name!r} and {name!r} cannot be compared, because they differ in "
                 f"{'; '.join(differing)}",
-                f"Evaluate both over the same queries with the same settings{old}",
+                _remedy({first_name: first, name: other}, settings),
             )
     if same_ground_truth:
         _warn_of_unknown_ground_truth(results)
@@ -434,15 +762,28 @@ def check_comparable(
     return first
 
 
+def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:
+    """Say what to do about results that cannot be compared.
+
+    Args:
+        results: The two of them.
+        settings: In which settings they differ, the number of queries among them.
+    """
+    first, other = (result.labels for result in results.values())
+    in_settings = [one for one in settings if not one.startswith("queries: ")]
+    can_be_told = not any(_why_not_paired(labels) for labels in (first, other))
+    if not in_settings and can_be_told and {*first} != {*other}:
+        return Advice(
+            "Evaluate both over the same queries, or compare those that both have with {}",
+            on="common",
+        )
+    old = _old_remedy(results) if settings else ""
+    return f"Evaluate both over the same queries with the same settings{old}"
+
+
 def _checked_results(
     results: Mapping[str, EvaluationResult],
 ) -> Mapping[str, EvaluationResult]:
-    if not isinstance(results, Mapping):
-        raise InvalidType(
-            "results",
-            'must map names to results, such as {"bm25": result_a, "dense": result_b}, '
-            f"got {type(results).__name__}",
-        )
     for name, result in results.items():
         if not isinstance(name, str):
             raise InvalidType("results", f": a name must be a string, got {name!r}")
@@ -497,9 +838,13 @@ def _seen(digest: str) -> str:
 
 
 def _named(labels: Sequence[str | int]) -> str:
-    named = ", ".join(map(clipped, labels[:_NAMED]))
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    return f"{'query' if len(labels) == 1 else 'queries'} {named}{more}"
+    return f"{'query' if len(labels) == 1 else 'queries'} {_some(labels)}"
+
+
+def _some(labels: Sequence[str | int], n: int = _NAMED) -> str:
+    """Name the first few labels, and say how many more there are."""
+    more = f" and {len(labels) - n} more" if len(labels) > n else ""
+    return ", ".join(map(clipped, labels[:n])) + more
 
 
 def _differing_column(
@@ -616,13 +961,13 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
     ]
 
 
-def as_text(table: Cells) -> list[str]:
-    """Return the table as aligned lines."""
+def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
+    """Return the table as aligned lines, the first columns to the left."""
     header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if i < _N_NAMES else cell.rjust(width)
+            cell.ljust(width) if i < n_names else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in (header, *rows)
@@ -690,6 +1035,20 @@ def sentence(row: Difference, level: float) -> str:
         f"{start} {_short(by)} ({_short(first[1])} against {_short(second[1])}; "
         f"{_percent(level)} interval {_short(low)} to {_short(high)}; {p} after Holm)."
     )
+
+
+def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
+    """Say which queries a comparison left out, because not all systems have them.
+
+    >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
+    "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
+    ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
+    """
+    queries = "the one query" if n_compared == 1 else f"the {n_compared} queries"
+    told = "; ".join(
+        f"{len(labels)} of {name} ({_some(labels, 3)})" for name, labels in left_out.items()
+    )
+    return f"Compared on {queries} that all have; left out: {told}."
 
 
 def _percent(level: float) -> str:

@@ -7,8 +7,8 @@ directions are those that the result knows of its averages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.comparison import Difference
+    from krag_eval.statistics.comparison import Comparison, Difference, On
 
 __all__ = [
     "Gate",
@@ -60,9 +60,14 @@ class GateReport:
 
     Attributes:
         gates: The conditions, floors first.
+        left_out: ``"baseline"`` and ``"new"`` -> the labels of the queries that only that result
+            has, and that the comparison left out; empty if none was.
+        n_compared: Number of queries the two were compared on; ``None`` without a baseline.
     """
 
     gates: tuple[Gate, ...]
+    left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, hash=False)
+    n_compared: int | None = None
 
     @property
     def passed(self) -> bool:
@@ -86,10 +91,16 @@ class GateReport:
     def __bool__(self) -> bool:
         return self.passed
 
+    @property
+    def note(self) -> str:
+        """One sentence that says which queries were left out; ``""`` if none was."""
+        from krag_eval.statistics.comparison import told_left_out
+
+        return told_left_out(self.n_compared or 0, self.left_out) if self.left_out else ""
+
     def __repr__(self) -> str:
-        return "\n".join(
-            f"{'passed' if gate.passed else 'FAILED'}  {gate.reason}" for gate in self.gates
-        )
+        lines = [f"{'passed' if gate.passed else 'FAILED'}  {gate.reason}" for gate in self.gates]
+        return "\n".join([*lines, *filter(None, [self.note])])
 
 
 def parse_floor(text: str) -> tuple[str, float]:
@@ -128,6 +139,7 @@ def check(
     baseline: EvaluationResult | None = None,
     metric: str | Iterable[str] | None = None,
     max_drop: float | None = None,
+    on: On = "all",
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
@@ -144,10 +156,14 @@ def check(
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem)
-        gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
-    elif metric is not None or max_drop is not None:
-        argument = "max_drop" if metric is None else "metric"
-        raise InvalidInput(argument, "is about a baseline, and none was given")
+        allowed = _checked_drop(max_drop)
+        compared = _compared(result, baseline, metric, on, sampling)
+        gates += [_drop_gate(row, allowed, compared) for row in compared.differences]
+        return GateReport(tuple(gates), compared.left_out, len(compared.queries))
+    about_it = {"metric": metric, "max_drop": max_drop, "on": None if on == "all" else on}
+    for argument, value in about_it.items():
+        if value is not None:
+            raise InvalidInput(argument, "is about a baseline, and none was given")
     if not gates:
         raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
     return GateReport(tuple(gates))
@@ -239,21 +255,20 @@ def _checked_drop(max_drop: object) -> float:
     return 0.0 if max_drop is None else number("max_drop", max_drop, 0)
 
 
-def _drop_gates(
+def _compared(
     result: EvaluationResult,
     baseline: EvaluationResult,
     metric: str | Iterable[str],
-    max_drop: float,
+    on: On,
     sampling: Mapping[str, Any],
-) -> list[Gate]:
+) -> Comparison:
     from krag_eval.statistics.comparison import compare
 
     metrics = [metric] if isinstance(metric, str) else list(metric)
-    compared = compare({"baseline": baseline, "new": result}, metric=metrics, **sampling)
-    return [_drop_gate(difference, max_drop, compared.level) for difference in compared.differences]
+    return compare({"baseline": baseline, "new": result}, metric=metrics, on=on, **sampling)
 
 
-def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
+def _drop_gate(row: Difference, max_drop: float, compared: Comparison) -> Gate:
     """Fail a drop that is larger than allowed and more than chance."""
     if math.isnan(row.value_b):
         return Gate(row.metric, False, f"{row.metric} is undefined: nothing was found")
@@ -262,6 +277,9 @@ def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
     lower = row.average is not None and row.average.lower_is_better
     drop = row.difference if lower else -row.difference
     moved = f"{row.metric} went from {row.value_a:.4f} to {row.value_b:.4f}"
+    if compared.left_out:
+        moved += f" on the {len(compared.queries)} queries that both have"
+    level = compared.level
     if drop <= max_drop + _ROUNDING:
         return Gate(row.metric, True, f"{moved}, no worse than the allowed {max_drop:g}")
     interval = f"{100 * level:g} % interval of the difference {row.ci_low:.4f} to {row.ci_high:.4f}"

@@ -7,10 +7,10 @@ it is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,11 @@ from krag_eval.statistics.intervals import (
 __all__ = [
     "Difference",
     "PerQuery",
+    "Standing",
     "changes_of",
     "holm",
     "paired_differences",
+    "standings",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -52,8 +54,9 @@ def paired_differences(
     level: float,
     n_resamples: int,
     seed: int,
+    baseline: str | None = None,
 ) -> tuple[tuple[Difference, ...], PerQuery]:
-    """Return the differences of every pair on every metric, and the per-query values behind them.
+    """Return the differences of the pairs on every metric, and the per-query values behind them.
 
     Args:
         results: Name -> result, comparable ones.
@@ -61,11 +64,12 @@ def paired_differences(
         level: Level of the intervals.
         n_resamples: Number of resamples of the bootstrap, and of random swaps.
         seed: Seed of both.
+        baseline: The system that the others are held against; every pair if not given.
     """
     systems = _systems(results, metrics, n_resamples, seed)
     differences = [
         _difference(a, b, i, name, level)
-        for a, b in combinations(systems, 2)
+        for a, b in _pairs(systems, baseline)
         for i, name in enumerate(metrics)
     ]
     corrected = holm([difference.p_permutation for difference in differences])
@@ -74,6 +78,55 @@ def paired_differences(
         for i, name in enumerate(metrics)
     }
     return tuple(map(_with_holm, differences, corrected)), values
+
+
+def _pairs(systems: Sequence[_System], baseline: str | None) -> Iterable[tuple[_System, _System]]:
+    """Return every pair, or those of the baseline, which comes first in each."""
+    if baseline is None:
+        return combinations(systems, 2)
+    (first,) = (one for one in systems if one.name == baseline)
+    return [(first, other) for other in systems if other is not first]
+
+
+class Standing(NamedTuple):
+    """How one system does on one metric: its average, and the bounds of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def standings(
+    results: Mapping[str, EvaluationResult],
+    metrics: Mapping[str, tuple[str, Cutoff]],
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+) -> Mapping[str, Mapping[str, Standing]]:
+    """Return metric -> system -> its average, with the interval that ``confidence_intervals`` has.
+
+    The arguments are those of :func:`paired_differences`.
+    """
+    sums = _sums(results, metrics)
+    resampled = [
+        one.all_averages(drawn)
+        for one, drawn in zip(sums, _resampled(sums, n_resamples, seed), strict=True)
+    ]
+    left_out = [one.leave_one_out() for one in sums]
+    return {
+        metric: {
+            name: _standing(
+                result.averages(k)[key], resampled[place][:, i], left_out[place][:, i], level
+            )
+            for place, (name, result) in enumerate(results.items())
+        }
+        for i, (metric, (key, k)) in enumerate(metrics.items())
+    }
+
+
+def _standing(value: float, resampled: FloatArray, left_out: FloatArray, level: float) -> Standing:
+    return Standing(value, *interval(resampled, value, level, left_out))
 
 
 def _with_holm(difference: Difference, p: float) -> Difference:
@@ -160,15 +213,9 @@ def _systems(
     seed: int,
 ) -> list[_System]:
     """Reduce the results, resample all of them alike, and gather what swapping would move."""
-    sums = [
-        QuerySums.of(result, [(result.definitions[key], k) for key, k in metrics.values()])
-        for result in results.values()
-    ]
-    # Side by side, one pass over the resamples serves all systems.
-    columns = np.concatenate([one.columns for one in sums], axis=1)
-    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
-    resampled = np.split(resampled_sums(columns, n_resamples, seed), ends, axis=1)
-    swapped = np.split(_swapped_sums(columns, n_resamples, seed), ends, axis=1)
+    sums = _sums(results, metrics)
+    resampled = _resampled(sums, n_resamples, seed)
+    swapped = _parted(_swapped_sums(_side_by_side(sums), n_resamples, seed), sums)
     return [
         _System(
             name=name,
@@ -180,6 +227,31 @@ def _systems(
         )
         for i, (name, result) in enumerate(results.items())
     ]
+
+
+def _sums(
+    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+) -> list[QuerySums]:
+    return [
+        QuerySums.of(result, [(result.definitions[key], k) for key, k in metrics.values()])
+        for result in results.values()
+    ]
+
+
+def _resampled(sums: Sequence[QuerySums], n_resamples: int, seed: int) -> list[FloatArray]:
+    """Return each system's sums in every resample, the same queries drawn for all of them."""
+    return _parted(resampled_sums(_side_by_side(sums), n_resamples, seed), sums)
+
+
+def _side_by_side(sums: Sequence[QuerySums]) -> FloatArray:
+    """Return the columns of all systems, so that one pass over the resamples serves all."""
+    return np.concatenate([one.columns for one in sums], axis=1)
+
+
+def _parted(columns: FloatArray, sums: Sequence[QuerySums]) -> list[FloatArray]:
+    """Give each system its own columns back."""
+    ends = np.cumsum([one.columns.shape[1] for one in sums])[:-1]
+    return np.split(columns, ends, axis=1)
 
 
 def _outcomes(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:

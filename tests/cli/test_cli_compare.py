@@ -139,6 +139,74 @@ class TestPrinted:
         assert warning.startswith("warning: The intervals rest on 5 queries.")
 
 
+class TestSeveral:
+    """More than two files."""
+
+    @pytest.fixture
+    def c(self, tmp_path: Path) -> Path:
+        """21 of 40 are found."""
+        return written(tmp_path / "c.jsonl", lines(21))
+
+    def test_many_open_with_a_leaderboard(self, a: Path, b: Path, c: Path) -> None:
+        """The best first and starred, with the intervals of each result."""
+        output = run("compare", a, b, c).output
+        rows = [line.split() for line in output.splitlines()[2:7]]
+        assert rows[0] == ["system", "ndcg@10", "95", "%", "interval"]
+        results = {path.stem: read_jsonl(path).evaluator().evaluate(k=10) for path in (a, b, c)}
+        board = compare(results).leaderboard
+        assert [row[:2] for row in rows[2:]] == [["b", "0.7500*"], ["c", "0.5250"], ["a", "0.5000"]]
+        for row in rows[2:]:
+            low, high = board.loc[row[0], ["ndcg@10_low", "ndcg@10_high"]]
+            assert row[2:] == [f"{low:.3f}", "to", f"{high:.3f}"]
+
+    @pytest.mark.parametrize("named", ["name", "file"])
+    def test_a_baseline(self, a: Path, b: Path, c: Path, named: str) -> None:
+        """Two pairs of three, with the numbers of Python."""
+        output = run("compare", a, b, c, "--baseline", "b" if named == "name" else b).output
+        assert output.count("p (Holm)") == 2
+        assert "a minus b" in output
+        assert "c minus b" in output
+        assert "baseline=b" in output
+        results = {path.stem: read_jsonl(path).evaluator().evaluate(k=10) for path in (a, b, c)}
+        expected = compare(results, baseline="b").differences
+        rows = [line.split() for line in output.splitlines() if line.startswith("ndcg@10")]
+        assert [row[5] for row in rows] == [f"{one.p_holm:.4f}" for one in expected]
+
+    def test_a_baseline_that_is_none(self, a: Path, b: Path) -> None:
+        """Refused before anything is read."""
+        assert refusal("compare", a, b, "--baseline", "c").startswith("--baseline must be one of")
+
+    def test_another_order_of_the_questions(self, tmp_path: Path, a: Path, b: Path) -> None:
+        """The numbers are the same."""
+        (tmp_path / "other").mkdir()
+        other = written(tmp_path / "other" / "b.jsonl", lines(30)[::-1])
+        assert run("compare", a, other).output == run("compare", a, b).output
+
+    def test_what_files_have_in_common(self, tmp_path: Path, a: Path) -> None:
+        """What was left out is said; the numbers are those of what is shared."""
+        other = written(tmp_path / "other.jsonl", lines(30)[::-1][:35])
+        output = run("compare", a, other, "--on", "common").output
+        said = " ".join(output.split())
+        assert "2 systems on 35 queries Compared on the 35 queries that all have; left out" in said
+        assert "5 of a ('Question 0?', 'Question 1?', " in said
+        assert max(map(len, output.splitlines())) <= 100
+        assert printed(output)["ndcg@10"][0] == "+0.2857"  # 25 of 35 against 15
+
+    def test_files_without_questions_have_nothing_known_in_common(self, tmp_path: Path) -> None:
+        """A line number is no name; what to do is said in words of the shell."""
+        bare = [{name: one[name] for name in ("actual", "predicted")} for one in lines(20)]
+        files = [written(tmp_path / f"{n}.jsonl", bare[:n]) for n in (35, 40)]
+        message = refusal("compare", *files, "--on", "common")
+        assert message.startswith("'35' has no labels of its queries, only their positions")
+        assert message.endswith("its question in a file.")
+
+    def test_other_ground_truth_in_another_order(self, tmp_path: Path, a: Path) -> None:
+        """Refused by the label."""
+        changed = [*lines(20)[:-1], lines(1, actual=["x"], question="Question 39?")[-1]]
+        other = written(tmp_path / "other.jsonl", changed[::-1])
+        assert "the ground truth of query 'Question 39?'" in refusal("compare", a, other)
+
+
 class TestSavedResults:
     """Results that ``krag-eval evaluate --json`` saved."""
 
@@ -254,15 +322,12 @@ class TestRefusals:
         assert "'a' and 'other' cannot be compared, because they differ in queries" in message
         assert "'Question 39?' vs 'Why?' (position 39)" in message
 
-    def test_another_order_of_the_questions(self, tmp_path: Path, a: Path) -> None:
-        """It is said that they are the same ones."""
-        other = written(tmp_path / "other.jsonl", lines(20)[::-1])
-        assert "differ in order of the queries" in refusal("compare", a, other)
-
     def test_fewer_questions(self, tmp_path: Path, a: Path) -> None:
         """With both numbers."""
         other = written(tmp_path / "other.jsonl", lines(20)[:30])
-        assert "queries: 40 vs 30" in refusal("compare", a, other)
+        message = refusal("compare", a, other)
+        assert "queries: 40 vs 30" in message
+        assert message.endswith("compare those that both have with --on common.")
 
     def test_other_ground_truth(self, tmp_path: Path, a: Path) -> None:
         """Equal questions and equal counts do not hide it; the lines are named."""

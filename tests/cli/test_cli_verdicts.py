@@ -225,6 +225,28 @@ class TestGate:
         assert done.stderr == "failed: macro_recall@5 is 0.8100, below the floor of 0.9\n"
         assert [line.split()[1] for line in done.stdout.splitlines()] == ["ndcg@10", "mrr@5"]
 
+    def test_a_set_of_questions_that_grew(self, tmp_path: Path) -> None:
+        """What both have decides; what was left out is named, and nothing else is printed."""
+        paths = [tmp_path / "old.json", tmp_path / "new.json"]
+        for path, asked, finds in zip(paths, (range(50), range(70)), (50, 40), strict=True):
+            found = [{"question": f"Question {i}?", "actual": [f"passage {i}"]} for i in asked]
+            for i, line in enumerate(found):
+                line["predicted"] = line["actual"] if i < finds else ["other"]
+            run_file = path.with_suffix(".jsonl")
+            run_file.write_text("\n".join(map(json.dumps, found)), "utf-8")
+            assert run("evaluate", run_file, "--json", path).exit_code == 0
+        old, new = paths
+        options = ("--baseline", old, "--metric", "mrr@5", "--max-drop", 0.1)
+        assert refusal("gate", new, *options).endswith("both have with --on common.")
+        done = shell("gate", new, *options, "--on", "common")
+        assert done.returncode == 1
+        assert done.stderr.startswith(
+            "failed: mrr@5 went from 1.0000 to 0.8000 on the 50 queries that both have, worse by"
+        )
+        assert done.stdout.startswith(
+            "Compared on the 50 queries that all have; left out: 20 of new ('Question 50?', "
+        )
+
     def test_floors_alone(self, baseline: Path) -> None:
         """No baseline is needed."""
         assert run("gate", baseline, "--fail-under", "mrr@5=0.8").exit_code == 0
@@ -242,6 +264,7 @@ class TestGate:
             ([], "nothing to check"),
             (["--metric", "ndcg@10"], "--metric is about a baseline, and none was given."),
             (["--max-drop", "0.1"], "--max-drop is about a baseline, and none was given."),
+            (["--on", "common"], "--on is about a baseline, and none was given."),
             (["--baseline", "{old}"], "--metric must name what may not drop"),
             (["--baseline", "{old}", "--metric", "ndcg"], "an average must be spelled with"),
             (["--baseline", "{old}", "--metric", "ndcg@7"], "was evaluated at 5, 10; name it"),

@@ -1,9 +1,11 @@
 """Curves against the cutoff and the threshold, read from the artists."""
 
+import dataclasses
 import math
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
@@ -11,7 +13,8 @@ from matplotlib.axes import Axes
 
 from krag_eval import EvaluationResult, Matcher, OfflineRetrievalEvaluator
 from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.plotting import budget_curves, cutoff_curves, threshold_curves
+from krag_eval.plotting import budget_curves, cutoff_curves, latency_points, threshold_curves
+from krag_eval.results.latency import RetrievalRun
 
 from .plot_samples import (
     evaluated,
@@ -143,6 +146,150 @@ class TestCutoffCurves:
         assert "Redundancy (lower is better)" in lines(ax)
         assert ax.get_xlabel() == "Budget"
         assert ax.get_title(loc="left") == "Metrics against the budget (2 queries)"
+
+
+class TestSystemsAgainstCutoffs:
+    """One average of several systems against k."""
+
+    @staticmethod
+    def better(k: object) -> EvaluationResult:
+        """Swap two documents of the second query: recall at 1 is the mean of 1/3 and 1/2."""
+        predicted = [["doc1", "doc2", "doc5"], ["doc4", "doc6", "doc5"]]
+        actual = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
+        return OfflineRetrievalEvaluator(actual, predicted).evaluate(k=k)  # type: ignore[arg-type]
+
+    def test_one_line_per_system(self) -> None:
+        """Each at the cutoffs it has, on an axis that has all of them."""
+        systems = {"sample": evaluated([3, 1]), "better": self.better([2, None, 1])}
+        ax = cutoff_curves(systems, "macro_recall")
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "3", "all"]
+        drawn = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+        assert drawn["sample"] == [[0, pytest.approx(1 / 6)], [2, 0.75]]
+        assert drawn["better"] == [
+            [0, pytest.approx(5 / 12)], [1, pytest.approx(7 / 12)], [3, 0.75]
+        ]  # fmt: skip
+        assert ax.get_title(loc="left") == "Macro recall against k (2 queries)"
+        assert ax.get_ylabel() == "Macro recall"
+        assert "better 0.75" in [text.get_text() for text in ax.texts]
+
+    def test_the_average_is_ndcg_or_what_all_have(self) -> None:
+        """One of them, however it is named."""
+        systems = {"a": evaluated([1, 2]), "b": evaluated([1, 2])}
+        assert cutoff_curves(systems).get_ylabel() == "nDCG"
+        assert cutoff_curves(systems, ["mean_rank"]).get_ylim()[0] == 1.0
+        with pytest.raises(InvalidInput) as refused:
+            cutoff_curves(systems, ["mrr", "ndcg"])
+        assert refused.value.argument == "metrics"
+        with pytest.raises(InvalidInput, match="'a'") as refused:
+            cutoff_curves(systems, "token_iou")
+        assert refused.value.argument == "metrics"
+
+    def test_intervals_are_bands(self) -> None:
+        """Of the systems that have some."""
+        systems = {"a": evaluated([1, 2]), "b": evaluated([1, 2])}
+        table = interval_table(systems["a"], 0.1, 0.1)
+        assert len(cutoff_curves(systems, "mrr", intervals={"b": table}).collections) == 1
+        with pytest.raises(InvalidType):
+            cutoff_curves(systems, "mrr", intervals=table)
+        with pytest.raises(InvalidType):
+            cutoff_curves(systems["a"], "mrr", intervals=3)  # type: ignore[arg-type]
+
+    def test_budgets_alone_are_refused(self) -> None:
+        """They have a scale, and a picture of their own."""
+        systems = {"a": evaluated([1, 2]), "b": in_chunks("small")}
+        with pytest.raises(InvalidInput, match="'b'") as refused:
+            cutoff_curves(systems)
+        assert refused.value.argument == "result"
+
+    @pytest.mark.parametrize("results", [["small"], {"small": 1}, None])
+    def test_something_else(self, results: object) -> None:
+        """Neither a result nor results by name."""
+        with pytest.raises(InvalidType) as refused:
+            cutoff_curves(results)  # type: ignore[arg-type]
+        assert refused.value.argument == "result"
+
+    def test_no_more_systems_than_can_be_told_apart(self) -> None:
+        """Seven, each with a look of its own."""
+        result = evaluated([1, 2])
+        assert len(cutoff_curves({f"system {i}": result for i in range(7)}).lines) == 7
+        for number in (0, 8):
+            with pytest.raises(InvalidInput) as refused:
+                cutoff_curves({f"system {i}": result for i in range(number)})
+            assert refused.value.argument == "result"
+
+    def test_in_korean(self) -> None:
+        """Names and axes."""
+        with no_complaint_about_fonts():
+            ax = cutoff_curves({"가": evaluated([1, 2])}, "mrr", language="ko")
+        assert ax.get_title(loc="left") == "k에 따른 MRR (질의 2개)"
+
+
+def timed(*seconds: float, k: object = (1, 2)) -> EvaluationResult:
+    """Return the sample, answered in so many seconds."""
+    return dataclasses.replace(evaluated(k), retrieval=RetrievalRun(np.array(seconds)))
+
+
+class TestLatencyPoints:
+    """An average against how long answers took."""
+
+    def test_one_point_per_system(self) -> None:
+        """At the median, with a line to the 95th percentile, in milliseconds below a second."""
+        ax = latency_points({"fast": timed(0.1, 0.3), "slow": timed(0.4, 0.8)}, "mrr@1")
+        points = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+        assert points["fast (0.50)"] == [[pytest.approx(200), 0.5]]
+        assert points["slow (0.50)"] == [[pytest.approx(600), 0.5]]
+        # Between two values, the 95th percentile is 0.95 of the way.
+        ends = sorted(x for line in ax.lines for x in line.get_xdata())
+        assert ends == pytest.approx([200, 200, 290, 600, 600, 780])
+        assert ax.get_xlim()[0] == 0
+        assert ax.get_xlabel().startswith("Milliseconds per query")
+        assert ax.get_title(loc="left") == "MRR at k = 1 against latency (2 queries)"
+        told = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert told == ["fast (0.50)", "slow (0.50)"]
+
+    def test_seconds(self) -> None:
+        """From one second on."""
+        ax = latency_points(timed(1.0, 3.0), "macro_recall@2")
+        assert ax.get_xlabel().startswith("Seconds per query")
+        assert lines(ax) == {"Macro recall (0.58)": [pytest.approx(7 / 12)]}
+
+    def test_ndcg_at_the_deepest_cutoff_that_all_have(self) -> None:
+        """If nothing is named."""
+        ax = latency_points({"a": timed(1, 2, k=[1, 2, 3]), "b": timed(1, 2, k=[2, 1, None])})
+        assert ax.get_title(loc="left").startswith("nDCG at k = 2 ")
+        with pytest.raises(InvalidInput) as refused:
+            latency_points({"a": timed(1, 2, k=1), "b": timed(1, 2, k=2)})
+        assert refused.value.argument == "results"
+
+    def test_what_was_not_measured_is_named(self) -> None:
+        """Nothing is left out in silence."""
+        systems = {"asked": timed(1, 2), "read": evaluated([1, 2]), "failed": timed(math.nan)}
+        ax = latency_points(systems)
+        assert list(lines(ax)) == ["asked (0.69)"]
+        assert ax.get_xlabel().endswith("not measured: read, failed")
+        with pytest.raises(InvalidInput) as refused:
+            latency_points({"read": evaluated([1, 2])})
+        assert refused.value.argument == "results"
+
+    def test_intervals_are_lines(self) -> None:
+        """Up and down."""
+        result = timed(1, 2)
+        table = interval_table(result, 0.1, 0.05)
+        ax = latency_points({"a": result}, "mrr@1", intervals={"a": table})
+        assert [0.4, 0.55] in [list(line.get_ydata()) for line in ax.lines]
+
+    def test_a_metric_that_is_not_there(self) -> None:
+        """Nor its cutoff."""
+        for metric in ("ndgc@1", "ndcg@7", "ndcg"):
+            with pytest.raises(InvalidInput) as refused:
+                latency_points({"a": timed(1, 2)}, metric)
+            assert refused.value.argument == "metric"
+
+    def test_in_korean(self) -> None:
+        """Names and axes."""
+        with no_complaint_about_fonts():
+            ax = latency_points({"가": timed(1, 2)}, "mrr@1", language="ko")
+        assert ax.get_title(loc="left") == "지연 시간에 따른 MRR, k = 1 (질의 2개)"
 
 
 class TestBudgetCurves:
