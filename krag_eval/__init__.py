@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
+    from krag_eval.results.diagnosis import Diagnosis, Index
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.evaluating import (
@@ -53,6 +54,7 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
+    "Diagnosis": "results.diagnosis",
     "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results.result",
@@ -62,6 +64,7 @@ _HOMES = {
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
+    "Index": "results.diagnosis",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "_errors",
@@ -97,6 +100,7 @@ __all__ = [
     "ContainsMatcher",
     "Conventions",
     "CoverageMatcher",
+    "Diagnosis",
     "Difference",
     "EmbeddingMatcher",
     "EvaluationResult",
@@ -106,6 +110,7 @@ __all__ = [
     "GateFailedError",
     "GateReport",
     "IdMatcher",
+    "Index",
     "KeyMatcher",
     "KiwiTokenizer",
     "KragEvalWarning",

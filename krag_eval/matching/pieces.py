@@ -6,7 +6,7 @@ which tokens of its own these are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
 
-__all__ = ["SharedRuns", "shared_runs"]
+__all__ = ["SharedRuns", "Spans", "held_anywhere", "shared_runs"]
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -255,6 +255,32 @@ def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
         Spans.joined(of_truth).sorted(),
         Spans.joined(of_document).sorted(),
     )
+
+
+def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> IntArray:
+    """Count the tokens of some texts that lie in runs which any other text has.
+
+    Args:
+        wanted: The texts, none of them shorter than a run.
+        parts: The others, part by part, so that they need not be held at once.
+        length: Tokens in a run.
+
+    Returns:
+        The number for each text; shape (texts,).
+
+    >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
+    >>> held_anywhere(wanted, [TokenNumbers(np.array([9, 1, 2, 3]), np.array([4]))], 2).tolist()
+    [3]
+    """
+    runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
+    is_there = np.zeros(runs.n, np.bool_)
+    for part in parts:
+        is_there[runs.found_in(part, np.arange(len(part))).run] = True
+    text, position, _ = (column[is_there[runs.places.run]] for column in runs.places)
+    # Each run adds what the one before it has not reached.
+    new = np.diff(position, prepend=-length)
+    new[np.diff(text, prepend=-1) != 0] = length
+    return np.bincount(text, np.minimum(new, length), minlength=len(wanted)).astype(np.int64)
 
 
 class _Places(NamedTuple):
