@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
+    from krag_eval.results.diagnosis import Diagnosis, Index
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.evaluating import (
@@ -55,6 +56,7 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
+    "Diagnosis": "results.diagnosis",
     "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
     "EvaluationResult": "results.result",
@@ -65,6 +67,7 @@ _HOMES = {
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
+    "Index": "results.diagnosis",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "_errors",
@@ -102,6 +105,7 @@ __all__ = [
     "ContainsMatcher",
     "Conventions",
     "CoverageMatcher",
+    "Diagnosis",
     "Difference",
     "EmbeddingMatcher",
     "EvaluationResult",
@@ -112,6 +116,7 @@ __all__ = [
     "GateFailedError",
     "GateReport",
     "IdMatcher",
+    "Index",
     "KeyMatcher",
     "KiwiTokenizer",
     "KragEvalWarning",

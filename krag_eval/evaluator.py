@@ -639,6 +639,7 @@ class OfflineRetrievalEvaluator:
                 replace(found, _counts={}),
                 plan.matcher.takes_threshold,
                 DocumentTexts(queries, plan.matcher._document_reading),
+                plan.matcher,
             ),
             declared=declarations(chosen),
         )

@@ -31,6 +31,7 @@ FLOORS = (
 CONVENIENCE = {
     ("calibration", "plotting"),
     ("evaluator", "plotting"),
+    ("results.diagnosis", "plotting"),
     ("results.result", "report"),
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),

@@ -46,9 +46,9 @@ from krag_eval.documents import (
 )
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ExactTextMatcher
-from krag_eval.matching.joins import IntArray, Units
+from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import numbered
-from krag_eval.matching.pieces import SharedRuns, shared_runs
+from krag_eval.matching.pieces import shared_runs
 from krag_eval.matching.tokenizers import Tokenizer, tokenizer_name
 from krag_eval.statistics.gates import Gate, GateReport
 
@@ -676,7 +676,7 @@ class _LookedAt:
         wanted = np.array([self.unit[text] for text in texts], np.int64)
         chunks = np.array([self.unit[text] for text in dict.fromkeys(self.chunks.texts)], np.int64)
         runs = shared_runs(self.tokens, Units.of_block(self.tokens, wanted, chunks), self.min_run)
-        found = dict(zip(runs.truths.unit().tolist(), _united(runs).tolist(), strict=True))
+        found = dict(zip(runs.truths.unit().tolist(), runs.held_together().tolist(), strict=True))
         return {text: found[self.unit[text]] for text in texts}
 
     def _twins(self) -> Iterator[FoundAt]:
@@ -802,10 +802,9 @@ class _LookedAt:
             n_predicted=np.array([*map(len, self._with_words)], np.int64),
         )
         runs = shared_runs(self.tokens, units, self.min_run)
-        truth, document, held, _ = runs.shares()
-        query, text = runs.truths.query(truth), runs.documents.unit(document)
+        query, text = runs.truths.query(runs.truth), runs.documents.unit(runs.document)
         pairs = zip(query.tolist(), text.tolist(), strict=True)
-        return dict(zip(pairs, held.tolist(), strict=True))
+        return dict(zip(pairs, runs.held.tolist(), strict=True))
 
     def _quoted(self) -> Iterator[FoundAt]:
         for golden, size, held, _ in self._nearness:
@@ -827,19 +826,6 @@ def _tier(share: float) -> str:
 def _positions(queries: Sequence[int]) -> str:
     named = ", ".join(map(str, queries[:_NAMED])) + (", …" if len(queries) > _NAMED else "")
     return f"also asked at position {named}"
-
-
-def _united(runs: SharedRuns) -> IntArray:
-    """Return how many tokens of each ground-truth text the documents hold all together."""
-    sizes = runs.sizes[runs.truths.unit()]
-    begin = np.cumsum(sizes) - sizes
-    steps = np.zeros(int(sizes.sum()) + 1, np.int64)
-    spans = runs.of_truth
-    np.add.at(steps, begin[spans.truth] + spans.start, 1)
-    np.add.at(steps, begin[spans.truth] + spans.stop, -1)
-    held = np.concatenate([[0], np.cumsum(np.cumsum(steps[:-1]) > 0)])
-    united: IntArray = held[begin + sizes] - held[begin]
-    return united
 
 
 def _finding(

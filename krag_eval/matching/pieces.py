@@ -6,7 +6,7 @@ which tokens of its own these are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
 
-__all__ = ["SharedRuns", "shared_runs"]
+__all__ = ["SharedRuns", "held_anywhere", "shared_runs"]
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -169,6 +169,13 @@ class SharedRuns:
         start = _beginnings(self.of_document)
         return np.add.reduceat(self.of_document.sizes, start) if len(start) else start
 
+    def held_together(self) -> IntArray:
+        """Return how many tokens of the ground truth the documents hold together; (members,)."""
+        sizes = self.sizes[self.truths.unit()]
+        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        truth = np.searchsorted(np.cumsum(sizes), found, side="right")
+        return np.asarray(np.bincount(truth, minlength=len(sizes)), np.int64)
+
     def pairs(self, units: Units, similarity: FloatArray) -> Pairs:
         """Return similarities, given for the pairs that share a run, by item and rank."""
         kept = np.flatnonzero(similarity)
@@ -302,6 +309,32 @@ class _Held:
         )
         order = np.lexsort((document, truth))
         return truth[order], document[order], held[order]
+
+
+def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> IntArray:
+    """Count the tokens of some texts that lie in runs which any other text has.
+
+    Args:
+        wanted: The texts, none of them shorter than a run.
+        parts: The others, part by part, so that they need not be held at once.
+        length: Tokens in a run.
+
+    Returns:
+        The number for each text; shape (texts,).
+
+    >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
+    >>> held_anywhere(wanted, [TokenNumbers(np.array([9, 1, 2, 3]), np.array([4]))], 2).tolist()
+    [3]
+    """
+    runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
+    is_there = np.zeros(runs.n, np.bool_)
+    for part in parts:
+        is_there[runs.found_in(part, np.arange(len(part))).run] = True
+    text, position, _ = (column[is_there[runs.places.run]] for column in runs.places)
+    # Each run adds what the one before it has not reached.
+    new = np.diff(position, prepend=-length)
+    new[np.diff(text, prepend=-1) != 0] = length
+    return np.bincount(text, np.minimum(new, length), minlength=len(wanted)).astype(np.int64)
 
 
 class _Places(NamedTuple):

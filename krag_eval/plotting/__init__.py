@@ -5,7 +5,7 @@ itself; nothing is computed or shown here. :func:`save_plot` draws into a file w
 nothing stays open. matplotlib is imported when something is drawn.
 """
 
-from krag_eval.plotting.bars import metric_bars
+from krag_eval.plotting.bars import diagnosis_waterfall, metric_bars
 from krag_eval.plotting.curves import (
     budget_curves,
     calibration_curve,
@@ -26,6 +26,7 @@ __all__ = [
     "calibration_curve",
     "comparison_forest",
     "cutoff_curves",
+    "diagnosis_waterfall",
     "first_rank_bars",
     "forest_size",
     "inline_svg",

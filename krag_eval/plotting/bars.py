@@ -1,4 +1,4 @@
-"""Metrics at one cutoff as bars."""
+"""Bars: metrics at one cutoff, and what recall would be without one cause after the other."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["metric_bars"]
+__all__ = ["diagnosis_waterfall", "metric_bars"]
 
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]
 
 _COLOURS = {"micro": ORANGE, "macro": BLUE}
 _FIRST_FOUND = METRICS["rank"]
+# From here on a number does not fit to the right of a bar.
+_NO_ROOM = 0.8
 
 
 def metric_bars(
@@ -92,6 +95,58 @@ def metric_bars(
         legend_above(ax)
     make_readable(ax)
     return ax
+
+
+def diagnosis_waterfall(
+    diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language = "en"
+) -> Axes:
+    """Draw what recall would be with one cause of misses after the other removed.
+
+    The first bar is what is found; every other one begins where the one above it ends, and the last
+    ends at 1. Each carries its share and, in brackets, what recall would be by then.
+
+    Args:
+        diagnosis: What ``result.diagnose`` returned.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+    """
+    language = checked_language(language)
+    steps = diagnosis.waterfall(language)
+    ax = new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
+    now = 2 if diagnosis.union else 1
+    for row, (share, end) in enumerate(zip(steps["share"], steps["cumulative"], strict=True)):
+        _draw_step(ax, row, share, end, BLUE if row < now else ORANGE)
+    draw_score_axis(ax, [])
+    ax.set_yticks(range(len(steps)), steps["label"].to_list())
+    ax.set_ylim(len(steps) - 0.4, -0.6)
+    items = len(diagnosis.items) - diagnosis.counts.get("no_words", 0)
+    title = word("waterfall", language).format(
+        cutoff=cutoff_words(diagnosis.k, language), items=items
+    )
+    ax.set_title(title, loc="left")
+    ax.set_xlabel(word("share of items", language))
+    make_readable(ax)
+    return ax
+
+
+def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> None:
+    """Draw one bar of a waterfall, with its share and what they add up to."""
+    if not math.isfinite(end):
+        share, end = math.nan, 0.0
+    start = 0.0 if row == 0 or not math.isfinite(share) else end - share
+    ax.barh([row], [end - start], left=[start], height=0.6, color=colour)
+    said = f"{value_label(share)} ({value_label(end)})" if row else value_label(share)
+    # Where there is no room to the right, to the left; the first bar begins at the labels.
+    past = end > _NO_ROOM
+    within = past and row == 0
+    ax.annotate(
+        said, (end if within or not past else start, row), (-3 if past else 3, 0),
+        textcoords="offset points", ha="right" if past else "left", va="center",
+        fontsize="small", color="white" if within else "black",
+    )  # fmt: skip
 
 
 def _name_of(

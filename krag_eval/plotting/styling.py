@@ -207,6 +207,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "second": "second-named",
         "is better": "{} better",
         "percent": "{} %",
+        "waterfall": "What recall would be, {cutoff} ({items} items)",
+        "share of items": "Share of ground-truth items (in brackets: recall by then)",
     },
     "ko": {
         "micro": "Micro 평균(전체 합산)",
@@ -261,6 +263,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "second": "뒤에 적힌 쪽",
         "is better": "{} 우세",
         "percent": "{}%",
+        "waterfall": "원인을 하나씩 없앨 때의 재현율, {cutoff} (항목 {items}개)",
+        "share of items": "정답 항목의 비율(괄호: 그때의 재현율)",
     },
 }
 

@@ -7,14 +7,23 @@ when one query is explained.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput
-from krag_eval.documents import AnyOf, QuerySet, Reading, is_blank, read_text, text_of
+from krag_eval.documents import (
+    AnyOf,
+    DocumentLike,
+    QuerySet,
+    Reading,
+    is_blank,
+    read_text,
+    text_of,
+)
+from krag_eval.matching.base import Matcher
 from krag_eval.scoring.cutoffs import (
     Budget,
     Cutoff,
@@ -43,6 +52,16 @@ __all__ = [
 class Texts(Protocol):
     """The texts of one query at a time."""
 
+    @property
+    def reading(self) -> Reading:
+        """What the matcher looks at in a document."""
+
+    def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
+        """Return the alternatives of each ground-truth item as documents; one for a plain one."""
+
+    def documents(self, query: int) -> Sequence[DocumentLike]:
+        """Return the predicted documents, best first."""
+
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""
 
@@ -65,16 +84,25 @@ class DocumentTexts:
     queries: QuerySet
     reading: Reading = read_text
 
-    def actual(self, query: int) -> list[tuple[str, ...]]:
-        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
+    def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
+        """Return the alternatives of each ground-truth item as documents; one for a plain one."""
         return [
-            tuple(map(text_of, item.alternatives)) if isinstance(item, AnyOf) else (text_of(item),)
+            item.alternatives if isinstance(item, AnyOf) else (item,)
             for item in self.queries.actual[query]
         ]
 
+    def documents(self, query: int) -> Sequence[DocumentLike]:
+        """Return the predicted documents, best first."""
+        documents: list[DocumentLike] = self.queries.predicted[query]
+        return documents
+
+    def actual(self, query: int) -> list[tuple[str, ...]]:
+        """Return the alternatives of each ground-truth item as listed; one for a plain one."""
+        return [tuple(map(text_of, item)) for item in self.ground_truth(query)]
+
     def predicted(self, query: int) -> list[str]:
         """Return the predicted texts, best first."""
-        return list(map(text_of, self.queries.predicted[query]))
+        return list(map(text_of, self.documents(query)))
 
     def all_predicted(self) -> list[str]:
         """Return the text of every predicted document, by query, then rank."""
@@ -96,6 +124,15 @@ class StoredTexts:
     actual_numbers: Sequence[Sequence[Sequence[int]]]
     predicted_numbers: Sequence[Sequence[int]]
     are_ids: bool = False
+    reading: Reading = read_text
+
+    def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
+        """Return the alternatives of each ground-truth item as documents: their texts."""
+        return self.actual(query)
+
+    def documents(self, query: int) -> Sequence[DocumentLike]:
+        """Return the predicted documents, best first: their texts."""
+        return self.predicted(query)
 
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""
@@ -120,11 +157,17 @@ class Evidence:
         relevance: Every pair with a similarity above 0, and what follows from the threshold.
         takes_threshold: Whether another threshold would make sense to the matcher.
         texts: Where the texts are, ``None`` if they were not kept.
+        matcher: What compared them; ``None`` in a result that was read from a file, copied or
+            pickled, for a matcher may hold what no file and no process can be given.
     """
 
     relevance: Relevance
     takes_threshold: bool
     texts: Texts | None = None
+    matcher: Matcher | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "matcher": None}
 
     def at_threshold(self, threshold: float) -> Relevance:
         """Return what another threshold makes of the same similarities."""

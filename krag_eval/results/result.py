@@ -34,7 +34,9 @@ from krag_eval.scoring.parts import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.documents import Tag
+    from krag_eval.documents import DocumentLike, Tag
+    from krag_eval.matching.base import Matcher
+    from krag_eval.results.diagnosis import Deeper, Diagnosis, Index
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -341,6 +343,73 @@ class EvaluationResult:
             matcher=self.settings.get("matcher", "?"),
             conventions=self.conventions,
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
+        )
+
+    def diagnose(
+        self,
+        index: Index | Iterable[DocumentLike] | None = None,
+        deeper: Deeper | None = None,
+        k: Cutoff | str = None,
+        depth: int | None = None,
+        *,
+        source_key: str = "source",
+        matcher: str | Matcher | None = None,
+        most_pairs: int = 10**7,
+    ) -> Diagnosis:
+        """Find out where what is missing was lost: index, splitter, ranking or search.
+
+        Each ground-truth item gets the first class that applies: ``"found"`` (one document within
+        the cutoff holds it), ``"found_in_pieces"`` (together they do), ``"not_in_index"`` (all
+        chunks together do not), ``"cut_apart"`` (together they do, no chunk alone),
+        ``"ranked_too_low"`` (a chunk that holds it stands between the cutoff and ``depth``) or
+        ``"not_retrieved"``. Without anything deeper the last two are ``"not_in_top_k"``; without an
+        index, what is neither found nor ranked too low is ``"not_seen"``. Items without words are
+        ``"no_words"`` and no part of any share. An ``AnyOf`` gets the class of its alternative that
+        is furthest along. Pieces are for coverage, which knows words; other matchers, ``a & b`` and
+        coverage by numbers or in either direction decide about one document at a time.
+
+        Args:
+            index: The chunks of the store: texts or documents, any iterable, or an
+                :class:`~krag_eval.Index` of them that several diagnoses share.
+            deeper: Longer ranked lists: one per query, a dict of them by label, or a function from
+                a question to its list (or a LangChain retriever), asked only where something is
+                missed. The predicted documents beyond the cutoff if not given.
+            k: The cutoff; the deepest that was evaluated if not given.
+            depth: How far the deeper lists are looked at; to their ends if not given.
+            source_key: The key in the metadata that names a document's source.
+            matcher: The matcher of the result, where it was read from a file and its signature
+                does not tell all.
+            most_pairs: How many pairs of passage and chunk may be compared one by one, which all
+                matchers but coverage and those by keys must.
+
+        Raises:
+            TypeError: If one of the arguments is of another type.
+            ValueError: If the result holds no evidence, or no texts where they are needed; the
+                index is empty; there is not one list per query; or there are too many pairs.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> chunks = ["the fee is five euros", "we open at nine", "a card takes one day"]
+        >>> evaluator = OfflineRetrievalEvaluator(
+        ...     [["the fee is five euros", "closed on Mondays"]], [[chunks[1], chunks[0]]])
+        >>> diagnosis = evaluator.evaluate(k=[1, 2]).diagnose(chunks, k=1)
+        >>> diagnosis.table["class"].to_list()
+        ['ranked_too_low', 'not_in_index']
+        >>> diagnosis.index_ceiling
+        0.5
+        """
+        from krag_eval.results.diagnosis import diagnosed
+
+        return diagnosed(
+            self._evidence(),
+            self.labels,
+            deepest(self.k) if k is None else check_cutoff(k),
+            signature=self.settings["matcher"],
+            matcher=matcher,
+            index=index,
+            deeper=deeper,
+            depth=depth,
+            source_key=source_key,
+            most_pairs=most_pairs,
         )
 
     def _evidence(self) -> Evidence:

@@ -1,0 +1,701 @@
+"""Diagnosis: the class of every item against a slow reference, and by hand what goes with it.
+
+The reference is the definition on sets of positions, with nothing of ``krag_eval``; pieces are
+those of ``reference_pieces``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+from dataclasses import dataclass
+from itertools import chain
+
+import pytest
+from langchain_core.documents import Document
+from reference import no_advice
+from reference_pieces import Query, Rules, positions_shared, random_case
+
+from krag_eval import (
+    AnyOf,
+    CoverageMatcher,
+    Diagnosis,
+    EvaluationResult,
+    IdMatcher,
+    Index,
+    Matcher,
+    MetadataMatcher,
+    NumbersMatcher,
+    OfflineRetrievalEvaluator,
+)
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.results.diagnosis import CLASSES
+
+# --- the slow reference ----------------------------------------------------------------------
+
+FURTHEST = ("found", "found_in_pieces", "ranked_too_low", "not_retrieved", "not_in_top_k",
+            "cut_apart", "not_in_index", "not_seen")  # fmt: skip
+
+
+@dataclass
+class Asked:
+    """What a diagnosis is asked: the cutoff, the chunks, a longer list, how much of it."""
+
+    k: int | None
+    index: list | None
+    deeper: list | None
+    depth: int | None
+
+
+def slow_class(texts, documents, asked, rules, *, is_deep):
+    """Return the class of an item and where it stands, by the definition."""
+    spoken = [text for text in texts if text]
+    if not spoken:
+        return "no_words", None
+    classes = [slow_class_of(text, documents, asked, rules, is_deep=is_deep) for text in spoken]
+    return min(classes, key=lambda one: (FURTHEST.index(one[0]), one[1] or 0))
+
+
+def slow_class_of(text, documents, asked, rules, *, is_deep):
+    """Return the same for one of its texts."""
+
+    def is_enough(*chunks):
+        run = min(rules.min_run, len(text))
+        positions = set().union(*(positions_shared(text, chunk, run) for chunk in chunks))
+        return len(positions) > 0 and len(positions) / len(text) >= rules.threshold
+
+    seen = documents[: asked.k]
+    ranks = range(1, len(seen) + 1)
+    alone = next((rank for rank in ranks if is_enough(seen[rank - 1])), None)
+    together = next((rank for rank in ranks if is_enough(*seen[:rank])), None)
+    if together:
+        return ("found", alone) if alone else ("found_in_pieces", together)
+    if asked.index is not None and not is_enough(*asked.index):
+        return "not_in_index", None
+    if asked.index is not None and not any(is_enough(chunk) for chunk in asked.index):
+        return "cut_apart", None
+    stands = next((rank for rank, one in beyond(documents, asked) if is_enough(one)), None)
+    if stands:
+        return "ranked_too_low", stands
+    missed = "not_retrieved" if is_deep else "not_in_top_k"
+    return ("not_seen" if asked.index is None else missed), None
+
+
+def beyond(documents, asked):
+    """Return rank and document of what stands beyond the cutoff."""
+    first = len(documents) if asked.k is None else asked.k
+    if asked.deeper is None:
+        return list(enumerate(documents[: asked.depth], 1))[first:]
+    return [(max(rank, first + 1), one) for rank, one in enumerate(asked.deeper[: asked.depth], 1)]
+
+
+def slow(queries, asked_of, rules):
+    """Return class and rank of every item that counts, query after query."""
+    is_deep = any(
+        asked.deeper is not None
+        or (asked.k is not None and len(query.documents[: asked.depth]) > asked.k)
+        for query, asked in zip(queries, asked_of, strict=True)
+    )
+    return [
+        slow_class(item.texts, query.documents, asked, rules, is_deep=is_deep)
+        for query, asked in zip(queries, asked_of, strict=True)
+        for item in query.ground_truth()
+    ]
+
+
+# --- random cases ----------------------------------------------------------------------------
+
+
+def written(text):
+    return " ".join(text)
+
+
+def item_of(texts, grade):
+    """Return an item as users write it, with its grade."""
+    several = [{"page_content": written(text), "metadata": {"grade": grade}} for text in texts]
+    return several[0] if len(several) == 1 else AnyOf(several)
+
+
+def random_index(source, queries):
+    """Return chunks: most of what was retrieved, some golden texts whole, and more."""
+    retrieved = [one for query in queries for one in query.documents]
+    golden = [text for query in queries for item in query.items for text in item if text]
+    chunks = [one for one in retrieved if source.random() < 0.8]
+    chunks += [one for one in golden if source.random() < 0.3]
+    for text in golden:
+        middle = source.randint(0, len(text))
+        chunks += [text[:middle], text[max(0, middle - 2) :]] if source.random() < 0.4 else []
+    chunks.append(["z", "y"])
+    source.shuffle(chunks)
+    return chunks
+
+
+def compare(seed, *, union):
+    """Diagnose a random case and compare each item with the reference."""
+    source = random.Random(seed)
+    case = random_case(seed)
+    rules, queries = Rules(case.rules.threshold, case.rules.min_run), list(case.queries)
+    index = random_index(source, queries) if source.random() < 0.7 else None
+    k = source.choice([1, 2, 3, None])
+    pool = [one for query in queries for one in query.documents] + (index or [])
+    lists = None
+    if source.random() < 0.5:
+        lists = [source.sample(pool, source.randint(0, len(pool))) for _ in queries]
+    depth = source.choice([None, None, 4, 6])
+    asked = [
+        Asked(k, index, None if lists is None else lists[n], depth) for n in range(len(queries))
+    ]
+    with no_advice():
+        result = OfflineRetrievalEvaluator(
+            [[item_of(*pair) for pair in zip(query.items, query.grades, strict=True)]
+             for query in queries],
+            [[written(one) for one in query.documents] for query in queries],
+            matcher=CoverageMatcher(rules.threshold, rules.min_run, "whitespace", union=union),
+            grade_key="grade",
+            no_ground_truth="zero",
+        ).evaluate([1, 2, 3, None])  # fmt: skip
+    texts = None if lists is None else [[written(one) for one in several] for several in lists]
+    diagnosis = result.diagnose(
+        None if index is None else map(written, index), texts, "all" if k is None else k, depth
+    )
+    told = [(item.cause, item.rank) for item in diagnosis.items]
+    assert told == slow(queries, asked, rules), seed
+    return result, diagnosis, "all" if k is None else k
+
+
+@pytest.mark.parametrize("seeds", [range(n, n + 50) for n in range(0, 300, 50)], ids=str)
+@pytest.mark.parametrize("union", [False, True], ids=["one_chunk", "union"])
+def test_every_item_has_the_class_of_the_definition(seeds, union):
+    """With and without an index, deeper lists, a depth; alternatives, repeats and grades."""
+    for seed in seeds:
+        result, diagnosis, k = compare(seed, union=union)
+        shares, found = diagnosis.shares, result.evidence.relevance
+        if not math.isnan(shares["found"]):
+            assert sum(shares.values()) == pytest.approx(1.0)
+        # What counts as found is what recall counts, where every item has words.
+        counts = diagnosis.counts
+        covered = counts["found"] + (counts["found_in_pieces"] if union else 0)
+        assert covered == found.covered_within(None if k == "all" else k).sum()
+        assert len(diagnosis.items) == len(found.item_query)
+
+
+def test_the_cases_hold_every_class():
+    """Else the comparison above would show little."""
+    seen = set()
+    for seed in range(300):
+        seen |= {item.cause for item in compare(seed, union=False)[1].items}
+    assert seen == {*CLASSES}
+
+
+# --- one query by hand -----------------------------------------------------------------------
+
+CHUNKS = [
+    "the fee for a lost card is five euros",  # 0
+    "we open at nine and close at six on weekdays",  # 1
+    "books may be kept for four weeks and",  # 2: cut apart, the rest is in the next
+    "films for one week unless somebody waits for them",  # 3
+    "pets are not allowed in any of the rooms",  # 4
+    "the fee for a lost card is five euros today",  # 5: repeats the first
+    "tea and coffee are served in the garden",  # 6
+]
+FEE, OPEN = "the fee for a lost card is five euros", "we open at nine and close at six"
+LOAN = "books may be kept for four weeks and films for one week unless somebody waits"
+PETS = "pets are not allowed in any of the rooms"
+PARSED = "tea and cof- fee are ser ved in the gar den"
+NOWHERE = "parking is free for members of the society on Sundays"
+
+
+def evaluated(actual, predicted, matcher="coverage", k=(1, 2, 5), **options):
+    with no_advice():
+        return OfflineRetrievalEvaluator(actual, predicted, matcher=matcher, **options).evaluate(
+            list(k)
+        )
+
+
+def causes(diagnosis):
+    return [item.cause for item in diagnosis.items]
+
+
+@pytest.fixture
+def one() -> EvaluationResult:
+    """Six passages of one question, of which the first two documents hold one."""
+    items = [FEE, OPEN, LOAN, PETS, PARSED, NOWHERE]
+    return evaluated([items], [[CHUNKS[0], CHUNKS[5], CHUNKS[1]]], queries=["When do you open?"])
+
+
+def test_each_class_by_hand(one):
+    """K = 2: the fee is found, opening hours stand at rank 3, pets are in the index alone."""
+    diagnosis = one.diagnose(CHUNKS, k=2)
+    assert causes(diagnosis) == [
+        *("found", "ranked_too_low", "cut_apart", "not_retrieved", "not_in_index", "not_in_index")
+    ]
+    assert [item.rank for item in diagnosis.items] == [1, 3, None, None, None, None]
+    # LOAN: 8 words in chunk 2, 7 in chunk 3, of 15.
+    assert diagnosis.items[2].similarity == 8 / 15
+    assert diagnosis.items[2].together == 1.0
+    assert [item.chunk for item in diagnosis.items] == [None, 1, 2, 4, None, None]
+    assert diagnosis.index_ceiling == 3 / 6
+    assert diagnosis.counts == {
+        "found": 1, "found_in_pieces": 0, "ranked_too_low": 1, "not_retrieved": 1,
+        "cut_apart": 1, "not_in_index": 2,
+    }  # fmt: skip
+
+
+def test_what_may_tell_why(one):
+    """Words shared with the question, near-repeats above, letters that are there."""
+    _, opened, loan, pets, parsed, nowhere = one.diagnose(CHUNKS, k=2).items
+    # Of when, do, you, open the chunk has the last.
+    assert opened.query_overlap == 1 / 4
+    assert pets.query_overlap == loan.query_overlap == 0.0
+    assert parsed.query_overlap is None
+    # Rank 2 is rank 1 with one word more: 9 of 10 words.
+    assert opened.repeats_above == pets.repeats_above == 1
+    assert (parsed.letters, nowhere.letters) == (1.0, 0.0)
+    assert opened.letters is None
+
+
+def test_pieces_within_the_cutoff():
+    """Two documents hold the passage together: found in pieces, at the rank that completes it."""
+    result = evaluated([[LOAN]], [[CHUNKS[2], CHUNKS[1], CHUNKS[3]]])
+    assert causes(result.diagnose(CHUNKS, k=2)) == ["cut_apart"]
+    (item,) = result.diagnose(CHUNKS, k=5).items
+    assert (item.cause, item.rank, item.together) == ("found_in_pieces", 3, 1.0)
+
+
+def test_without_index_or_anything_deeper(one):
+    """What cannot be told apart has one class."""
+    assert causes(one.diagnose(k=5)) == ["found", "found", *["not_seen"] * 4]
+    assert causes(one.diagnose(k=2)) == ["found", "ranked_too_low", *["not_seen"] * 4]
+    told = causes(one.diagnose(CHUNKS, k=5))
+    assert told == ["found", "found", "cut_apart", "not_in_top_k", "not_in_index", "not_in_index"]
+    assert one.diagnose(k=5).index_ceiling is None
+
+
+DEEP = [CHUNKS[5], CHUNKS[6], CHUNKS[0], CHUNKS[4]]
+
+
+@pytest.mark.parametrize(
+    "deeper", [[DEEP], {"When do you open?": DEEP}, lambda question: iter(DEEP)], ids=type
+)
+def test_deeper_lists_in_every_form(one, deeper):
+    """They take the place of the predicted documents beyond the cutoff."""
+    diagnosis = one.diagnose(CHUNKS, deeper, 2)
+    assert causes(diagnosis)[1] == "not_retrieved"
+    assert (causes(diagnosis)[3], diagnosis.items[3].rank) == ("ranked_too_low", 4)
+    assert causes(one.diagnose(CHUNKS, deeper, 2, 3))[3] == "not_retrieved"
+    assert diagnosis.depth == 4
+
+
+def test_a_retriever_is_asked_by_its_own_method(one):
+    """LangChain's retrievers are no functions."""
+
+    class Retriever:
+        def invoke(self, question):
+            assert question == "When do you open?"
+            return [Document(text) for text in DEEP]
+
+    assert one.diagnose(CHUNKS, Retriever(), 2) == one.diagnose(CHUNKS, [DEEP], 2)
+
+
+def test_a_better_rank_in_the_deeper_list_is_the_first_beyond_the_cutoff():
+    """The other run has it first; the list that was evaluated lacks it."""
+    result = evaluated([[PETS]], [[CHUNKS[0], CHUNKS[1]]])
+    (item,) = result.diagnose(CHUNKS, [[CHUNKS[4]]], 2).items
+    assert (item.cause, item.rank) == ("ranked_too_low", 3)
+
+
+def test_only_where_something_is_missed_is_anything_asked():
+    """A function may be a retriever, and every question costs."""
+    asked = []
+
+    def search(question):
+        asked.append(question)
+        return [CHUNKS[4]]
+
+    result = evaluated([[FEE], [PETS]], [[CHUNKS[0]], [CHUNKS[1]]], queries=["fee?", "pets?"])
+    assert causes(result.diagnose(None, search, 1)) == ["found", "ranked_too_low"]
+    assert asked == ["pets?"]
+
+
+def test_interchangeable_documents_are_as_good_as_the_best_of_them():
+    """One is nowhere, one cut apart, one in the index: the item is not retrieved."""
+    result = evaluated([[AnyOf([NOWHERE, LOAN, PETS])], [AnyOf([NOWHERE, LOAN])]], [["x"], ["x"]])
+    diagnosis = result.diagnose(CHUNKS, k=1)
+    assert causes(diagnosis) == ["not_in_top_k", "cut_apart"]
+    assert [item.chunk for item in diagnosis.items] == [4, 2]
+
+
+def test_items_that_do_not_count_are_no_items():
+    """Repeats and grade 0 have no row; what has no words has one, and no share."""
+    graded = {"page_content": NOWHERE, "metadata": {"grade": 0}}
+    passages = [FEE, FEE, graded, "!!!"]
+    result = evaluated(
+        [passages, []], [[CHUNKS[0]], ["x"]], grade_key="grade", no_ground_truth="skip"
+    )
+    diagnosis = result.diagnose(CHUNKS, k=1)
+    assert [(item.item, item.cause) for item in diagnosis.items] == [(1, "found"), (4, "no_words")]
+    assert diagnosis.shares["found"] == 1.0
+    assert "no_words" not in diagnosis.shares
+
+
+def test_the_right_source_and_the_wrong_chunk():
+    """The source of a passage is its own, or that of the chunk that holds it."""
+
+    def chunk(text, source):
+        return Document(text, metadata={"source": source})
+
+    index = [chunk(FEE, "a.pdf"), chunk(OPEN, "a.pdf"), chunk(PETS, "b.pdf")]
+    truth = {"page_content": NOWHERE, "metadata": {"source": "a.pdf"}}
+    result = evaluated([[OPEN, PETS, truth, FEE, LOAN]], [[FEE]], k=[1])
+    told = [item.right_source for item in result.diagnose(index, k=1).items]
+    # LOAN has no source, and no chunk holds it.
+    assert told == [True, False, True, None, None]
+    assert result.diagnose(index, k=1, source_key="file").items[0].right_source is None
+
+
+# --- other matchers --------------------------------------------------------------------------
+
+
+def test_by_text():
+    """Equal texts: in the index or not, within the cutoff or not; no pieces."""
+    result = evaluated([[FEE, PETS, LOAN, "  "]], [[CHUNKS[1], CHUNKS[0]]], "text")
+    diagnosis = result.diagnose(CHUNKS, k=1)
+    assert causes(diagnosis) == ["ranked_too_low", "not_retrieved", "not_in_index", "no_words"]
+    assert set(diagnosis.shares) == {"found", "ranked_too_low", "not_retrieved", "not_in_index"}
+
+
+def random_words(source, n_queries=4):
+    """Return queries of single words: equal texts are what coverage of one word is."""
+
+    def words(least, most):
+        return [[source.choice("abcdefgh")] for _ in range(source.randint(least, most))]
+
+    return [
+        Query([words(1, 3) for _ in range(source.randint(0, 3))], words(0, 4))
+        for _ in range(n_queries)
+    ]
+
+
+@pytest.mark.parametrize(
+    "matcher", ["text", "contains", "id", "fuzzy", IdMatcher() & IdMatcher()], ids=str
+)
+def test_other_matchers_have_the_class_of_the_definition(matcher):
+    """With alternatives, an index or none, deeper lists or none."""
+    for seed in range(100):
+        source = random.Random(seed)
+        queries, k = random_words(source), source.choice([1, 2])
+        index = [[one] for one in source.sample("abcdefghxyz", 6)]
+        index = source.choice([None, index])
+        lists = [[[one] for one in source.sample("abcdefgh", 5)] for _ in queries]
+        lists = source.choice([None, lists])
+        depth = source.choice([None, 4])
+        result = evaluated(
+            [[AnyOf(map(written, item)) for item in query.items] for query in queries],
+            [list(map(written, query.documents)) for query in queries],
+            matcher,
+            no_ground_truth="zero",
+        )
+        told = result.diagnose(
+            None if index is None else map(written, index),
+            None if lists is None else [list(map(written, one)) for one in lists],
+            k,
+            depth,
+        )
+        asked = [Asked(k, index, lists and lists[at], depth) for at in range(len(queries))]
+        expected = slow(queries, asked, Rules(1.0, 1))
+        assert [(item.cause, item.rank) for item in told.items] == expected, seed
+
+
+def test_by_id():
+    """Ids alone, as lists of ids; nothing is said of words."""
+    result = evaluated([["1", "2", "9"]], [["3", "1"]], IdMatcher())
+    diagnosis = result.diagnose(["1", "2", "3"], k=1)
+    assert causes(diagnosis) == ["ranked_too_low", "not_retrieved", "not_in_index"]
+    assert {item.query_overlap for item in diagnosis.items} == {None}
+    assert {item.letters for item in diagnosis.items} == {None}
+
+
+def test_by_metadata():
+    """Two passages of one page are one item to the matcher; a repeat across queries is not."""
+
+    def page(number):
+        return Document(f"page {number}", metadata={"page": number})
+
+    result = evaluated([[page(1)], [page(1)], [page(7)]], [[page(2)]] * 3, MetadataMatcher("page"))
+    told = causes(result.diagnose([page(1), page(2)], k=1))
+    assert told == ["not_in_top_k", "not_in_top_k", "not_in_index"]
+
+
+@pytest.mark.parametrize("matcher", ["contains", "rouge2", "fuzzy"])
+def test_by_similarity(matcher):
+    """The passage is a chunk, or is none."""
+    result = evaluated([[PETS, NOWHERE]], [[CHUNKS[0]]], matcher)
+    assert causes(result.diagnose(CHUNKS, k=1)) == ["not_in_top_k", "not_in_index"]
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [CoverageMatcher() & NumbersMatcher(), CoverageMatcher(numbers=True)],
+    ids=["and", "numbers"],
+)
+def test_numbers_decide_about_a_document_alone(matcher):
+    """The words are in the index with another number; nothing is in pieces."""
+    result = evaluated([["the fee for a lost card is 5 euros"], [LOAN]], [["x"], ["x"]], matcher)
+    chunks = ["the fee for a lost card is 6 euros", *CHUNKS]
+    assert causes(result.diagnose(chunks, k=1)) == ["not_in_index", "not_in_index"]
+
+
+def test_coverage_in_either_direction_decides_about_a_document_alone():
+    """Of the long passage every piece is a match."""
+    matcher = CoverageMatcher(direction="either")
+    result = evaluated([[LOAN]], [["nothing of the kind at all"]], matcher)
+    assert causes(result.diagnose(CHUNKS[2:4], k=1)) == ["not_in_top_k"]
+
+
+def test_pairs_are_scored_up_to_a_limit():
+    """One passage and seven chunks are seven pairs; keys and runs of words need none."""
+    result = evaluated([[NOWHERE]], [["x"]], "fuzzy")
+    with pytest.raises(InvalidInput) as refused:
+        result.diagnose(CHUNKS, k=1, most_pairs=6)
+    assert refused.value.argument == "index"
+    assert "7 pairs" in str(refused.value)
+    assert "most_pairs" in str(refused.value.fix)
+    assert causes(result.diagnose(CHUNKS, k=1, most_pairs=7)) == ["not_in_index"]
+    for matcher in ("text", "coverage"):
+        evaluated([[NOWHERE]], [["x"]], matcher).diagnose(CHUNKS, k=1, most_pairs=1)
+
+
+class SameLength(Matcher):
+    """A matcher of a user's own, which no signature can make again."""
+
+    threshold = 1.0
+
+    def similarity(self, actual, predicted):
+        return float(len(actual.page_content) == len(predicted.page_content))
+
+
+def test_a_matcher_of_your_own_comes_back_with_the_result():
+    """In memory it is known; what was pickled must be told."""
+    result = evaluated([["abc", "abcd"]], [["x"]], SameLength())
+    assert causes(result.diagnose(["xyz"], k=1)) == ["not_in_top_k", "not_in_index"]
+    copied = pickle.loads(pickle.dumps(result))
+    with pytest.raises(InvalidInput) as refused:
+        copied.diagnose(["xyz"], k=1)
+    assert refused.value.argument == "matcher"
+    again = copied.diagnose(["xyz"], k=1, matcher=SameLength())
+    assert causes(again) == ["not_in_top_k", "not_in_index"]
+    with pytest.raises(InvalidInput) as refused:
+        result.diagnose(["xyz"], k=1, matcher="text")
+    assert "SameLength" in str(refused.value)
+
+
+# --- the index -------------------------------------------------------------------------------
+
+
+def test_an_index_is_read_once():
+    """Several diagnoses share it; the tokenizer sees every chunk once."""
+    seen = []
+
+    def tokens(text):
+        seen.append(text)
+        return text.split()
+
+    index = Index(iter([*CHUNKS, CHUNKS[0]]))
+    for passage in (NOWHERE, PARSED):
+        result = evaluated([[passage]], [["x"]], CoverageMatcher(tokenizer=tokens))
+        result.diagnose(index, k=1)
+    assert len(index) == 8
+    assert [seen.count(chunk) for chunk in CHUNKS] == [1] * 7
+
+
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [("a text", InvalidType), ({"page_content": "a"}, InvalidType), (7, InvalidType),
+     ([7], InvalidType), ([], InvalidInput), (iter(()), InvalidInput)],
+    ids=repr,
+)  # fmt: skip
+def test_what_is_no_index(one, index, kind):
+    """The argument is named, whatever is wrong with it."""
+    with pytest.raises(kind) as refused:
+        one.diagnose(index)
+    assert refused.value.argument == "index"
+
+
+def test_a_chunk_without_an_id_is_named_by_its_place_in_the_index():
+    """What the matcher needs, the index must have."""
+    result = evaluated([["9"]], [["3"]], IdMatcher())
+    with pytest.raises(InvalidInput) as refused:
+        result.diagnose(["1", Document("text")], k=1)
+    assert (refused.value.argument, refused.value.within) == ("index", "[1]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "argument"),
+    [
+        ({"deeper": [[], []]}, InvalidInput, "deeper"),
+        ({"deeper": "x"}, InvalidType, "deeper"),
+        ({"deeper": 7}, InvalidType, "deeper"),
+        ({"deeper": ["a text"]}, InvalidType, "deeper"),
+        ({"deeper": [[7]]}, InvalidType, "deeper"),
+        ({"deeper": {"another": []}}, InvalidInput, "deeper"),
+        ({"deeper": lambda question: None}, InvalidType, "deeper"),
+        ({"depth": 0}, InvalidInput, "depth"),
+        ({"depth": 2}, InvalidInput, "depth"),
+        ({"depth": "x"}, InvalidType, "depth"),
+        ({"most_pairs": 0}, InvalidInput, "most_pairs"),
+        ({"source_key": 7}, InvalidType, "source_key"),
+        ({"k": 0}, InvalidInput, "k"),
+        ({"matcher": "id"}, InvalidInput, "matcher"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked(one, arguments, kind, argument):
+    """Named by the argument."""
+    with pytest.raises(kind) as refused:
+        one.diagnose(CHUNKS, **{"k": 2, **arguments})
+    assert refused.value.argument == argument
+
+
+def test_a_function_needs_questions():
+    """Without labels there is nothing to ask."""
+    with pytest.raises(InvalidInput) as refused:
+        evaluated([[PETS]], [["x"]]).diagnose(deeper=lambda question: [], k=1)
+    assert refused.value.argument == "deeper"
+    assert "queries" in str(refused.value.fix)
+
+
+# --- saved results ---------------------------------------------------------------------------
+
+
+def test_a_saved_result_is_diagnosed_with_its_texts(one, tmp_path):
+    """The same diagnosis; without texts, that of the predicted lists alone."""
+    one.to_json(tmp_path / "with.json", texts=True)
+    one.to_json(tmp_path / "without.json")
+    saved = EvaluationResult.from_json(tmp_path / "with.json")
+    assert saved.diagnose(CHUNKS, k=2) == one.diagnose(CHUNKS, k=2)
+    bare = EvaluationResult.from_json(tmp_path / "without.json")
+    assert causes(bare.diagnose(k=2)) == causes(one.diagnose(k=2))
+    with pytest.raises(InvalidInput) as refused:
+        bare.diagnose(CHUNKS, k=2)
+    assert "texts=True" in str(refused.value)
+
+
+def test_a_saved_result_by_id_lacks_the_ids(tmp_path):
+    """A file keeps texts; nothing is guessed from them."""
+    evaluated([["1"]], [["3"]], IdMatcher()).to_json(tmp_path / "r.json", texts=True)
+    with pytest.raises(InvalidInput) as refused:
+        EvaluationResult.from_json(tmp_path / "r.json").diagnose(["1"], k=1)
+    assert refused.value.argument == "matcher"
+
+
+def test_budgets_are_cutoffs(one):
+    """Of 9, 10 and 10 words, the first two documents fit into 20."""
+    assert causes(one.diagnose(CHUNKS, k="20w")) == causes(one.diagnose(CHUNKS, k=2))
+
+
+# --- what is made of it ----------------------------------------------------------------------
+
+
+def test_the_table(one):
+    """One row per item, with the class of each."""
+    table = one.diagnose(CHUNKS, k=2).table
+    assert table["class"].to_list() == causes(one.diagnose(CHUNKS, k=2))
+    assert table["query"].unique().tolist() == ["When do you open?"]
+    assert table["item"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert table["rank"].isna().sum() == 4
+
+
+def test_the_waterfall_adds_up(one):
+    """Found, pieces, rank, search, splitter, index: 1, 0, 1, 1, 1, 2 of 6."""
+    steps = one.diagnose(CHUNKS, k=2).waterfall()
+    assert steps["share"].to_list() == [1 / 6, 0, 1 / 6, 1 / 6, 1 / 6, 2 / 6]
+    assert steps["cumulative"].to_list() == pytest.approx([1 / 6, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1])
+    assert steps["label"].to_list()[:3] == ["recall now", "with pieces", "with k = 3"]
+    now = one.metrics.loc[2, "micro_recall"]
+    assert steps["cumulative"].iloc[0] == now
+
+
+def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
+    """The label is at the step that equals recall."""
+    result = evaluated([[LOAN, PETS]], [[CHUNKS[2], CHUNKS[3]]], "coverage(union=yes)")
+    steps = result.diagnose(CHUNKS, k=2).waterfall()
+    assert steps.loc["found_in_pieces", "label"].startswith("recall now")
+    assert steps.loc["found_in_pieces", "cumulative"] == result.metrics.loc[2, "micro_recall"]
+
+
+@pytest.mark.parametrize(
+    ("passages", "documents", "options", "said"),
+    [
+        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "Nothing is lost"),
+        (["!!!"], ["x"], {"index": CHUNKS}, "Nothing to diagnose"),
+        ([LOAN], ["x"], {"index": CHUNKS}, "cut apart by the splitter: chunks of 9 words"),
+        ([LOAN], [CHUNKS[2], CHUNKS[3]], {"index": CHUNKS}, "in pieces"),
+        ([PETS], ["x"], {"index": CHUNKS}, "deeper"),
+        ([PETS], ["x"], {"index": CHUNKS, "deeper": [["x", "y", "z"]]}, "first 3"),
+        ([PETS], ["x", "y", PETS], {}, "rerank the first 3"),
+        ([NOWHERE], ["x"], {"index": CHUNKS}, "ingested"),
+        ([PARSED], ["x"], {"index": CHUNKS}, "parsing"),
+        ([NOWHERE], ["x"], {}, "index"),
+    ],
+)  # fmt: skip
+def test_the_summary_names_the_largest_cause(passages, documents, options, said):
+    """And the remedy it points to, as one sentence."""
+    summary = evaluated([passages], [documents]).diagnose(k=2, **options).summary()
+    assert said in summary
+    assert summary.endswith(".")
+
+
+def test_the_summary_doubts_a_matcher_that_knows_no_words():
+    """All the letters are there: the passage is cut apart, and "contains" cannot tell."""
+    result = evaluated([[LOAN]], [["x"]], "contains")
+    diagnosis = result.diagnose(
+        [*CHUNKS[:2], " ".join(CHUNKS[2:4]).replace(" films", " any films")]
+    )
+    assert causes(diagnosis) == ["not_in_index"]
+    assert diagnosis.items[0].letters == 1.0
+    assert "coverage" in diagnosis.summary()
+
+
+def test_a_diagnosis_is_saved_and_read_back(one, tmp_path):
+    """All of it, and no text of a document."""
+    diagnosis = one.diagnose(CHUNKS, k=2)
+    diagnosis.to_json(tmp_path / "d.json")
+    assert Diagnosis.from_json(tmp_path / "d.json") == diagnosis
+    assert "euros" not in (tmp_path / "d.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": "x"}, {"format_version": 2}, {"items": {"query": [1]}}, {"k": "x"}, {"more": 1}],
+    ids=str,
+)
+def test_what_is_no_saved_diagnosis(one, tmp_path, change):
+    """It is refused, and the file is named."""
+    path = tmp_path / "d.json"
+    one.diagnose(CHUNKS, k=2).to_json(path)
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        Diagnosis.from_json(path)
+    assert refused.value.file == str(path)
+
+
+def test_hostile_labels_stay_text_in_a_notebook(one):
+    """Nothing of the user's gets into the page as markup; the page is of shares and labels."""
+    assert "<script" not in one.diagnose(CHUNKS, k=2)._repr_html_()
+    assert "found" in repr(one.diagnose(CHUNKS, k=2))
+
+
+def test_nothing_of_the_result_changes(one):
+    """A diagnosis is a look at it."""
+    before = one.to_dict()
+    one.diagnose(CHUNKS, k=2)
+    assert one.to_dict() == before
+    assert list(chain(*one.evidence.texts.queries.predicted)) == [CHUNKS[0], CHUNKS[5], CHUNKS[1]]
+
+
+def test_queries_of_a_case_are_read_alike():
+    """The reference drops what the product drops: a repeat, and grade 0."""
+    query = Query([[["a"]], [["a"]], [["b"]]], [["a"]], [1, 1, 0])
+    assert [item.texts for item in query.ground_truth()] == [[["a"]]]
