@@ -7,12 +7,12 @@ directions are those that the result knows of its averages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, told_apart
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, text, told_apart
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
@@ -20,7 +20,7 @@ from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.comparison import Difference
+    from krag_eval.statistics.comparison import Comparison, Difference
 
 __all__ = [
     "Gate",
@@ -47,11 +47,13 @@ class Gate:
         metric: The average it is about, such as ``"ndcg@10"``.
         passed: Whether it holds.
         reason: One line that says so, with the numbers.
+        slice: The slice of the queries it is about; ``None`` if it is about all of them.
     """
 
     metric: str
     passed: bool
     reason: str
+    slice: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def check(
     baseline: EvaluationResult | None = None,
     metric: str | Iterable[str] | None = None,
     max_drop: float | None = None,
+    by: str | None = None,
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
@@ -144,13 +147,19 @@ def check(
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem)
-        gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), sampling)
-    elif metric is not None or max_drop is not None:
-        argument = "max_drop" if metric is None else "metric"
-        raise InvalidInput(argument, "is about a baseline, and none was given")
+        gates += _drop_gates(result, baseline, metric, _checked_drop(max_drop), by, sampling)
+    else:
+        _check_no_drop(metric=metric, max_drop=max_drop, by=by)
     if not gates:
         raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
     return GateReport(tuple(gates))
+
+
+def _check_no_drop(**given: object) -> None:
+    """Refuse what is about a baseline where there is none."""
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidInput(argument, "is about a baseline, and none was given")
 
 
 def _check_baseline(baseline: object) -> None:
@@ -244,13 +253,35 @@ def _drop_gates(
     baseline: EvaluationResult,
     metric: str | Iterable[str],
     max_drop: float,
+    by: str | None,
     sampling: Mapping[str, Any],
 ) -> list[Gate]:
     from krag_eval.statistics.comparison import compare
 
     metrics = [metric] if isinstance(metric, str) else list(metric)
     compared = compare({"baseline": baseline, "new": result}, metric=metrics, **sampling)
-    return [_drop_gate(difference, max_drop, compared.level) for difference in compared.differences]
+    of_all = [_drop_gate(one, max_drop, compared.level) for one in compared.differences]
+    return of_all if by is None else [*of_all, *_slice_gates(compared, by, max_drop)]
+
+
+def _slice_gates(compared: Comparison, by: str, max_drop: float) -> Iterator[Gate]:
+    """Yield the gates of each slice; those with too few queries say so, and pass."""
+    from krag_eval.statistics.slices import differences_by
+
+    text("by", by, "the name of a tag")
+    try:
+        of_slices = list(differences_by(compared, by))
+    except InvalidInput as error:
+        argument = "by" if error.argument == "tag" else error.argument
+        raise InvalidInput(argument, error.problem, error.fix) from None
+    for name, n, differences in of_slices:
+        for row in differences:
+            gate = _drop_gate(row, max_drop, compared.level)
+            yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+        if not differences:
+            few = f"{n} {'query' if n == 1 else 'queries'}, too few to check"
+            for metric in compared.metrics:
+                yield Gate(metric, True, f"{by} {name}: {metric} is of {few}", name)
 
 
 def _drop_gate(row: Difference, max_drop: float, level: float) -> Gate:
