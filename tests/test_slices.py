@@ -156,9 +156,27 @@ def test_p_is_that_of_all_ways_to_deal_out_the_queries() -> None:
     ways = {c: comb(32, c) * comb(8, 12 - c) for c in range(4, 13)}
     extreme = sum(n for c, n in ways.items() if abs(c / 12 - (32 - c) / 28) >= apart - 1e-9)
     p = extreme / comb(40, 12)
-    error = 4 * math.sqrt(p * (1 - p) / 10_000)
-    assert row(slices, "chat").p_permutation == pytest.approx(p, abs=error)
-    assert row(slices, "wiki").p_permutation == row(slices, "chat").p_permutation
+    assert row(slices, "chat").p_permutation == pytest.approx(p, rel=1e-12)
+    assert row(slices, "wiki").p_permutation == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_p_of_random_shares(seed: int) -> None:
+    """The same, in whole numbers; sometimes all or none are found."""
+    chance = random.Random(seed)
+    n, m = chance.randint(10, 60), chance.randint(10, 60)
+    x, y = chance.choice([0, n, chance.randint(0, n)]), chance.choice([0, m, chance.randint(0, m)])
+    slices = found({"wiki": (n, x), "chat": (m, y)}).by("corpus", metrics="recall")
+    ways = {c: comb(n, c) * comb(m, x + y - c) for c in range(max(0, x + y - m), min(n, x + y) + 1)}
+    apart = abs(x * m - y * n)
+    extreme = sum(w for c, w in ways.items() if abs(c * m - (x + y - c) * n) >= apart)
+    assert row(slices, "wiki").p_permutation == pytest.approx(extreme / sum(ways.values()))
+
+
+def test_p_is_never_0() -> None:
+    """However many queries speak."""
+    slices = found({"wiki": (1000, 1000), "chat": (1000, 0)}).by("corpus", metrics="recall")
+    assert 0 < row(slices, "chat").p_permutation < 1e-300
 
 
 def test_p_of_other_metrics() -> None:
@@ -546,12 +564,16 @@ def test_far_too_many_are_not_tested() -> None:
 
 
 def test_p_that_cannot_be_small_enough_is_told() -> None:
-    """Of 100 resamples the smallest p is 1/101; six tests make at least 0.059 of it."""
-    result = found({"wiki": (30, 30), "chat": (30, 0), "news": (30, 15)})
-    few = result.by("corpus", metrics=["recall", "mrr"], n_resamples=100)
-    assert any("Holm" in note for note in few.notes)
+    """Of 100 permutations the smallest p is 1/101; six tests make at least 0.059 of it."""
+    ranks, tags = [1, 2, 3] * 10 + [7, 8, 9] * 20, ["wiki"] * 30 + ["chat", "news"] * 30
+    result = at_ranks(ranks, {"corpus": tags})
+    few = result.by("corpus", metrics=["mrr", "ndcg"], n_resamples=100)
+    assert min(one.p_permutation for one in few.rows) == 1 / 101
     assert few.summary() == "No slice is shown to differ from the rest."
-    assert not any("Holm" in note for note in result.by("corpus", **FEW).notes)
+    assert any("n_resamples=100" in note for note in few.notes)
+    enough = result.by("corpus", metrics=["mrr", "ndcg"], **FEW)
+    assert not any("n_resamples" in note for note in enough.notes)
+    assert "wiki is better than the rest on mrr@10" in enough.summary()
 
 
 # --- comparisons -------------------------------------------------------------------------------

@@ -264,8 +264,13 @@ class _Sliced:
         n_tests = sum(not math.isnan(row.p_permutation) for row in self.rows)
         n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
         notes = _too_many(self.tag, len(sizes), self.n_queries, n_asked)
-        if n_tests > (1 - self.level) * (self.n_resamples + 1):
-            notes.append(f"No p can be small enough after Holm for {n_tests} tests.")
+        least_p = 1 / (self.n_resamples + 1)
+        at_least = sum(row.p_permutation == least_p for row in self.rows)
+        if at_least and least_p * n_tests >= 1 - self.level:
+            notes.append(
+                f"With n_resamples={self.n_resamples}, no p of {n_tests} tests can be small after "
+                "Holm; take more."
+            )
         for least, bound, told in (
             (0, FEWEST_QUERIES, "Too few queries for more than a count"),
             (FEWEST_QUERIES, FEW_QUERIES, "Few queries, so read these with care"),
@@ -884,8 +889,7 @@ def _only(result: EvaluationResult, chosen: BoolArray) -> EvaluationResult:
         k: {name: column[at] for name, column in table.items()}
         for k, table in result.tables.items()
     }
-    labels = [result.labels[position] for position in at.tolist()]
-    rows = RowsInMemory(labels, tables, np.ones(len(at), np.bool_))
+    rows = RowsInMemory(at.tolist(), tables, np.ones(len(at), np.bool_))
     return replace(result, rows=rows, totals=None, evidence=None, retrieval=None)
 
 
@@ -898,195 +902,261 @@ def _measured(
     seed: int,
 ) -> list[Slice]:
     """Return the rows: slice by slice, metric by metric."""
-    rows: dict[tuple[int, str], Slice] = {}
-    too_many = _are_too_many(division, len(averages))
-    for defined, names in _by_defined(result, averages):
-        group = {name: averages[name] for name in names}
-        sums = QuerySums.of(result, list(group.values()))
-        place = division.place[defined]
-        sample = _Sample(replace(sums, columns=sums.columns[defined]), place, len(division.names))
-        draws = None if too_many else sample.draws(n_resamples, seed)
-        for number, slice_name in enumerate(division.names):
-            for i, name in enumerate(names):
-                row = Slice(slice_name, name, int(sample.sizes[number]))
-                rows[number, name] = row
-                if row.n >= FEWEST_QUERIES:
-                    row = _with_values(row, result, division.place == number, *group[name])
-                    rows[number, name] = _with_tests(row, sample, i, number, draws, level)
+    rows = _with_values(result, averages, division)
+    if not _are_too_many(division, len(averages)):
+        for sample in _samples(result, averages, division):
+            draws = None if sample.of_shares else _Draws.of(sample, n_resamples, seed)
+            for i, name in enumerate(sample.names):
+                for number in sample.large:
+                    row = rows[number, name]
+                    rows[number, name] = (
+                        _as_share(row, sample, level)
+                        if draws is None
+                        else _as_average(row, sample.sums, i, draws.of_slice[number], level)
+                    )
     return [rows[number, name] for number in range(len(division.names)) for name in averages]
 
 
-def _by_defined(
-    result: EvaluationResult, averages: Mapping[str, tuple[Average, Cutoff]]
-) -> Iterator[tuple[BoolArray, list[str]]]:
-    """Yield the averages that are defined for the same queries, and for which."""
-    groups: dict[bytes, tuple[BoolArray, list[str]]] = {}
-    for name, (average, k) in averages.items():
-        defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
-        for _, bottom in average.ratios:
-            if bottom.startswith(DEFINED):
-                defined &= per_query(result, bottom, k) > 0
-        groups.setdefault(defined.tobytes(), (defined, []))[1].append(name)
-    yield from groups.values()
-
-
 def _with_values(
-    row: Slice, result: EvaluationResult, inside: BoolArray, average: Average, k: Cutoff
-) -> Slice:
-    """Fill in the averages of a slice and of all other queries."""
-    value = _only(result, inside).averages(k)[average.key]
-    rest = math.nan if inside.all() else _only(result, ~inside).averages(k)[average.key]
-    return replace(row, value=value, rest=rest, difference=value - rest)
+    result: EvaluationResult,
+    averages: Mapping[str, tuple[Average, Cutoff]],
+    division: _Division,
+) -> dict[tuple[int, str], Slice]:
+    """Return the rows with the averages of each slice and of all other queries."""
+    rows = {}
+    defined = {name: _defined(result, *one) for name, one in averages.items()}
+    for number, slice_name in enumerate(division.names):
+        inside = division.place == number
+        enough = np.count_nonzero(inside) >= FEWEST_QUERIES
+        here = _only(result, inside) if enough else result
+        there = _only(result, ~inside) if enough and not inside.all() else None
+        for name, (average, k) in averages.items():
+            row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
+            if row.n >= FEWEST_QUERIES:
+                value = here.averages(k)[average.key]
+                rest = math.nan if there is None else there.averages(k)[average.key]
+                row = replace(row, value=value, rest=rest, difference=value - rest)
+            rows[number, name] = row
+    return rows
+
+
+def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray:
+    """Return for which of the counted queries an average is defined."""
+    defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
+    for _, bottom in average.ratios:
+        if bottom.startswith(DEFINED):
+            defined &= per_query(result, bottom, k) > 0
+    return defined
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Queries for which some averages are defined, and the slice of each."""
+    """Averages that are defined for the same queries, and the slice of each of these.
 
+    Attributes:
+        names: The averages.
+        sums: What they are made of.
+        place: The slice of each query.
+        n_slices: Number of slices.
+        of_shares: Whether each average is a share of the queries: the mean of zeros and ones.
+    """
+
+    names: tuple[str, ...]
     sums: QuerySums
     place: IntArray
     n_slices: int
+    of_shares: bool
 
     @property
-    def sizes(self) -> IntArray:
-        """Queries per slice."""
-        return np.bincount(self.place, minlength=self.n_slices)
+    def large(self) -> list[int]:
+        """The slices with enough queries."""
+        sizes = np.bincount(self.place, minlength=self.n_slices)
+        large: list[int] = np.flatnonzero(sizes >= FEWEST_QUERIES).tolist()
+        return large
 
-    def is_share(self, i: int) -> bool:
-        """Tell whether an average is a share of queries: the mean of zeros and ones."""
-        average, k = self.sums.averages[i]
-        values = self.sums.columns[:, self.sums.positions[average.ratios[0][0], k]]
-        return average.is_mean and bool(np.isin(values, (0.0, 1.0)).all())
 
-    def of_slice(self, number: int) -> QuerySums:
-        """Return the sums of one slice."""
-        return replace(self.sums, columns=self.sums.columns[self.place == number])
+def _samples(
+    result: EvaluationResult,
+    averages: Mapping[str, tuple[Average, Cutoff]],
+    division: _Division,
+) -> Iterator[_Sample]:
+    """Yield the averages together that the same queries are drawn for."""
+    groups: dict[tuple[bytes, bool], list[str]] = {}
+    for name, (average, k) in averages.items():
+        defined = _defined(result, average, k)
+        values = per_query(result, average.column, k)[defined] if average.is_mean else np.array([2])
+        of_shares = bool(np.isin(values, (0.0, 1.0)).all())
+        groups.setdefault((defined.tobytes(), of_shares), []).append(name)
+    for (mask, of_shares), names in groups.items():
+        defined = np.frombuffer(mask, np.bool_)
+        sums = QuerySums.of(result, [averages[name] for name in names])
+        sums = replace(sums, columns=sums.columns[defined])
+        yield _Sample(tuple(names), sums, division.place[defined], len(division.names), of_shares)
 
-    def draws(self, n_resamples: int, seed: int) -> _Draws:
-        """Resample and permute the queries, all slices at once."""
-        large = np.flatnonzero(self.sizes >= FEWEST_QUERIES)
-        numbers = np.full(self.n_slices, len(large))
-        numbers[large] = np.arange(len(large))
-        order = np.argsort(numbers[self.place], kind="stable")
-        columns = self.sums.columns[order]
-        ends = np.cumsum(self.sizes[large]).tolist()
-        spans = list(zip([0, *ends], ends, strict=False))
-        return _Draws(
-            of=dict(zip(large.tolist(), range(len(large)), strict=True)),
-            resampled=_resampled(columns, spans, n_resamples, seed),
-            permuted=_permuted(columns, spans, n_resamples, seed),
-            sampling=(n_resamples, seed),
-        )
+
+def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
+    """Fill in what is known of a share of queries without drawing any."""
+    low, high = wilson(row.value, row.n, level)
+    row, n_rest = replace(row, low=low, high=high), len(sample.place) - row.n
+    if n_rest < FEWEST_QUERIES:
+        return row
+    of_rest = wilson(row.rest, n_rest, level)
+    bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
+    p = _exact_p(round(row.value * row.n), row.n, round(row.rest * n_rest), n_rest)
+    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
+
+
+def _exact_p(hits: int, n: int, hits_of_rest: int, n_rest: int) -> float:
+    """Return how often dealing out the hits at random sets two shares as far apart, or further.
+
+    How many a slice gets has the hypergeometric distribution.
+
+    >>> round(_exact_p(3, 3, 0, 3), 12)  # 2 of the 20 ways to choose 3 of 6
+    0.1
+    """
+    total = hits + hits_of_rest
+    dealt = np.arange(max(0, total - n_rest), min(n, total) + 1)
+    left = dealt[:-1]
+    # How many ways there are to one more, for each way; they rise to a mode and fall from there.
+    ratios = ((n - left) * (total - left)) / ((left + 1) * (n_rest - total + left + 1))
+    mode = int(np.count_nonzero(ratios > 1))
+    above = np.multiply.accumulate(ratios[mode:])
+    below = np.multiply.accumulate(1 / ratios[:mode][::-1])[::-1]
+    ways = np.concatenate([below, [1.0], above])
+    # How far apart, times n * n_rest: in whole numbers.
+    apart = np.abs(dealt * n_rest - (total - dealt) * n)
+    extreme = apart >= abs(hits * n_rest - hits_of_rest * n)
+    p = math.fsum(ways[extreme]) / math.fsum(ways)
+    return max(p, float(np.finfo(np.float64).tiny))  # no evidence makes it 0
+
+
+@dataclass(frozen=True)
+class _DrawsOfSlice:
+    """The averages of one slice in random draws of the queries.
+
+    Attributes:
+        own: The averages of the slice, drawn by itself; shape (resamples, averages).
+        left_out: The same without each query in turn; shape (queries, averages).
+        resampled: The slice less the rest, all queries drawn; shape (resamples, averages).
+        permuted: The same, all queries dealt out at random; shape (permutations, averages).
+        n_rest: Number of queries outside of it.
+    """
+
+    own: FloatArray
+    left_out: FloatArray
+    resampled: FloatArray
+    permuted: FloatArray
+    n_rest: int
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """Sums of the slices, and of all queries, in random draws of the queries.
+    """The draws of all slices that are large enough."""
 
-    Attributes:
-        of: Slice -> its place in the arrays.
-        resampled: Sums of each slice, of everything else, and how many queries of the slice were
-            drawn; shapes (resamples, slices, columns) and (resamples, slices).
-        permuted: Sums of each slice and of everything else where queries are dealt out at random.
-        sampling: Number of resamples, and seed.
-    """
+    of_slice: Mapping[int, _DrawsOfSlice]
 
-    of: Mapping[int, int]
-    resampled: tuple[FloatArray, FloatArray, IntArray]
-    permuted: tuple[FloatArray, FloatArray]
-    sampling: tuple[int, int]
+    @classmethod
+    def of(cls, sample: _Sample, n_resamples: int, seed: int) -> _Draws:
+        """Draw the queries of a sample, for all slices at once."""
+        sums, spans, columns = sample.sums, *_side_by_side(sample)
+        resampled = _resampled(columns, spans, n_resamples, seed)
+        permuted = _permuted(columns, spans, n_resamples, seed)
+        found = {}
+        for place, number in enumerate(sample.large):
+            own = replace(sums, columns=sums.columns[sample.place == number])
+            found[number] = _DrawsOfSlice(
+                own.all_averages(resampled_sums(own.columns, n_resamples, seed)),
+                own.leave_one_out() if len(own.columns) else np.empty((0, len(sample.names))),
+                _apart(sums, resampled, place),
+                _apart(sums, permuted, place),
+                len(columns) - len(own.columns),
+            )
+        return cls(found)
+
+
+def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
+    """Return where each large slice stands, and the columns in that order, the others last."""
+    large = sample.large
+    places = np.full(sample.n_slices, len(large))
+    places[large] = np.arange(len(large))
+    places = places[sample.place]
+    ends = np.cumsum(np.bincount(places, minlength=len(large) + 1)).tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    return spans, sample.sums.columns[np.argsort(places, kind="stable")]
+
+
+def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
+    """Return the averages of a slice less those of all others; NaN where one has no query."""
+    columns = drawn_sums[..., :-1]
+    rest = columns.sum(axis=1) - columns[:, place]
+    n_rest = drawn_sums[..., -1].sum(axis=1) - drawn_sums[:, place, -1]
+    differences = sums.all_averages(columns[:, place]) - sums.all_averages(rest)
+    differences[(drawn_sums[:, place, -1] == 0) | (n_rest == 0)] = np.nan
+    return differences
 
 
 Spans: TypeAlias = Sequence[tuple[int, int]]
 
 
-def _resampled(
-    columns: FloatArray, spans: Spans, n_resamples: int, seed: int
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Draw queries with replacement; how many of a slice are drawn is left to chance, too."""
+def _resampled(columns: FloatArray, spans: Spans, n_resamples: int, seed: int) -> FloatArray:
+    """Draw queries with replacement; how many of a slice are drawn is left to chance, too.
+
+    Returns:
+        The sums of each slice, and how many of its queries were drawn; shape (resamples, slices,
+        columns + 1).
+    """
     n = len(columns)
-    parts = exact_parts(columns)
-    inside = np.empty((n_resamples, len(spans), columns.shape[1]))
-    total = np.empty((n_resamples, 1, columns.shape[1]))
-    n_inside = np.empty((n_resamples, len(spans)), np.int64)
+    leading, trailing = exact_parts(columns)
+    sums = np.zeros((n_resamples, len(spans), columns.shape[1] + 1))
     # A stream of its own, independent of those that intervals and paired tests draw from.
     for start, stop, times in drawn(n, [seed, 2], blocks(n_resamples, n)):
         weights = times.astype(np.float64)
-        total[start:stop, 0] = exact_sums(weights, parts)
-        for number, (first, last) in enumerate(spans):
-            of_slice = parts[0][first:last], parts[1][first:last]
-            inside[start:stop, number] = exact_sums(weights[:, first:last], of_slice)
-            n_inside[start:stop, number] = times[:, first:last].sum(axis=1)
-    return inside, total - inside, n_inside
+        for place, (first, last) in enumerate(spans):
+            part, parts = weights[:, first:last], (leading[first:last], trailing[first:last])
+            sums[start:stop, place, :-1] = exact_sums(part, parts)
+            sums[start:stop, place, -1] = part.sum(axis=1)
+    return sums
 
 
-def _permuted(
-    columns: FloatArray, spans: Spans, n_permutations: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """Deal the queries out at random, to slices of the sizes they have."""
-    n = len(columns)
+def _permuted(columns: FloatArray, spans: Spans, n_permutations: int, seed: int) -> FloatArray:
+    """Deal the queries out at random, to slices of the sizes they have.
+
+    Returns:
+        As :func:`_resampled`.
+    """
+    n, sizes = len(columns), np.array([last - first for first, last in spans])
     rng = np.random.default_rng([seed, 3])
-    starts = [first for first, _ in spans] + ([spans[-1][1]] if spans and spans[-1][1] < n else [])
-    parts = exact_parts(columns)
-    inside = np.zeros((n_permutations, len(spans), columns.shape[1]))
-    for start, stop in blocks(n_permutations, n) if spans else []:
+    sums = np.zeros((n_permutations, len(spans), columns.shape[1] + 1))
+    sums[..., -1] = sizes
+    filled = np.flatnonzero(sizes)  # the others may be none
+    starts = [spans[place][0] for place in filled.tolist()]
+    varies = np.ptp(columns, axis=0) > 0
+    sums[..., :-1] = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
+    parts = [np.ascontiguousarray(part.T) for part in exact_parts(columns)]
+    for start, stop in blocks(n_permutations, n):
         order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
         for part in parts:
-            for number in np.flatnonzero(part.any(axis=0)).tolist():
-                dealt = np.add.reduceat(part[:, number][order], starts, axis=1)
-                inside[start:stop, :, number] += dealt[:, : len(spans)]
-    return inside, exact_sums(np.ones((1, n)), parts) - inside
+            for number in np.flatnonzero(varies & part.any(axis=1)).tolist():
+                dealt = np.add.reduceat(np.take(part[number], order), starts, axis=1)
+                sums[start:stop, filled, number] += dealt
+    return sums
 
 
-def _with_tests(
-    row: Slice, sample: _Sample, i: int, number: int, draws: _Draws | None, level: float
-) -> Slice:
-    """Fill in intervals and p, where there are enough queries on both sides."""
-    if draws is None:
-        return row
-    n_rest = len(sample.place) - row.n
-    share, place = sample.is_share(i), draws.of[number]
-    if share:
-        low, high = wilson(row.value, row.n, level)
-    else:
-        low, high = _own_interval(sample.of_slice(number), i, row.value, level, draws)
+def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level: float) -> Slice:
+    """Fill in intervals and p of an average that is no share of queries.
+
+    The interval is the one that ``confidence_intervals`` gives for these queries alone.
+    """
+    low, high = interval(draws.own[:, i], row.value, level, draws.left_out[:, i])
     row = replace(row, low=low, high=high)
-    if n_rest < FEWEST_QUERIES:
+    if draws.n_rest < FEWEST_QUERIES or math.isnan(row.difference):
         return row
-    if share:
-        of_rest = wilson(row.rest, n_rest, level)
-        bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
-    else:
-        bounds = interval(_differences(sample.sums, i, place, draws), row.difference, level)
-    p = _permutation_p(sample.sums, i, place, draws, row)
-    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
-
-
-def _own_interval(
-    sums: QuerySums, i: int, value: float, level: float, draws: _Draws
-) -> tuple[float, float]:
-    """Return the BCa interval that ``confidence_intervals`` gives for these queries alone."""
-    resampled = sums.average(i, resampled_sums(sums.columns, *draws.sampling))
-    return interval(resampled, value, level, sums.leave_one_out()[:, i])
-
-
-def _differences(sums: QuerySums, i: int, place: int, draws: _Draws) -> FloatArray:
-    inside, outside, n_inside = draws.resampled
-    differences = sums.average(i, inside[:, place]) - sums.average(i, outside[:, place])
-    of_both = (n_inside[:, place] > 0) & (n_inside[:, place] < len(sums.columns))
-    return np.where(of_both, differences, np.nan)
-
-
-def _permutation_p(sums: QuerySums, i: int, place: int, draws: _Draws, row: Slice) -> float:
-    """Return the two-sided p of a permutation test, never 0 (Phipson and Smyth 2010)."""
-    if math.isnan(row.difference):
-        return math.nan
-    inside, outside = (one[:, place] for one in draws.permuted)
-    null = sums.average(i, inside) - sums.average(i, outside)
+    bounds = interval(draws.resampled[:, i], row.difference, level)
     rounding = ROUNDING * max(abs(row.value), abs(row.rest))
     # What is undefined counts as extreme, so that p errs towards no difference.
-    extreme = int(np.count_nonzero(~(np.abs(null) < abs(row.difference) - rounding)))
-    return (extreme + 1) / (len(null) + 1)
+    extreme = ~(np.abs(draws.permuted[:, i]) < abs(row.difference) - rounding)
+    p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)  # never 0: Phipson, Smyth 2010
+    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
 
 
 # Pairs of systems.
