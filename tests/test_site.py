@@ -26,6 +26,7 @@ KOREAN = (
     "matching",
     "metrics",
     "chunk-sizes",
+    "slices",
     "undefined",
     "conventions",
     "worked-examples",

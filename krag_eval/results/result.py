@@ -434,8 +434,14 @@ class EvaluationResult:
         A slice is the queries of one value of a tag; numbers of many values are divided at their
         quartiles. Queries without the tag are a slice of their own. Per slice and metric there are
         the value with its interval, the difference to all other queries with its interval, and the
-        p of a permutation test, corrected by Holm over all of them. Under 10 queries there are
-        counts alone.
+        p of a permutation test, corrected by Holm (1979) over all of them. Under 10 queries there
+        are counts alone.
+
+        Of a metric that is 0 or 1 for every query, intervals are score intervals (Wilson 1927;
+        Newcombe 1998, method 10, of a difference), and p counts all ways to deal out the queries.
+        Elsewhere the interval is the one of :meth:`confidence_intervals` for these queries alone,
+        that of the difference the percentile bootstrap, and p comes from random permutations. A
+        metric that is undefined for some queries looks at the others.
 
         Args:
             tag: One of :attr:`tags` or, unless the queries have a tag of that name, ``"items"``

@@ -263,7 +263,8 @@ class _Sliced:
             sizes[row.slice] = min(row.n, sizes.get(row.slice, row.n))
         n_tests = sum(not math.isnan(row.p_permutation) for row in self.rows)
         n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
-        notes = _too_many(self.tag, len(sizes), self.n_queries, n_asked)
+        most = {row.slice: row.n for row in sorted(self.rows, key=lambda row: row.n)}
+        notes = _too_many(self.tag, list(most.values()), n_asked)
         least_p = 1 / (self.n_resamples + 1)
         at_least = sum(row.p_permutation == least_p for row in self.rows)
         if at_least and least_p * n_tests >= 1 - self.level:
@@ -651,18 +652,18 @@ class _Division:
     def warn_of_too_many(self, n_metrics: int) -> None:
         """Warn if the slices are too many to mean anything."""
         n_large = sum(size >= FEWEST_QUERIES for size in self.sizes)
-        reasons = _too_many(self.tag, len(self.names), len(self.place), n_large * n_metrics)
+        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics)
         if reasons:
             warn(" ".join(reasons), "Slice by a tag of fewer values")
 
 
-def _too_many(tag: str, n_slices: int, n_queries: int, n_tests: int) -> list[str]:
+def _too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
     """Say why the slices are too many to mean anything, if they are."""
     reasons = []
-    if n_slices > 1 and n_queries < FEWEST_QUERIES * n_slices:
+    if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:
         reasons.append(
-            f"{n_slices} slices of {n_queries} queries by {tag} are too many to mean anything: "
-            f"they have fewer than {FEWEST_QUERIES} queries each on average."
+            f"{len(sizes)} slices of {sum(sizes)} queries by {tag} are too many to mean anything: "
+            f"most queries are in slices of fewer than {FEWEST_QUERIES}."
         )
     if n_tests > _MOST_TESTS:
         reasons.append(
