@@ -231,6 +231,23 @@ def test_a_metric_counts_the_queries_where_it_is_defined() -> None:
     assert "the rest is better than chat on mean_rank@10" in slices.summary()
 
 
+def test_ranks_are_no_shares() -> None:
+    """Though all of them are 1; without a range nobody knows what a metric of one's own is."""
+    tags = {"corpus": ["wiki"] * 20 + ["chat"] * 20}
+    ones = Metric("mine", lambda relevance, k, conventions: np.ones(40), "mine")
+    result = at_ranks([1] * 40, tags, metrics=["rank", ones])
+    for metric in ("mean_rank", "mine"):
+        one = row(result.by("corpus", metrics=metric, **FEW), "wiki", f"{metric}@10")
+        assert (one.low, one.high, one.ci_low, one.ci_high, one.p_permutation) == (1, 1, 0, 0, 1)
+
+
+def test_notes_name_the_metric_that_few_queries_have() -> None:
+    """Where it is undefined for others."""
+    ranks, tags = [2] * 9 + [0] * 21 + [1] * 40, ["chat"] * 30 + ["wiki"] * 40
+    slices = at_ranks(ranks, {"corpus": tags}).by("corpus", metrics=["mrr", "mean_rank"], **FEW)
+    assert slices.notes == ["Too few queries for more than a count: chat on mean_rank@10 (9)."]
+
+
 def test_too_few_defined_values_are_counted_alone() -> None:
     """9 of 20 found: no mean rank of the slice, though there are 20 queries."""
     ranks, tags = [2] * 9 + [0] * 11 + [1] * 20, ["chat"] * 20 + ["wiki"] * 20

@@ -51,6 +51,7 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "rounded_p",
     "sentence",
 ]
 
@@ -638,9 +639,9 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
             _rounded(row.value_b),
             _rounded(row.difference),
             f"{_rounded(row.ci_low)} to {_rounded(row.ci_high)}",
-            _rounded_p(row.p_permutation),
-            _rounded_p(row.p_holm),
-            _rounded_p(row.p_t),
+            rounded_p(row.p_permutation),
+            rounded_p(row.p_holm),
+            rounded_p(row.p_t),
             _rounded(row.effect_size),
             f"{row.wins} / {row.ties} / {row.losses}",
         ]
@@ -737,7 +738,8 @@ def _rounded(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.4f}"
 
 
-def _rounded_p(p: float) -> str:
+def rounded_p(p: float) -> str:
+    """Round a p for reading, but never to 0."""
     if math.isnan(p):
         return "–"
     return f"{p:.4f}" if p >= 0.00005 else f"{p:.0e}"

@@ -41,7 +41,7 @@ from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import resolved_average
-from krag_eval.statistics.comparison import Comparison, as_html, as_text, sentence
+from krag_eval.statistics.comparison import Comparison, as_html, as_text, rounded_p, sentence
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     ROUNDING,
@@ -258,13 +258,15 @@ class _Sliced:
     @property
     def notes(self) -> list[str]:
         """What to bear in mind: too many slices, slices too small to say anything."""
-        sizes: dict[str, int] = {}
-        for row in self.rows:  # a metric may be undefined for some queries
-            sizes[row.slice] = min(row.n, sizes.get(row.slice, row.n))
+        sizes = {row.slice: row.n for row in sorted(self.rows, key=lambda row: row.n)}
+        # A metric may be undefined for some queries of a slice.
+        of_rows = {
+            row.slice if row.n == sizes[row.slice] else f"{row.slice} on {row.metric}": row.n
+            for row in self.rows
+        }
         n_tests = sum(not math.isnan(row.p_permutation) for row in self.rows)
         n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
-        most = {row.slice: row.n for row in sorted(self.rows, key=lambda row: row.n)}
-        notes = _too_many(self.tag, list(most.values()), n_asked)
+        notes = _too_many(self.tag, list(sizes.values()), n_asked)
         least_p = 1 / (self.n_resamples + 1)
         at_least = sum(row.p_permutation == least_p for row in self.rows)
         if at_least and least_p * n_tests >= 1 - self.level:
@@ -276,7 +278,7 @@ class _Sliced:
             (0, FEWEST_QUERIES, "Too few queries for more than a count"),
             (FEWEST_QUERIES, FEW_QUERIES, "Few queries, so read these with care"),
         ):
-            small = [f"{name} ({n})" for name, n in sizes.items() if least <= n < bound]
+            small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
             if small:
                 more = f" and {len(small) - 10} more" if len(small) > 10 else ""
                 notes.append(f"{told}: {', '.join(small[:10])}{more}.")
@@ -432,7 +434,8 @@ class Slices(_Sliced):
                 row.metric,
                 str(row.n),
                 *_rounded(row.value, (row.low, row.high), row.rest, row.difference),
-                *_rounded((row.ci_low, row.ci_high), row.p_holm),
+                *_rounded((row.ci_low, row.ci_high)),
+                rounded_p(row.p_holm),
             ]
             for row in self.rows
         ]
@@ -472,7 +475,7 @@ class SlicedComparison(_Sliced):
             [
                 *(row.slice, row.a, row.b, row.metric, str(row.n)),
                 *_rounded(row.value_a, row.value_b, row.difference, (row.ci_low, row.ci_high)),
-                *_rounded(row.p_holm),
+                rounded_p(row.p_holm),
                 f"{row.wins} / {row.ties} / {row.losses}",
             ]
             for row in self.rows
@@ -883,12 +886,14 @@ def _with_none(
 # What is measured of them.
 
 
-def _only(result: EvaluationResult, chosen: BoolArray) -> EvaluationResult:
-    """Return a result of some of the counted queries."""
+def _only(
+    result: EvaluationResult, chosen: BoolArray, cutoffs: Iterable[Cutoff]
+) -> EvaluationResult:
+    """Return a result of some of the counted queries, at some of its cutoffs."""
     at = np.flatnonzero(result.counted)[chosen]
     tables = {
-        k: {name: column[at] for name, column in table.items()}
-        for k, table in result.tables.items()
+        k: {name: column[at] for name, column in result.tables[k].items()}
+        for k in dict.fromkeys(cutoffs)
     }
     rows = RowsInMemory(at.tolist(), tables, np.ones(len(at), np.bool_))
     return replace(result, rows=rows, totals=None, evidence=None, retrieval=None)
@@ -926,11 +931,12 @@ def _with_values(
     """Return the rows with the averages of each slice and of all other queries."""
     rows = {}
     defined = {name: _defined(result, *one) for name, one in averages.items()}
+    cutoffs = [k for _, k in averages.values()]
     for number, slice_name in enumerate(division.names):
         inside = division.place == number
         enough = np.count_nonzero(inside) >= FEWEST_QUERIES
-        here = _only(result, inside) if enough else result
-        there = _only(result, ~inside) if enough and not inside.all() else None
+        here = _only(result, inside, cutoffs) if enough else result
+        there = _only(result, ~inside, cutoffs) if enough and not inside.all() else None
         for name, (average, k) in averages.items():
             row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
             if row.n >= FEWEST_QUERIES:
@@ -959,7 +965,8 @@ class _Sample:
         sums: What they are made of.
         place: The slice of each query.
         n_slices: Number of slices.
-        of_shares: Whether each average is a share of the queries: the mean of zeros and ones.
+        of_shares: Whether each average is a share of the queries: by its nature from 0 to 1, and
+            here the mean of zeros and ones.
     """
 
     names: tuple[str, ...]
@@ -985,8 +992,10 @@ def _samples(
     groups: dict[tuple[bytes, bool], list[str]] = {}
     for name, (average, k) in averages.items():
         defined = _defined(result, average, k)
-        values = per_query(result, average.column, k)[defined] if average.is_mean else np.array([2])
-        of_shares = bool(np.isin(values, (0.0, 1.0)).all())
+        of_shares = average.is_mean and average.range == (0.0, 1.0)
+        if of_shares:
+            values = per_query(result, average.column, k)[defined]
+            of_shares = bool(np.isin(values, (0.0, 1.0)).all())
         groups.setdefault((defined.tobytes(), of_shares), []).append(name)
     for (mask, of_shares), names in groups.items():
         defined = np.frombuffer(mask, np.bool_)
@@ -1201,7 +1210,8 @@ def _paired(
     for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
         inside, differences = division.place == number, tuple[Difference, ...]()
         if n >= FEWEST_QUERIES and not too_many:
-            results = {key: _only(one, inside) for key, one in comparison.compared.items()}
+            cutoffs = [k for _, k in metrics.values()]
+            results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
             differences, _ = paired_differences(
                 results,
                 metrics,
