@@ -817,6 +817,8 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         {**content, "level": "0.95"},
         {**content, "rows": 3},
         {**content, "overall": []},
+        {**content, "overall": {"mrr@5": 10**400}},
+        {**content, "lower_is_better": [3]},
         {**content, "rows": [{**content["rows"][0], "n": 1.5}]},
         {**content, "rows": [{"slice": "wiki"}]},
     ]

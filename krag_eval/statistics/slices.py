@@ -90,6 +90,7 @@ _LARGEST = 1e300
 _MOST_TESTS = 500
 _ROWS_SHOWN = 60
 _FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
+_DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -348,10 +349,10 @@ class _Sliced:
             if head != [_FORMAT, _FORMAT_VERSION, cls._kind]:
                 raise ValueError(f"its format is {clipped(head)}")
             rows = tuple(_row_of(cls._row, row) for row in content.pop("rows"))
-            lower = tuple(content.pop("lower_is_better"))
+            lower = tuple(_checked("metric", one, "str") for one in content.pop("lower_is_better"))
             return cls(**_checked_fields(cls, content), rows=rows, lower_is_better=lower)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            problem = f"not saved {cls.__name__} that this version reads ({error})"
+        except _DAMAGED as error:
+            problem = f"holds no {cls.__name__} that this version reads ({error})"
             raise InvalidInput("", problem, place=place) from error
 
     def __eq__(self, other: object) -> bool:
