@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
     from krag_eval.statistics.paired import Difference
+    from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
 
 #: Public name -> the module it lives in.
@@ -81,6 +82,10 @@ _HOMES = {
     "OrMatcher": "matching.base",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
+    "Slice": "statistics.slices",
+    "SlicedComparison": "statistics.slices",
+    "SlicedDifference": "statistics.slices",
+    "Slices": "statistics.slices",
     "TextMatcher": "matching.base",
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.evaluating",
@@ -129,6 +134,10 @@ __all__ = [
     "OrMatcher",
     "RetrievalRecorder",
     "RougeMatcher",
+    "Slice",
+    "SlicedComparison",
+    "SlicedDifference",
+    "Slices",
     "TextMatcher",
     "__version__",
     "aevaluate_retriever",

@@ -35,16 +35,19 @@ CONVENIENCE = {
     ("results.result", "report"),
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),
+    ("statistics.slices", "plotting"),
 }
-# Methods of a result that lead to modules which take results.
+# Methods of a result or a comparison that lead to modules which take these.
 BACK = {
     ("results.result", "results.saved"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
+    ("results.result", "statistics.slices"),
+    ("statistics.comparison", "statistics.slices"),
 }
 #: Entry doors and module paths of earlier versions: they may know everything.
 DOORS = {"", "__main__", "partitions"}
-MOST_MODULES, MOST_IN_THE_HALL = 103, 10
+MOST_MODULES, MOST_IN_THE_HALL = 105, 10
 
 
 def name_of(path: Path) -> str:

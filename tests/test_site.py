@@ -27,6 +27,7 @@ KOREAN = (
     "metrics",
     "chunk-sizes",
     "auditing",
+    "slices",
     "undefined",
     "conventions",
     "worked-examples",

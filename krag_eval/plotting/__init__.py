@@ -14,7 +14,7 @@ from krag_eval.plotting.curves import (
     threshold_curves,
 )
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
-from krag_eval.plotting.forest import comparison_forest, forest_size
+from krag_eval.plotting.forest import comparison_forest, forest_size, slice_forest
 from krag_eval.plotting.saving import PLOT_FORMATS, inline_svg, save_plot
 from krag_eval.plotting.styling import LANGUAGES, Language, metric_name
 
@@ -35,5 +35,6 @@ __all__ = [
     "metric_distribution",
     "metric_name",
     "save_plot",
+    "slice_forest",
     "threshold_curves",
 ]

@@ -1,4 +1,4 @@
-"""A comparison as a forest: every difference with its interval, one row each."""
+"""Forests: every difference of a comparison, or every slice, with its interval, one row each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from krag_eval._errors import one_of
 from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BLUE,
@@ -14,8 +15,10 @@ from krag_eval.plotting.styling import (
     VERMILLION,
     Language,
     checked_language,
+    draw_score_axis,
     finish,
     make_readable,
+    metric_name,
     new_axes,
     number_of_queries,
     percent,
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
 
-__all__ = ["comparison_forest", "forest_size"]
+__all__ = ["comparison_forest", "forest_size", "slice_forest"]
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
+# Of more slices a picture would be too tall to look at.
+_MOST_ROWS = 60
 
 
 @dataclass(frozen=True)
@@ -232,3 +238,116 @@ def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: 
         ax.annotate(told, (place, 1.0), (0, 4), xycoords="axes fraction",
                     textcoords="offset points", ha=side, va="bottom", fontsize="small",
                     color=colour)  # fmt: skip
+
+
+def slice_forest(
+    slices: Slices | SlicedComparison,
+    metric: str | None = None,
+    ax: Axes | None = None,
+    *,
+    language: Language = "en",
+) -> Axes:
+    """Draw one metric of slices with its intervals, one row per slice.
+
+    Of a result, rows are the slices' averages, beside a dashed line at the average of all queries;
+    of a comparison, the differences between the systems. A filled marker is a slice that is shown
+    to differ (from the rest, or between the systems), blue for the better and red for the worse;
+    a hollow grey one is not. To the right are the number of queries and Holm's corrected p.
+
+    Args:
+        slices: What ``result.by`` or ``comparison.by`` returned.
+        metric: One of its metrics; the first if not given.
+        ax: Where to draw; a new figure, as tall as the rows need, if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved. Rows beyond the first 60 are counted below.
+
+    Raises:
+        InvalidInput: If there is no such metric.
+    """
+    language = checked_language(language)
+    metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
+    rows = [row for row in slices.rows if row.metric == metric]
+    n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]
+    ax = new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
+    lower = metric in slices.lower_is_better
+    for place, row in enumerate(rows):
+        _draw_slice(ax, place, row, slices.level, language, lower=lower)
+    pairs = {(getattr(row, "a", ""), getattr(row, "b", "")) for row in rows}
+    ax.set_yticks(range(len(rows)), [_slice_name(row, len(pairs)) for row in rows])
+    ax.set_ylim(len(rows) - 0.25, -0.75)
+    name = _name_of_average(metric, language)
+    name = word("lower is better", language).format(name) if lower else name
+    axis = _scale_values(ax, slices, metric, rows)
+    lines = [word(axis, language).format(percent(slices.level, language), name=name)]
+    lines += [word("more slices", language).format(n_left_out)] if n_left_out else []
+    ax.set_xlabel("\n".join([*lines, word("slice markers", language)]), fontsize="small")
+    ax.set_title(_slice_title(slices, name, rows, language), loc="left")
+    make_readable(ax)
+    return ax
+
+
+def _slice_title(
+    slices: Slices | SlicedComparison,
+    name: str,
+    rows: Sequence[Slice | SlicedDifference],
+    language: Language,
+) -> str:
+    tag = word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, 24)
+    queries = number_of_queries(slices.n_queries, language)
+    title = word("sliced", language).format(metric=name, tag=tag, queries=queries)
+    pairs = {_pair_name(row.as_difference()) for row in rows if hasattr(row, "a")}
+    return f"{pairs.pop()}: {title}" if len(pairs) == 1 else title
+
+
+def _slice_name(row: Slice | SlicedDifference, n_pairs: int) -> str:
+    name = fitted(row.slice, 32)
+    return name if n_pairs == 1 else f"{name}: {_pair_name(row.as_difference())}"
+
+
+def _name_of_average(metric: str, language: Language) -> str:
+    key, _, cutoff = metric.rpartition("@")
+    return f"{metric_name(key, language)}@{cutoff}"
+
+
+def _scale_values(
+    ax: Axes,
+    slices: Slices | SlicedComparison,
+    metric: str,
+    rows: Sequence[Slice | SlicedDifference],
+) -> str:
+    """Lay out the axis of values or differences, and return what it is called."""
+    overall = getattr(slices, "overall", None)
+    if overall is None:
+        ax.axvline(0.0, color="#000000", linewidth=1, zorder=1)
+        _scale(ax, [row.as_difference() for row in rows])
+        finish(ax, "x")
+        return "slice differences"
+    ax.axvline(overall[metric], color="#000000", linewidth=1, linestyle="--", zorder=1)
+    values = [getattr(row, end) for row in rows for end in ("value", "low", "high")]
+    draw_score_axis(ax, [overall[metric], *values])
+    return "slice values"
+
+
+def _draw_slice(
+    ax: Axes, place: int, row: Slice | SlicedDifference, level: float, language: Language, *,
+    lower: bool,
+) -> None:  # fmt: skip
+    difference = row.as_difference(lower_is_better=lower)
+    colour, filled = _colour(difference, level), difference.is_shown(level)
+    value = getattr(row, "value", row.difference)
+    if not math.isnan(value):
+        low, high = getattr(row, "low", row.ci_low), getattr(row, "high", row.ci_high)
+        ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt",
+                zorder=2)  # fmt: skip
+        ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
+                markerfacecolor=colour if filled else "white")  # fmt: skip
+    told = number_of_queries(row.n, language)
+    if math.isnan(value):
+        told = word("too few", language).format(told)
+    elif not math.isnan(row.p_holm):
+        told = f"{told}, {_p_value(row.p_holm)}"
+    ax.annotate(told, (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
+                textcoords="offset points", va="center", fontsize="small",
+                annotation_clip=False)  # fmt: skip

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from krag_eval.results.latency import Latency, RetrievalRun
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
+    from krag_eval.statistics.slices import Slices
 
 __all__ = [
     "STATUSES",
@@ -487,6 +488,70 @@ class EvaluationResult:
 
         return confidence_intervals(self, level, **sampling)
 
+    def by(
+        self,
+        tag: str,
+        k: Cutoff | str = None,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        level: float = 0.95,
+        n_resamples: int = 10_000,
+        seed: int = 0,
+    ) -> Slices:
+        """Return the averages within slices of the queries: where is retrieval worse?
+
+        A slice is the queries of one value of a tag; numbers of many values are divided at their
+        quartiles. Queries without the tag are a slice of their own. Per slice and metric there are
+        the value with its interval, the difference to all other queries with its interval, and the
+        p of a permutation test, corrected by Holm (1979) over all of them. Under 10 queries there
+        are counts alone.
+
+        Of a metric that is 0 or 1 for every query, intervals are score intervals (Wilson 1927;
+        Newcombe 1998, method 10, of a difference), and p counts all ways to deal out the queries.
+        Elsewhere the interval is the one of :meth:`confidence_intervals` for these queries alone,
+        that of the difference the percentile bootstrap, and p comes from random permutations. A
+        metric that is undefined for some queries looks at the others.
+
+        Args:
+            tag: One of :attr:`tags` or, unless the queries have a tag of that name, ``"items"``
+                (their number in the ground truth), ``"question_length"`` (words),
+                ``"golden_length"`` (words of the longest item) or ``"language"`` (as the script of
+                the question tells it).
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+            metrics: Averages such as ``"recall"`` or, at a cutoff of their own, ``"ndcg@10"``; the
+                main ones if not given: recall, nDCG, MRR and the hit rate.
+            level: How often an interval should cover the true value, between 0 and 1.
+            n_resamples: Number of resamples of the bootstrap, and of random permutations.
+            seed: The same seed gives the same digits.
+
+        Raises:
+            ValueError: If there is no such tag, a built-in one needs what this result does not
+                keep, a metric was not evaluated, or there are no per-query rows.
+
+        Warns:
+            KragEvalWarning: If the slices are too many to mean anything.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual, predicted = [["a"]] * 40, [["a"]] * 20 + [["x"]] * 10 + [["a"]] * 10
+        >>> tags = {"corpus": ["wiki"] * 20 + ["chat"] * 20}
+        >>> result = OfflineRetrievalEvaluator(actual, predicted, tags=tags).evaluate(5)
+        >>> result.by("corpus", metrics="recall").table[["slice", "n", "value", "rest"]]
+          slice   n  value  rest
+        0  chat  20    0.5   1.0
+        1  wiki  20    1.0   0.5
+        """
+        from krag_eval.statistics.slices import slices
+
+        return slices(
+            self,
+            tag,
+            self._deepest_cutoff(k),
+            metrics,
+            level=level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+
     def budget_to_recall(
         self,
         recall: float = 0.9,
@@ -541,6 +606,7 @@ class EvaluationResult:
         metric: str | Iterable[str] | None = None,
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
+        by: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
@@ -561,14 +627,16 @@ class EvaluationResult:
             on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
                 queries that both have, as a set of questions grows; the report names the others.
                 Floors are of all queries of this result.
+            by: A tag, as in :meth:`by`, no slice of which may drop further either. Slices of under
+                10 queries are named and not checked.
             level: How often that interval should cover the true difference, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
 
         Raises:
             TypeError: If the baseline is no result.
-            ValueError: If an average is unknown or was not evaluated, a number is out of range,
-                there is nothing to check, or the two results are not comparable.
+            ValueError: If an average or the tag is unknown, an average was not evaluated, a number
+                is out of range, there is nothing to check, or the two results are not comparable.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -586,6 +654,7 @@ class EvaluationResult:
             metric=metric,
             max_drop=max_drop,
             on=on,
+            by=by,
             sampling=sampling,
         )
 

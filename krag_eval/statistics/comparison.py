@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.statistics.slices import SlicedComparison
+
 __all__ = [
     "BEST",
     "Comparison",
@@ -68,6 +70,7 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "rounded_p",
     "sentence",
     "told_left_out",
 ]
@@ -559,6 +562,36 @@ class Comparison:
             raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
         return first, second
 
+    def by(self, tag: str) -> SlicedComparison:
+        """Compare the systems within slices of the queries: does b win everywhere?
+
+        Per slice and metric there are the paired difference, its interval and p as of the whole,
+        with Holm's correction over all slices, pairs and metrics. Under 10 queries there are counts
+        alone.
+
+        Args:
+            tag: A tag of the queries, or a built-in one; see :meth:`EvaluationResult.by`.
+
+        Raises:
+            InvalidInput: If there is no such tag, or the systems were tagged differently.
+
+        Warns:
+            KragEvalWarning: If the slices are too many to mean anything.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual, tags = [["a"]] * 40, {"corpus": ["wiki"] * 20 + ["chat"] * 20}
+        >>> def finds(where):
+        ...     evaluator = OfflineRetrievalEvaluator(actual, [[one] for one in where], tags=tags)
+        ...     return evaluator.evaluate(k=10)
+        >>> comparison = compare({"old": finds("a" * 40), "new": finds("a" * 20 + "x" * 20)})
+        >>> print(comparison.by("corpus").summary())
+        chat: old is better than new on ndcg@10 by 1.000 (1.000 against 0.000; 95 % interval 1.000
+        to 1.000; p < 0.001 after Holm).
+        """
+        from krag_eval.statistics.slices import sliced_comparison
+
+        return sliced_comparison(self, tag)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the differences with their intervals, one row per pair and metric.
 
@@ -951,9 +984,9 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
             _rounded(row.value_b),
             _rounded(row.difference),
             f"{_rounded(row.ci_low)} to {_rounded(row.ci_high)}",
-            _rounded_p(row.p_permutation),
-            _rounded_p(row.p_holm),
-            _rounded_p(row.p_t),
+            rounded_p(row.p_permutation),
+            rounded_p(row.p_holm),
+            rounded_p(row.p_t),
             _rounded(row.effect_size),
             f"{row.wins} / {row.ties} / {row.losses}",
         ]
@@ -962,7 +995,7 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
 
 
 def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
-    """Return the table as aligned lines, the first columns to the left."""
+    """Return the table as aligned lines; its first columns are names, the others numbers."""
     header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [
@@ -1064,7 +1097,8 @@ def _rounded(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.4f}"
 
 
-def _rounded_p(p: float) -> str:
+def rounded_p(p: float) -> str:
+    """Round a p for reading, but never to 0."""
     if math.isnan(p):
         return "–"
     return f"{p:.4f}" if p >= 0.00005 else f"{p:.0e}"

@@ -7,12 +7,12 @@ directions are those that the result knows of its averages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, told_apart
+from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, text, told_apart
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
@@ -47,11 +47,13 @@ class Gate:
         metric: The average it is about, such as ``"ndcg@10"``.
         passed: Whether it holds.
         reason: One line that says so, with the numbers.
+        slice: The slice of the queries it is about; ``None`` if it is about all of them.
     """
 
     metric: str
     passed: bool
     reason: str
+    slice: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def check(
     metric: str | Iterable[str] | None = None,
     max_drop: float | None = None,
     on: On = "all",
+    by: str | None = None,
     sampling: Mapping[str, Any],
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
@@ -159,14 +162,19 @@ def check(
         allowed = _checked_drop(max_drop)
         compared = _compared(result, baseline, metric, on, sampling)
         gates += [_drop_gate(row, allowed, compared) for row in compared.differences]
+        gates += [] if by is None else _slice_gates(compared, by, allowed)
         return GateReport(tuple(gates), compared.left_out, len(compared.queries))
-    about_it = {"metric": metric, "max_drop": max_drop, "on": None if on == "all" else on}
-    for argument, value in about_it.items():
-        if value is not None:
-            raise InvalidInput(argument, "is about a baseline, and none was given")
+    _check_no_drop(metric=metric, max_drop=max_drop, on=None if on == "all" else on, by=by)
     if not gates:
         raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
     return GateReport(tuple(gates))
+
+
+def _check_no_drop(**given: object) -> None:
+    """Refuse what is about a baseline where there is none."""
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidInput(argument, "is about a baseline, and none was given")
 
 
 def _check_baseline(baseline: object) -> None:
@@ -266,6 +274,26 @@ def _compared(
 
     metrics = [metric] if isinstance(metric, str) else list(metric)
     return compare({"baseline": baseline, "new": result}, metric=metrics, on=on, **sampling)
+
+
+def _slice_gates(compared: Comparison, by: str, max_drop: float) -> Iterator[Gate]:
+    """Yield the gates of each slice; those with too few queries say so, and pass."""
+    from krag_eval.statistics.slices import differences_by
+
+    text("by", by, "the name of a tag")
+    try:
+        of_slices = list(differences_by(compared, by))
+    except InvalidInput as error:
+        argument = "by" if error.argument == "tag" else error.argument
+        raise InvalidInput(argument, error.problem, error.fix) from None
+    for name, n, differences in of_slices:
+        for row in differences:
+            gate = _drop_gate(row, max_drop, compared)
+            yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
+        if not differences:
+            few = f"{n} {'query' if n == 1 else 'queries'}, too few to check"
+            for metric in compared.metrics:
+                yield Gate(metric, True, f"{by} {name}: {metric} is of {few}", name)
 
 
 def _drop_gate(row: Difference, max_drop: float, compared: Comparison) -> Gate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,9 +11,12 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from krag_eval import Comparison, Difference
-from krag_eval.plotting import comparison_forest
+from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
+from krag_eval._errors import InvalidInput
+from krag_eval.plotting import LANGUAGES, comparison_forest, slice_forest
+from krag_eval.plotting.styling import word
 from krag_eval.scoring.metrics import METRICS, averages_of
+from krag_eval.statistics.slices import BUILT_IN_TAGS
 
 from .plot_samples import no_complaint_about_fonts
 
@@ -213,3 +217,93 @@ class TestComparisonForest:
         """On the Axes given."""
         _, ax = pyplot.subplots()
         assert comparison(difference()).plot(ax) is ax
+
+
+# --- slices ------------------------------------------------------------------------------------
+
+
+def sliced(*rows: Slice, lower: tuple[str, ...] = ()) -> Slices:
+    """Return slices of these rows, of one result in which all queries average 0.6."""
+    overall = {row.metric: 0.6 for row in rows}
+    return Slices("corpus", "", rows, 90, lower, 0.95, 1000, 0, "signature", overall)
+
+
+WIKI = Slice("wiki", "mrr@5", 50, 0.8, 0.7, 0.9, 0.5, 0.3, 0.1, 0.5, 0.001, 0.002)
+CHAT = Slice("chat", "mrr@5", 30, 0.4, 0.2, 0.6, 0.7, -0.3, -0.5, -0.1, 0.002, 0.01)
+NEWS = Slice("news", "mrr@5", 12, 0.6, 0.4, 0.8, 0.6, 0.0, -0.2, 0.2, 0.9, 0.9)
+TINY = Slice("tiny", "mrr@5", 3)
+
+
+def test_slices_are_drawn_at_their_values() -> None:
+    """With their intervals; filled where one is shown to differ, blue for the better."""
+    assert drawn(slice_forest(sliced(WIKI, CHAT, NEWS, TINY))) == {
+        "wiki": (0.8, 0.7, 0.9, BLUE, True),
+        "chat": (0.4, 0.2, 0.6, VERMILLION, True),
+        "news": (0.6, 0.4, 0.8, GREY, False),
+    }
+
+
+def test_slices_tell_how_many_queries_they_are() -> None:
+    """And p, or that there are too few; a dashed line is the average of all."""
+    ax = slice_forest(sliced(WIKI, TINY))
+    assert told(ax) == ["50 queries, p = 0.002", "3 queries: too few"]
+    (line,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert list(line.get_xdata()) == [0.6, 0.6]
+    assert ax.get_title(loc="left") == "MRR@5 by corpus (90 queries)"
+
+
+def test_slices_where_lower_is_better() -> None:
+    """The colours change sides."""
+    rows = [replace(one, metric="mean_rank@5") for one in (WIKI, CHAT)]
+    colours = {name: row[3] for name, row in
+               drawn(slice_forest(sliced(*rows, lower=("mean_rank@5",)))).items()}  # fmt: skip
+    assert colours == {"wiki": VERMILLION, "chat": BLUE}
+
+
+def test_one_metric_of_slices_is_drawn() -> None:
+    """The first, unless another is named."""
+    both = sliced(WIKI, replace(CHAT, metric="map@5"))
+    assert list(drawn(slice_forest(both))) == ["wiki"]
+    assert list(drawn(both.plot("map@5"))) == ["chat"]
+    with pytest.raises(InvalidInput) as refused:
+        slice_forest(both, "map")
+    assert refused.value.argument == "metric"
+
+
+def test_slices_of_a_comparison_are_drawn_at_their_differences() -> None:
+    """About 0, with the pair in the title, or at the rows of several."""
+    row = SlicedDifference(
+        "wiki", "bm25", "dense", "mrr@5", 50, 0.5, 0.8, 0.3, 0.1, 0.5, 0.001, 0.002, 30, 15, 5
+    )
+    worse = replace(row, slice="chat", difference=-0.3, ci_low=-0.5, ci_high=-0.1)
+    common = ("corpus", "")
+    pair = SlicedComparison(*common, (row, worse), 90, (), 0.95, 1000, 0, "signature")
+    ax = pair.plot()
+    assert drawn(ax) == {
+        "wiki": (0.3, 0.1, 0.5, BLUE, True),
+        "chat": (-0.3, -0.5, -0.1, VERMILLION, True),
+    }
+    assert ax.get_title(loc="left") == "dense − bm25: MRR@5 by corpus (90 queries)"
+    three = replace(pair, rows=(row, replace(row, b="hybrid")))
+    assert list(drawn(three.plot())) == ["wiki: dense − bm25", "wiki: hybrid − bm25"]
+
+
+def test_more_slices_than_fit_are_counted() -> None:
+    """A picture of 60 rows, and how many are missing."""
+    many = sliced(*(replace(WIKI, slice=f"corpus {i}") for i in range(75)))
+    ax = slice_forest(many)
+    assert len(drawn(ax)) == 60
+    assert "15 more" in ax.get_xlabel()
+
+
+def test_slices_in_korean() -> None:
+    """The words, and the names of built-in tags; on axes of one's own."""
+    ax = pyplot.figure().subplots()
+    with no_complaint_about_fonts():
+        assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
+        built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
+    assert ax.get_title(loc="left") == "corpus별 MRR@5 (질의 90개)"
+    assert built_in.get_title(loc="left") == "정답 항목 수별 MRR@5 (질의 90개)"
+    for language in LANGUAGES:
+        for tag in BUILT_IN_TAGS:
+            assert word(f"tag {tag}", language)

@@ -1,0 +1,1240 @@
+"""Slices: the averages of the queries that share a tag, beside those of all others.
+
+For ``result.by(…)``, ``comparison.by(…)`` and gates. Intervals and tests are those of
+:mod:`krag_eval.statistics.intervals` and :mod:`krag_eval.statistics.paired`; pandas and scipy load
+when they are needed.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    clipped,
+    one_line,
+    text,
+    unknown,
+    warn,
+)
+from krag_eval._io import replacing
+from krag_eval.documents import Tag, read_id
+from krag_eval.results.evidence import DocumentTexts
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import RowsInMemory
+from krag_eval.scoring.averages import DEFINED, Average
+from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
+from krag_eval.scoring.digits import exact_parts, exact_sums
+from krag_eval.scoring.metrics import resolved_average
+from krag_eval.statistics.comparison import Comparison, as_html, as_text, rounded_p, sentence
+from krag_eval.statistics.intervals import (
+    FEW_QUERIES,
+    ROUNDING,
+    QuerySums,
+    blocks,
+    check_counted,
+    check_sampling,
+    difference_of_shares,
+    drawn,
+    interval,
+    per_query,
+    resampled_sums,
+    wilson,
+)
+from krag_eval.statistics.paired import Difference, holm, paired_differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "BUILT_IN_TAGS",
+    "FEWEST_QUERIES",
+    "Slice",
+    "SlicedComparison",
+    "SlicedDifference",
+    "Slices",
+    "differences_by",
+    "sliced_comparison",
+    "slices",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+#: Of fewer queries than this there are counts alone.
+FEWEST_QUERIES = 10
+#: Averages that are shown where none are named.
+_MAIN = ("macro_recall", "micro_recall", "ndcg", "mrr", "hit_rate")
+# Numbers of more values than this are divided at their quartiles.
+_MOST_VALUES = 6
+_QUARTILES = (0.25, 0.5, 0.75)
+_LARGEST = 1e300
+# Beyond, intervals and tests would take long and could show nothing.
+_MOST_TESTS = 500
+_ROWS_SHOWN = 60
+_FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
+_DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One slice on one metric; numbers are NaN where there are too few queries.
+
+    Attributes:
+        slice: Its name: the tag's value, or the bounds between which it lies.
+        metric: The average and its cutoff, such as ``"ndcg@10"``.
+        n: Queries that count, where the metric is defined.
+        value: The average of the slice.
+        low: Lower bound of its interval.
+        high: Upper bound.
+        rest: The average of all other queries.
+        difference: ``value - rest``.
+        ci_low: Lower bound of the interval of the difference.
+        ci_high: Upper bound.
+        p_permutation: Two-sided p of the permutation test, never 0.
+        p_holm: The same, corrected for all slices and metrics.
+    """
+
+    slice: str
+    metric: str
+    n: int
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    rest: float = math.nan
+    difference: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    p_permutation: float = math.nan
+    p_holm: float = math.nan
+
+    def is_shown(self, level: float = 0.95) -> bool:
+        """Tell whether the slice is shown to differ from the rest.
+
+        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0.
+        """
+        return self.as_difference().is_shown(level)
+
+    def as_difference(self, *, lower_is_better: bool = False) -> Difference:
+        """Return it as what sets the slice apart from the rest."""
+        pair = "the rest", self.slice, self.rest, self.value
+        return _difference(self, *pair, 0, 0, 0, lower_is_better=lower_is_better)
+
+
+@dataclass(frozen=True)
+class SlicedDifference:
+    """How b differs from a in one slice on one metric; NaN where there are too few queries.
+
+    Attributes:
+        slice: Its name.
+        a: Name of the first system.
+        b: Name of the second.
+        metric: The average and its cutoff.
+        n: Queries of the slice that count.
+        value_a: The average of a over the slice.
+        value_b: The average of b over the slice.
+        difference: ``value_b - value_a``.
+        ci_low: Lower bound of the paired interval.
+        ci_high: Upper bound.
+        p_permutation: Two-sided p of the paired permutation test.
+        p_holm: The same, corrected for all slices, pairs and metrics.
+        wins: Queries on which b is better.
+        ties: Queries on which they are equal.
+        losses: Queries on which b is worse.
+    """
+
+    slice: str
+    a: str
+    b: str
+    metric: str
+    n: int
+    value_a: float = math.nan
+    value_b: float = math.nan
+    difference: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    p_permutation: float = math.nan
+    p_holm: float = math.nan
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+
+    def is_shown(self, level: float = 0.95) -> bool:
+        """Tell whether the difference is shown: p is small and the interval excludes 0."""
+        return self.as_difference().is_shown(level)
+
+    def as_difference(self, *, lower_is_better: bool = False) -> Difference:
+        """Return the difference without the slice."""
+        pair = self.a, self.b, self.value_a, self.value_b
+        counts = self.wins, self.ties, self.losses
+        return _difference(self, *pair, *counts, lower_is_better=lower_is_better)
+
+
+def _difference(
+    row: Slice | SlicedDifference,
+    a: str,
+    b: str,
+    value_a: float,
+    value_b: float,
+    wins: int,
+    ties: int,
+    losses: int,
+    *,
+    lower_is_better: bool,
+) -> Difference:
+    key = row.metric.rpartition("@")[0]
+    return Difference(
+        a=a,
+        b=b,
+        metric=row.metric,
+        value_a=value_a,
+        value_b=value_b,
+        difference=row.difference,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        p_permutation=row.p_permutation,
+        p_t=math.nan,
+        p_holm=row.p_holm,
+        effect_size=math.nan,
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        average=Average(key, key, (), lower_is_better=lower_is_better),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sliced:
+    """What slices of one result and of a comparison have in common."""
+
+    tag: str
+    about: str
+    rows: tuple[Any, ...]
+    n_queries: int
+    lower_is_better: tuple[str, ...]
+    level: float
+    n_resamples: int
+    seed: int
+    signature: str
+
+    _row: ClassVar[type]
+    _kind: ClassVar[str]
+    _n_names: ClassVar[int]
+
+    @property
+    def names(self) -> list[str]:
+        """The slices, in order."""
+        return list(dict.fromkeys(row.slice for row in self.rows))
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics."""
+        return list(dict.fromkeys(row.metric for row in self.rows))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per slice and metric; the columns are the attributes of the rows."""
+        import pandas as pd
+
+        columns = [one.name for one in fields(self._row)]
+        return pd.DataFrame([asdict(row) for row in self.rows], columns=columns)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to bear in mind: too many slices, slices too small to say anything."""
+        sizes = {row.slice: row.n for row in sorted(self.rows, key=lambda row: row.n)}
+        # A metric may be undefined for some queries of a slice.
+        of_rows = {
+            row.slice if row.n == sizes[row.slice] else f"{row.slice} on {row.metric}": row.n
+            for row in self.rows
+        }
+        n_tests = sum(not math.isnan(row.p_permutation) for row in self.rows)
+        n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
+        notes = _too_many(self.tag, list(sizes.values()), n_asked)
+        least_p = 1 / (self.n_resamples + 1)
+        at_least = sum(row.p_permutation == least_p for row in self.rows)
+        if at_least and least_p * n_tests >= 1 - self.level:
+            notes.append(
+                f"With n_resamples={self.n_resamples}, no p of {n_tests} tests can be small after "
+                "Holm; take more."
+            )
+        for least, bound, told in (
+            (0, FEWEST_QUERIES, "Too few queries for more than a count"),
+            (FEWEST_QUERIES, FEW_QUERIES, "Few queries, so read these with care"),
+        ):
+            small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
+            if small:
+                more = f" and {len(small) - 10} more" if len(small) > 10 else ""
+                notes.append(f"{told}: {', '.join(small[:10])}{more}.")
+        return notes
+
+    def summary(self) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
+        raise NotImplementedError
+
+    def _shown(self) -> Iterator[tuple[Any, str]]:
+        """Yield each row that is shown, and its sentence."""
+        for row in self.rows:
+            lower = row.metric in self.lower_is_better
+            if row.is_shown(self.level):
+                yield row, sentence(row.as_difference(lower_is_better=lower), self.level)
+
+    def plot(
+        self,
+        metric: str | None = None,
+        ax: Axes | None = None,
+        *,
+        language: Literal["en", "ko"] = "en",
+    ) -> Axes:
+        """Draw one metric, one row per slice.
+
+        Args:
+            metric: One of the metrics; the first if not given.
+            ax: Where to draw; a new figure if not given.
+            language: ``"en"`` or ``"ko"``.
+
+        Returns:
+            The matplotlib Axes; nothing is shown or saved.
+        """
+        from krag_eval.plotting import slice_forest
+
+        return slice_forest(self, metric, ax, language=language)  # type: ignore[arg-type]
+
+    def _content(self) -> dict[str, Any]:
+        content = {one.name: getattr(self, one.name) for one in fields(self)}
+        rows = [{name: _or_none(value) for name, value in asdict(row).items()} for row in self.rows]
+        return content | {"rows": rows, "lower_is_better": list(self.lower_is_better)}
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Save the slices; :meth:`from_json` reads them back. Undefined numbers are ``null``.
+
+        Raises:
+            OSError: If the file cannot be written; the error names it.
+        """
+        head = {"format": _FORMAT, "format_version": _FORMAT_VERSION, "kind": self._kind}
+        # In ASCII, for half of a character cannot be written otherwise.
+        content = json.dumps(head | self._content(), allow_nan=False)
+        with replacing(path) as temporary:
+            temporary.write_text(content, "utf-8")
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Self:
+        """Read slices that :meth:`to_json` saved.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            InvalidInput: If the file holds something else, is of another format, or damaged.
+        """
+        place = Place(os.fsdecode(path))
+        try:
+            content = json.loads(Path(path).read_text("utf-8"))
+            head = [content.pop(name, None) for name in ("format", "format_version", "kind")]
+            if head != [_FORMAT, _FORMAT_VERSION, cls._kind]:
+                raise ValueError(f"its format is {clipped(head)}")
+            rows = tuple(_row_of(cls._row, row) for row in content.pop("rows"))
+            lower = tuple(_checked("metric", one, "str") for one in content.pop("lower_is_better"))
+            return cls(**_checked_fields(cls, content), rows=rows, lower_is_better=lower)
+        except _DAMAGED as error:
+            problem = f"holds no {cls.__name__} that this version reads ({error})"
+            raise InvalidInput("", problem, place=place) from error
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self._content() == other._content())
+
+    __hash__ = None  # type: ignore[assignment]  # rows may hold NaN
+
+    def _head(self) -> str:
+        n = len(self.names)
+        about = f" ({self.about})" if self.about else ""
+        return f"{n} slice{'s' * (n != 1)} of {self.n_queries} queries by {self.tag}{about}"
+
+    def _cells(self) -> list[list[str]]:
+        raise NotImplementedError
+
+    def _shown_cells(self) -> list[list[str]]:
+        return self._cells()[: _ROWS_SHOWN + 1]
+
+    def _footnotes(self) -> list[str]:
+        more = len(self.rows) - _ROWS_SHOWN
+        sampled = f"n_resamples={self.n_resamples} | seed={self.seed}"
+        left_out = [f"… and {more} more rows in .table"] if more > 0 else []
+        return [
+            *left_out,
+            *self.summary().split("\n"),
+            *self.notes,
+            f"{self.signature} | {sampled}",
+        ]
+
+    def __repr__(self) -> str:
+        lines = as_text(self._shown_cells(), self._n_names)
+        return "\n".join([self._head(), *lines, *self._footnotes()])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes())
+        return f"<p>{html.escape(self._head())}</p>{as_html(self._shown_cells())}{notes}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Slices(_Sliced):
+    """The averages of a result within slices; made by :meth:`EvaluationResult.by`.
+
+    Attributes:
+        tag: The tag.
+        about: What a built-in tag is; empty for a tag of the queries' own.
+        rows: One :class:`Slice` per slice and metric.
+        n_queries: Number of queries that count.
+        lower_is_better: Those of the metrics where a lower value is the better one.
+        level: Level of the intervals.
+        n_resamples: Number of resamples, and of random permutations.
+        seed: Seed of both.
+        signature: What the result's numbers depend on.
+        overall: Metric -> average of all queries.
+    """
+
+    rows: tuple[Slice, ...]
+    overall: Mapping[str, float]
+
+    _row: ClassVar[type] = Slice
+    _kind: ClassVar[str] = "result"
+    _n_names: ClassVar[int] = 2
+
+    def summary(self) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
+        lines = [line for _, line in self._shown()]
+        return "\n".join(lines) or "No slice is shown to differ from the rest."
+
+    def _content(self) -> dict[str, Any]:
+        overall = {metric: _or_none(value) for metric, value in self.overall.items()}
+        return super()._content() | {"overall": overall}
+
+    def _cells(self) -> list[list[str]]:
+        within = f"{100 * self.level:.10g} % interval"
+        header = ["slice", "metric", "n", "value", within, "rest", "difference", within, "p (Holm)"]
+        return [header] + [
+            [
+                row.slice,
+                row.metric,
+                str(row.n),
+                *_rounded(row.value, (row.low, row.high), row.rest, row.difference),
+                *_rounded((row.ci_low, row.ci_high)),
+                rounded_p(row.p_holm),
+            ]
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SlicedComparison(_Sliced):
+    """The differences of a comparison within slices; made by :meth:`Comparison.by`.
+
+    Attributes:
+        tag: The tag.
+        about: What a built-in tag is; empty for a tag of the queries' own.
+        rows: One :class:`SlicedDifference` per slice, pair of systems and metric.
+        n_queries: Number of queries that count.
+        lower_is_better: Those of the metrics where a lower value is the better one.
+        level: Level of the intervals.
+        n_resamples: Number of resamples, and of random swaps.
+        seed: Seed of both.
+        signature: What the results have in common.
+    """
+
+    rows: tuple[SlicedDifference, ...]
+
+    _row: ClassVar[type] = SlicedDifference
+    _kind: ClassVar[str] = "comparison"
+    _n_names: ClassVar[int] = 4
+
+    def summary(self) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
+        lines = [f"{row.slice}: {line}" for row, line in self._shown()]
+        return "\n".join(lines) or "No difference is shown in any slice."
+
+    def _cells(self) -> list[list[str]]:
+        within = f"{100 * self.level:.10g} % interval"
+        header = ["slice", "a", "b", "metric", "n", "value a", "value b", "b − a", within]
+        return [[*header, "p (Holm)", "wins / ties / losses of b"]] + [
+            [
+                *(row.slice, row.a, row.b, row.metric, str(row.n)),
+                *_rounded(row.value_a, row.value_b, row.difference, (row.ci_low, row.ci_high)),
+                rounded_p(row.p_holm),
+                f"{row.wins} / {row.ties} / {row.losses}",
+            ]
+            for row in self.rows
+        ]
+
+
+def _rounded(*values: float | tuple[float, float]) -> list[str]:
+    """Round numbers, and pairs of them, for reading."""
+    pairs = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [
+        "–" if math.isnan(pair[0]) else " to ".join(f"{value:.4f}" for value in pair)
+        for pair in pairs
+    ]
+
+
+def _or_none(value: Any) -> Any:
+    """Return what JSON can hold: nothing for an undefined number."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float, type(None)),
+}
+
+
+def _number_of(value: Any) -> Any:
+    return math.nan if value is None else value
+
+
+def _checked(name: str, value: Any, kind: str) -> Any:
+    """Return a value of a field of that kind, as the file has it.
+
+    Raises:
+        TypeError: If it is of another type.
+    """
+    if isinstance(value, bool) or not isinstance(value, _KINDS[kind]):
+        raise TypeError(f"{name} is {clipped(value)}")
+    return float(_number_of(value)) if kind == "float" else value
+
+
+def _row_of(row: type, content: Mapping[str, Any]) -> Any:
+    kinds = {one.name: str(one.type) for one in fields(row)}
+    return row(**{name: _checked(name, content[name], kind) for name, kind in kinds.items()})
+
+
+def _checked_fields(kind: type[_Sliced], content: Mapping[str, Any]) -> dict[str, Any]:
+    known = {one.name: str(one.type) for one in fields(kind)}
+    values = {n: _checked(n, content[n], known[n]) for n in known if known[n] in _KINDS}
+    if "overall" in known:
+        overall = content["overall"].items()
+        values["overall"] = {name: _checked(name, value, "float") for name, value in overall}
+    return values
+
+
+# What the queries are sliced by.
+
+
+def slices(
+    result: EvaluationResult,
+    tag: str,
+    k: Cutoff,
+    metrics: str | Iterable[str] | None = None,
+    *,
+    level: float,
+    n_resamples: int,
+    seed: int,
+) -> Slices:
+    """Return the averages within slices of the queries; see ``EvaluationResult.by``."""
+    check_sampling(level, n_resamples, seed)
+    check_counted(result)
+    averages = _averages(result, k, metrics)
+    division = _Division.of([result], tag)
+    division.warn_of_too_many(len(averages))
+    rows = _measured(result, averages, division, level, n_resamples, seed)
+    corrected = holm([row.p_permutation for row in rows])
+    return Slices(
+        tag=tag,
+        about=division.about,
+        rows=tuple(replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)),
+        n_queries=len(division.place),
+        lower_is_better=_lower(averages),
+        level=float(level),
+        n_resamples=int(n_resamples),
+        seed=int(seed),
+        signature=result.signature,
+        overall={name: result.averages(at)[one.key] for name, (one, at) in averages.items()},
+    )
+
+
+def sliced_comparison(comparison: Comparison, tag: str) -> SlicedComparison:
+    """Return the differences within slices of the queries; see ``Comparison.by``."""
+    rows, about = _paired_rows(comparison, tag)
+    of = {row.metric: row.average for row in comparison.differences}
+    return SlicedComparison(
+        tag=tag,
+        about=about,
+        rows=rows,
+        n_queries=len(comparison.queries),
+        lower_is_better=tuple(m for m, one in of.items() if one and one.lower_is_better),
+        level=comparison.level,
+        n_resamples=comparison.n_resamples,
+        seed=comparison.seed,
+        signature=comparison.signature,
+    )
+
+
+def _lower(averages: Mapping[str, tuple[Average, Cutoff]]) -> tuple[str, ...]:
+    return tuple(name for name, (one, _) in averages.items() if one.lower_is_better)
+
+
+def _averages(
+    result: EvaluationResult, k: Cutoff, metrics: str | Iterable[str] | None
+) -> dict[str, tuple[Average, Cutoff]]:
+    """Return the averages asked for: spelling -> average and cutoff.
+
+    Raises:
+        InvalidType: If ``metrics`` is neither a name nor several.
+        InvalidInput: If one was not evaluated, or none is named.
+    """
+    known = result.averages(k)
+    if metrics is None:
+        main = [key for key in _MAIN if key in known]
+        doubled = {"micro_recall"} if "macro_recall" in known else set()
+        metrics = [key for key in main if key not in doubled] or list(known)
+    if not isinstance(metrics, Iterable):
+        raise InvalidType("metrics", f"must be a metric or several, got {clipped(metrics)}")
+    found = {}
+    for one in [metrics] if isinstance(metrics, str) else metrics:
+        key, at = parse_metric(one, "metrics") if "@" in str(one) else (one, k)
+        if at not in result.k:
+            problem = f": {one!r} needs the cutoff {spelled(at)}, which was not evaluated"
+            raise InvalidInput("metrics", problem, Advice("evaluate with {}", k=...))
+        key = resolved_average("metrics", key, result.averages(at), result.keys)
+        found[f"{key}@{spelled(at)}"] = result.definitions[key], at
+    if not found:
+        raise InvalidInput("metrics", "must name at least one metric, got none")
+    return found
+
+
+@dataclass(frozen=True)
+class _Division:
+    """The queries that count, divided by a tag.
+
+    Attributes:
+        tag: The tag.
+        about: What a built-in tag is; empty for a tag of the queries' own.
+        names: The slices, in order.
+        place: The slice of each query that counts.
+    """
+
+    tag: str
+    about: str
+    names: tuple[str, ...]
+    place: IntArray
+
+    @classmethod
+    def of(cls, results: Sequence[EvaluationResult], tag: str) -> _Division:
+        """Divide the queries that all results have.
+
+        Raises:
+            InvalidType: If the tag is not text.
+            InvalidInput: If there is no such tag, or the results differ in it.
+        """
+        values, about = _values(results, text("tag", tag, "the name of a tag"))
+        counted = results[0].counted.tolist()
+        kept = [value for value, counts in zip(values, counted, strict=True) if counts]
+        return cls(tag, about, *_divided(tag, kept))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Queries per slice."""
+        sizes: list[int] = np.bincount(self.place, minlength=len(self.names)).tolist()
+        return sizes
+
+    def warn_of_too_many(self, n_metrics: int) -> None:
+        """Warn if the slices are too many to mean anything."""
+        n_large = sum(size >= FEWEST_QUERIES for size in self.sizes)
+        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics)
+        if reasons:
+            warn(" ".join(reasons), "Slice by a tag of fewer values")
+
+
+def _too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
+    """Say why the slices are too many to mean anything, if they are."""
+    reasons = []
+    if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:
+        reasons.append(
+            f"{len(sizes)} slices of {sum(sizes)} queries by {tag} are too many to mean anything: "
+            f"most queries are in slices of fewer than {FEWEST_QUERIES}."
+        )
+    if n_tests > _MOST_TESTS:
+        reasons.append(
+            f"Slices by {tag} would need {n_tests} tests, where nothing can be told from chance, "
+            f"so there are none; at most {_MOST_TESTS} are made."
+        )
+    return reasons
+
+
+def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag], str]:
+    """Return one value per query, and what a built-in tag is; the queries' own come first."""
+    tagged = [result for result in results if tag in result.tags]
+    if tagged:
+        first, *others = (list(result.tags[tag]) for result in tagged)
+        for other in others:
+            _check_same_tags(tag, first, other, results[0].labels)
+        return first, ""
+    if tag not in BUILT_IN_TAGS:
+        known = dict.fromkeys(name for result in results for name in result.tags)
+        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS])
+    about, values_of = BUILT_IN_TAGS[tag]
+    *unsure, last = results
+    for result in unsure:
+        try:
+            return values_of(result), about
+        except InvalidInput:
+            continue  # another may have kept what it takes
+    return values_of(last), about
+
+
+def _check_same_tags(
+    tag: str, ours: Sequence[Tag], theirs: Sequence[Tag], labels: Sequence[str | int]
+) -> None:
+    for label, our, their in zip(labels, ours, theirs, strict=True):
+        if our != their:
+            raise InvalidInput(
+                "tag",
+                f": the results differ in {tag!r}, first for query {clipped(label)}: "
+                f"{clipped(our)} vs {clipped(their)}",
+                "Tag the queries of all results alike",
+            )
+
+
+def _n_items(result: EvaluationResult) -> Sequence[Tag]:
+    items: list[Tag] = result.tables[result.k[0]]["ground_truth"].tolist()
+    return items
+
+
+def _question_lengths(result: EvaluationResult) -> Sequence[Tag]:
+    questions = _questions(result, "question_length")
+    lengths = lengths_of([one or "" for one in questions], "w", None).tolist()
+    return [None if q is None else n for q, n in zip(questions, lengths, strict=True)]
+
+
+def _languages(result: EvaluationResult) -> Sequence[Tag]:
+    return [None if one is None else _language(one) for one in _questions(result, "language")]
+
+
+def _questions(result: EvaluationResult, tag: str) -> list[str | None]:
+    """Return the questions, where queries are labelled by them.
+
+    Raises:
+        InvalidInput: If none is.
+    """
+    questions = [label if isinstance(label, str) else None for label in result.labels]
+    if not any(questions):
+        problem = f": {tag!r} looks at the questions, and this result does not know them"
+        raise InvalidInput("tag", problem, Advice("evaluate with {}", queries=...))
+    return questions
+
+
+def _golden_lengths(result: EvaluationResult) -> Sequence[Tag]:
+    """Return the words of each query's longest item; of alternatives, the shortest counts.
+
+    Raises:
+        InvalidInput: If the result keeps no texts.
+    """
+    evidence = result.evidence
+    texts = None if evidence is None else evidence.texts
+    ids = (
+        isinstance(texts, DocumentTexts)
+        and texts.reading is read_id
+        and texts.queries.texts_only[0]
+    )
+    if evidence is None or texts is None or ids:
+        raise InvalidInput(
+            "tag",
+            ": 'golden_length' looks at the texts of the ground truth, and this result does not "
+            "keep them",
+            "evaluate in memory; to save it, to_json(path, texts=True)",
+        )
+    longest: list[Tag] = [None] * result.n_queries
+    for query, number in evidence.items():
+        alternatives = texts.actual(query)[number - 1]
+        words = int(lengths_of(alternatives, "w", None).min())
+        longest[query] = max(words, int(longest[query] or 0))
+    return longest
+
+
+#: Built-in tag -> what it is, and what gives its value for each query.
+BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag]]]] = {
+    "items": ("ground-truth items", _n_items),
+    "question_length": ("words of the question", _question_lengths),
+    "golden_length": ("words of the longest ground-truth item", _golden_lengths),
+    "language": ("language as the script tells it", _languages),
+}
+
+_LANGUAGES = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
+_HAN = "Han script"
+
+
+def _language(question: str) -> str | None:
+    """Return the language as far as the script of most words tells it; ``None`` without letters.
+
+    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these.
+
+    >>> [_language(one) for one in ("RAG에서 recall이란?", "What is 김치 made of?", "東京の天気")]
+    ['Korean', 'Latin script', 'Japanese']
+    """
+    words = Counter(script for word in question.split() if (script := _script(word)))
+    for language in set(_LANGUAGES.values()) & words.keys():
+        words[language] += words.pop(_HAN, 0)
+    return max(words, key=lambda one: (words[one], one), default=None)
+
+
+def _script(word: str) -> str | None:
+    scripts = Counter(_script_of(letter) for letter in word if letter.isalpha())
+    for language in _LANGUAGES.values():
+        if language in scripts:
+            return language
+    return max(scripts, key=lambda one: (scripts[one], one), default=None)
+
+
+def _script_of(letter: str) -> str:
+    names = unicodedata.name(letter, "UNKNOWN").split()
+    first = names[1] if names[0] in ("FULLWIDTH", "HALFWIDTH") and len(names) > 1 else names[0]
+    if first == "CJK":
+        return _HAN
+    return _LANGUAGES.get(first, f"{first.capitalize()} script")
+
+
+def _divided(tag: str, values: Sequence[Tag]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of the slices in order, and the slice of each query.
+
+    Numbers ascend; other values come with the most frequent first; what has none is last.
+    """
+    keys = [(isinstance(value, bool), value) for value in values]
+    counts = Counter(key for key in keys if key[1] is not None)
+    if all(not is_bool and _is_number(value) for is_bool, value in counts):
+        return _by_number(tag, values, len(counts))
+    order = sorted(counts, key=lambda key: (-counts[key], str(key[1])))
+    names = _distinct([value for _, value in order], [f"(no {tag})"])
+    places = {key: place for place, key in enumerate(order)}
+    return _with_none(tag, names, [places.get(key) for key in keys])
+
+
+def _is_number(value: Tag) -> bool:
+    """Tell whether a value can be divided at quartiles: a number that a float holds."""
+    return isinstance(value, (int, float)) and abs(value) < _LARGEST
+
+
+def _by_number(
+    tag: str, values: Sequence[Tag], n_distinct: int
+) -> tuple[tuple[str, ...], IntArray]:
+    """Divide by a number: a slice for each of a few values, else four at the quartiles."""
+    known = np.array([value for value in values if value is not None], np.float64)
+    distinct = np.unique(known)
+    cuts = distinct
+    if n_distinct > _MOST_VALUES:
+        cuts = np.unique(np.quantile(known, [*_QUARTILES, 1.0], method="inverted_cdf"))
+    of_distinct = np.searchsorted(cuts, distinct)
+    bounds = [distinct[of_distinct == place][[0, -1]].tolist() for place in range(len(cuts))]
+    written = _written([bound for pair in bounds for bound in pair])
+    names = [
+        low if low == high else f"{low} – {high}"
+        for low, high in zip(written[::2], written[1::2], strict=True)
+    ]
+    places = [None if v is None else int(np.searchsorted(cuts, float(v))) for v in values]
+    return _with_none(tag, names, places)
+
+
+def _written(bounds: Sequence[float]) -> list[str]:
+    """Write numbers with the digits it takes to tell them apart."""
+    texts: list[str] = []
+    for digits in range(6, 18):
+        texts = [
+            str(int(one)) if one.is_integer() and abs(one) < 1e15 else f"{one:.{digits}g}"
+            for one in bounds
+        ]
+        if len(set(texts)) == len(set(bounds)):
+            break
+    return texts
+
+
+def _distinct(values: Sequence[Tag], taken: Sequence[str]) -> list[str]:
+    """Name values by what they are; in quotes where a text reads like another value."""
+    names = [value if isinstance(value, str) else str(value) for value in values]
+    times = Counter([*names, *taken])
+    return [
+        json.dumps(value, ensure_ascii=False) if isinstance(value, str) and times[name] > 1
+        else name
+        for value, name in zip(values, names, strict=True)
+    ]  # fmt: skip
+
+
+def _with_none(
+    tag: str, names: Sequence[str], places: Sequence[int | None]
+) -> tuple[tuple[str, ...], IntArray]:
+    """Add the slice of the queries without a value, if there are any."""
+    if None in places:
+        names = [*names, f"(no {tag})"]
+    last = len(names) - 1
+    found = [last if place is None else place for place in places]
+    return tuple(names), np.array(found, np.int64)
+
+
+# What is measured of them.
+
+
+def _only(
+    result: EvaluationResult, chosen: BoolArray, cutoffs: Iterable[Cutoff]
+) -> EvaluationResult:
+    """Return a result of some of the counted queries, at some of its cutoffs."""
+    at = np.flatnonzero(result.counted)[chosen]
+    tables = {
+        k: {name: column[at] for name, column in result.tables[k].items()}
+        for k in dict.fromkeys(cutoffs)
+    }
+    rows = RowsInMemory(at.tolist(), tables, np.ones(len(at), np.bool_))
+    return replace(result, rows=rows, totals=None, evidence=None, retrieval=None)
+
+
+def _measured(
+    result: EvaluationResult,
+    averages: Mapping[str, tuple[Average, Cutoff]],
+    division: _Division,
+    level: float,
+    n_resamples: int,
+    seed: int,
+) -> list[Slice]:
+    """Return the rows: slice by slice, metric by metric."""
+    rows = _with_values(result, averages, division)
+    if not _are_too_many(division, len(averages)):
+        for sample in _samples(result, averages, division):
+            draws = None if sample.of_shares else _Draws.of(sample, n_resamples, seed)
+            for i, name in enumerate(sample.names):
+                for number in sample.large:
+                    row = rows[number, name]
+                    rows[number, name] = (
+                        _as_share(row, sample, level)
+                        if draws is None
+                        else _as_average(row, sample.sums, i, draws.of_slice[number], level)
+                    )
+    return [rows[number, name] for number in range(len(division.names)) for name in averages]
+
+
+def _with_values(
+    result: EvaluationResult,
+    averages: Mapping[str, tuple[Average, Cutoff]],
+    division: _Division,
+) -> dict[tuple[int, str], Slice]:
+    """Return the rows with the averages of each slice and of all other queries."""
+    rows = {}
+    defined = {name: _defined(result, *one) for name, one in averages.items()}
+    cutoffs = [k for _, k in averages.values()]
+    for number, slice_name in enumerate(division.names):
+        inside = division.place == number
+        enough = np.count_nonzero(inside) >= FEWEST_QUERIES
+        here = _only(result, inside, cutoffs) if enough else result
+        there = _only(result, ~inside, cutoffs) if enough and not inside.all() else None
+        for name, (average, k) in averages.items():
+            row = Slice(slice_name, name, int(np.count_nonzero(inside & defined[name])))
+            if row.n >= FEWEST_QUERIES:
+                value = here.averages(k)[average.key]
+                rest = math.nan if there is None else there.averages(k)[average.key]
+                row = replace(row, value=value, rest=rest, difference=value - rest)
+            rows[number, name] = row
+    return rows
+
+
+def _defined(result: EvaluationResult, average: Average, k: Cutoff) -> BoolArray:
+    """Return for which of the counted queries an average is defined."""
+    defined = np.ones(int(np.count_nonzero(result.counted)), np.bool_)
+    for _, bottom in average.ratios:
+        if bottom.startswith(DEFINED):
+            defined &= per_query(result, bottom, k) > 0
+    return defined
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Averages that are defined for the same queries, and the slice of each of these.
+
+    Attributes:
+        names: The averages.
+        sums: What they are made of.
+        place: The slice of each query.
+        n_slices: Number of slices.
+        of_shares: Whether each average is a share of the queries: by its nature from 0 to 1, and
+            here the mean of zeros and ones.
+    """
+
+    names: tuple[str, ...]
+    sums: QuerySums
+    place: IntArray
+    n_slices: int
+    of_shares: bool
+
+    @property
+    def large(self) -> list[int]:
+        """The slices with enough queries."""
+        sizes = np.bincount(self.place, minlength=self.n_slices)
+        large: list[int] = np.flatnonzero(sizes >= FEWEST_QUERIES).tolist()
+        return large
+
+
+def _samples(
+    result: EvaluationResult,
+    averages: Mapping[str, tuple[Average, Cutoff]],
+    division: _Division,
+) -> Iterator[_Sample]:
+    """Yield the averages together that the same queries are drawn for."""
+    groups: dict[tuple[bytes, bool], list[str]] = {}
+    for name, (average, k) in averages.items():
+        defined = _defined(result, average, k)
+        of_shares = average.is_mean and average.range == (0.0, 1.0)
+        if of_shares:
+            values = per_query(result, average.column, k)[defined]
+            of_shares = bool(np.isin(values, (0.0, 1.0)).all())
+        groups.setdefault((defined.tobytes(), of_shares), []).append(name)
+    for (mask, of_shares), names in groups.items():
+        defined = np.frombuffer(mask, np.bool_)
+        sums = QuerySums.of(result, [averages[name] for name in names])
+        sums = replace(sums, columns=sums.columns[defined])
+        yield _Sample(tuple(names), sums, division.place[defined], len(division.names), of_shares)
+
+
+def _as_share(row: Slice, sample: _Sample, level: float) -> Slice:
+    """Fill in what is known of a share of queries without drawing any."""
+    low, high = wilson(row.value, row.n, level)
+    row, n_rest = replace(row, low=low, high=high), len(sample.place) - row.n
+    if n_rest < FEWEST_QUERIES:
+        return row
+    of_rest = wilson(row.rest, n_rest, level)
+    bounds = difference_of_shares(row.rest, of_rest, row.value, (low, high))
+    p = _exact_p(round(row.value * row.n), row.n, round(row.rest * n_rest), n_rest)
+    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
+
+
+def _exact_p(hits: int, n: int, hits_of_rest: int, n_rest: int) -> float:
+    """Return how often dealing out the hits at random sets two shares as far apart, or further.
+
+    How many a slice gets has the hypergeometric distribution.
+
+    >>> round(_exact_p(3, 3, 0, 3), 12)  # 2 of the 20 ways to choose 3 of 6
+    0.1
+    """
+    total = hits + hits_of_rest
+    dealt = np.arange(max(0, total - n_rest), min(n, total) + 1)
+    left = dealt[:-1]
+    # How many ways there are to one more, for each way; they rise to a mode and fall from there.
+    ratios = ((n - left) * (total - left)) / ((left + 1) * (n_rest - total + left + 1))
+    mode = int(np.count_nonzero(ratios > 1))
+    above = np.multiply.accumulate(ratios[mode:])
+    below = np.multiply.accumulate(1 / ratios[:mode][::-1])[::-1]
+    ways = np.concatenate([below, [1.0], above])
+    # How far apart, times n * n_rest: in whole numbers.
+    apart = np.abs(dealt * n_rest - (total - dealt) * n)
+    extreme = apart >= abs(hits * n_rest - hits_of_rest * n)
+    p = math.fsum(ways[extreme]) / math.fsum(ways)
+    return max(p, float(np.finfo(np.float64).tiny))  # no evidence makes it 0
+
+
+@dataclass(frozen=True)
+class _DrawsOfSlice:
+    """The averages of one slice in random draws of the queries.
+
+    Attributes:
+        own: The averages of the slice, drawn by itself; shape (resamples, averages).
+        left_out: The same without each query in turn; shape (queries, averages).
+        resampled: The slice less the rest, all queries drawn; shape (resamples, averages).
+        permuted: The same, all queries dealt out at random; shape (permutations, averages).
+        n_rest: Number of queries outside of it.
+    """
+
+    own: FloatArray
+    left_out: FloatArray
+    resampled: FloatArray
+    permuted: FloatArray
+    n_rest: int
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """The draws of all slices that are large enough."""
+
+    of_slice: Mapping[int, _DrawsOfSlice]
+
+    @classmethod
+    def of(cls, sample: _Sample, n_resamples: int, seed: int) -> _Draws:
+        """Draw the queries of a sample, for all slices at once."""
+        sums, spans, columns = sample.sums, *_side_by_side(sample)
+        resampled = _resampled(columns, spans, n_resamples, seed)
+        permuted = _permuted(columns, spans, n_resamples, seed)
+        found = {}
+        for place, number in enumerate(sample.large):
+            own = replace(sums, columns=sums.columns[sample.place == number])
+            found[number] = _DrawsOfSlice(
+                own.all_averages(resampled_sums(own.columns, n_resamples, seed)),
+                own.leave_one_out() if len(own.columns) else np.empty((0, len(sample.names))),
+                _apart(sums, resampled, place),
+                _apart(sums, permuted, place),
+                len(columns) - len(own.columns),
+            )
+        return cls(found)
+
+
+def _side_by_side(sample: _Sample) -> tuple[list[tuple[int, int]], FloatArray]:
+    """Return where each large slice stands, and the columns in that order, the others last."""
+    large = sample.large
+    places = np.full(sample.n_slices, len(large))
+    places[large] = np.arange(len(large))
+    places = places[sample.place]
+    ends = np.cumsum(np.bincount(places, minlength=len(large) + 1)).tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    return spans, sample.sums.columns[np.argsort(places, kind="stable")]
+
+
+def _apart(sums: QuerySums, drawn_sums: FloatArray, place: int) -> FloatArray:
+    """Return the averages of a slice less those of all others; NaN where one has no query."""
+    columns = drawn_sums[..., :-1]
+    rest = columns.sum(axis=1) - columns[:, place]
+    n_rest = drawn_sums[..., -1].sum(axis=1) - drawn_sums[:, place, -1]
+    differences = sums.all_averages(columns[:, place]) - sums.all_averages(rest)
+    differences[(drawn_sums[:, place, -1] == 0) | (n_rest == 0)] = np.nan
+    return differences
+
+
+Spans: TypeAlias = Sequence[tuple[int, int]]
+
+
+def _resampled(columns: FloatArray, spans: Spans, n_resamples: int, seed: int) -> FloatArray:
+    """Draw queries with replacement; how many of a slice are drawn is left to chance, too.
+
+    Returns:
+        The sums of each slice, and how many of its queries were drawn; shape (resamples, slices,
+        columns + 1).
+    """
+    n = len(columns)
+    leading, trailing = exact_parts(columns)
+    sums = np.zeros((n_resamples, len(spans), columns.shape[1] + 1))
+    # A stream of its own, independent of those that intervals and paired tests draw from.
+    for start, stop, times in drawn(n, [seed, 2], blocks(n_resamples, n)):
+        weights = times.astype(np.float64)
+        for place, (first, last) in enumerate(spans):
+            part, parts = weights[:, first:last], (leading[first:last], trailing[first:last])
+            sums[start:stop, place, :-1] = exact_sums(part, parts)
+            sums[start:stop, place, -1] = part.sum(axis=1)
+    return sums
+
+
+def _permuted(columns: FloatArray, spans: Spans, n_permutations: int, seed: int) -> FloatArray:
+    """Deal the queries out at random, to slices of the sizes they have.
+
+    Returns:
+        As :func:`_resampled`.
+    """
+    n, sizes = len(columns), np.array([last - first for first, last in spans])
+    rng = np.random.default_rng([seed, 3])
+    sums = np.zeros((n_permutations, len(spans), columns.shape[1] + 1))
+    sums[..., -1] = sizes
+    filled = np.flatnonzero(sizes)  # the others may be none
+    starts = [spans[place][0] for place in filled.tolist()]
+    varies = np.ptp(columns, axis=0) > 0
+    sums[..., :-1] = np.where(varies, 0.0, columns[0]) * sizes[:, np.newaxis]
+    parts = [np.ascontiguousarray(part.T) for part in exact_parts(columns)]
+    for start, stop in blocks(n_permutations, n):
+        order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
+        for part in parts:
+            for number in np.flatnonzero(varies & part.any(axis=1)).tolist():
+                dealt = np.add.reduceat(np.take(part[number], order), starts, axis=1)
+                sums[start:stop, filled, number] += dealt
+    return sums
+
+
+def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level: float) -> Slice:
+    """Fill in intervals and p of an average that is no share of queries.
+
+    The interval is the one that ``confidence_intervals`` gives for these queries alone.
+    """
+    low, high = interval(draws.own[:, i], row.value, level, draws.left_out[:, i])
+    row = replace(row, low=low, high=high)
+    if draws.n_rest < FEWEST_QUERIES or math.isnan(row.difference):
+        return row
+    bounds = interval(draws.resampled[:, i], row.difference, level)
+    rounding = ROUNDING * max(abs(row.value), abs(row.rest))
+    # What is undefined counts as extreme, so that p errs towards no difference.
+    extreme = ~(np.abs(draws.permuted[:, i]) < abs(row.difference) - rounding)
+    p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)  # never 0: Phipson, Smyth 2010
+    return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
+
+
+# Pairs of systems.
+
+
+def differences_by(comparison: Comparison, tag: str) -> Iterator[tuple[str, int, list[Difference]]]:
+    """Yield each slice's name, its number of queries, and its differences, if it has enough.
+
+    Raises:
+        InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
+            many.
+    """
+    division = _divided_comparison(comparison, tag)
+    if _are_too_many(division, len(comparison.differences)):
+        problem = f": {clipped(tag)} divides the queries into {len(division.names)} slices"
+        raise InvalidInput("tag", problem, "name a tag of fewer values")
+    for name, n, differences in _paired(comparison, division):
+        yield one_line(name), n, differences
+
+
+def _are_too_many(division: _Division, n_metrics: int) -> bool:
+    """Tell whether nothing could be told from chance, so that nothing is tested."""
+    n_large = sum(size >= FEWEST_QUERIES for size in division.sizes)
+    return n_large * n_metrics > _MOST_TESTS
+
+
+def _divided_comparison(comparison: Comparison, tag: str) -> _Division:
+    if not comparison.compared:
+        problem = "this comparison does not hold the results it is of"
+        raise InvalidInput("", problem, "make it with compare(…)")
+    division = _Division.of(list(comparison.compared.values()), tag)
+    division.warn_of_too_many(len(comparison.differences))
+    return division
+
+
+def _paired(
+    comparison: Comparison, division: _Division
+) -> Iterator[tuple[str, int, list[Difference]]]:
+    metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
+    too_many = _are_too_many(division, len(comparison.differences))
+    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
+        inside, differences = division.place == number, tuple[Difference, ...]()
+        if n >= FEWEST_QUERIES and not too_many:
+            cutoffs = [k for _, k in metrics.values()]
+            results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
+            differences, _ = paired_differences(
+                results,
+                metrics,
+                level=comparison.level,
+                n_resamples=comparison.n_resamples,
+                seed=comparison.seed,
+            )
+        yield name, n, list(differences)
+
+
+def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifference, ...], str]:
+    division = _divided_comparison(comparison, tag)
+    numbers = [one.name for one in fields(SlicedDifference) if one.name not in ("slice", "n")]
+    rows = []
+    for name, n, differences in _paired(comparison, division):
+        rows += [
+            SlicedDifference(slice=name, n=n, **{key: getattr(one, key) for key in numbers})
+            for one in differences
+        ]
+        if not differences:
+            asked = [(one.a, one.b, one.metric) for one in comparison.differences]
+            rows += [SlicedDifference(name, *names, n) for names in asked]
+    corrected = holm([row.p_permutation for row in rows])
+    with_holm = [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
+    return tuple(with_holm), division.about
