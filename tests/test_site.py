@@ -26,6 +26,7 @@ KOREAN = (
     "matching",
     "metrics",
     "chunk-sizes",
+    "diagnosis",
     "auditing",
     "slices",
     "undefined",

@@ -288,7 +288,7 @@ class Diagnosis:
     def table(self) -> pd.DataFrame:
         """One row per item, in the order of queries and items; ``class`` is what became of it.
 
-        The other columns are the attributes of ``krag_eval.results.diagnosis.DiagnosedItem``.
+        The other columns are the attributes of ``DiagnosedItem``.
         """
         import pandas as pd
 
