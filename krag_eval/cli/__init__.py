@@ -25,6 +25,7 @@ def main(context: click.Context) -> None:
 
 for command in (
     evaluate.evaluate,
+    evaluate.diagnose,
     evaluate.audit,
     compare.compare,
     compare.gate,

@@ -7,7 +7,6 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -43,7 +42,7 @@ from krag_eval.cli.output import (
     write_plot,
     write_text,
 )
-from krag_eval.cli.reading import evaluated_file, names_of_files, place_of, saved_result
+from krag_eval.cli.reading import evaluated_file, is_saved, names_of_files, place_of, saved_result
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.scoring.cutoffs import deepest, spelled
 
@@ -107,7 +106,7 @@ def compare(
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
     with printing_beside(outputs), warnings_as("warning"):
-        saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
+        saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
         metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
         metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
@@ -152,10 +151,6 @@ def _stem(path: str) -> str:
     return path
 
 
-def _is_saved(file: str) -> bool:
-    return Path(file).suffix == ".json"
-
-
 def _deepest_of_all(
     k: Sequence[Cutoff], saved: Mapping[str, EvaluationResult], files: Mapping[str, str]
 ) -> Cutoff:
@@ -174,7 +169,7 @@ def _settled(
         InvalidInput: If something has no effect, as every file is a saved result.
     """
     typed = given(options)
-    if typed and all(map(_is_saved, files.values())):
+    if typed and all(map(is_saved, files.values())):
         problem = "says how to evaluate, and every FILE is a saved result"
         raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
     return settled(options["k"], typed)
@@ -193,7 +188,7 @@ def _checked_metrics(
     """
     from krag_eval.statistics.comparison import checked_metrics
 
-    to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
+    to_be_evaluated = [name for name, file in files.items() if not is_saved(file)]
     if not to_be_evaluated:
         return None
     metrics = metrics_of("metric", asked, settings)

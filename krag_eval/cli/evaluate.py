@@ -1,4 +1,4 @@
-"""``krag-eval evaluate`` and ``audit``, a file of queries; ``krag-eval demo``, our own data."""
+"""``krag-eval evaluate``, ``diagnose`` and ``audit``, files of queries; ``demo``, our own data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from krag_eval.cli.options import (
     bundled,
     checked_language,
     checked_plan,
+    diagnosis_options,
     evaluation_options,
     field_options,
     floor_option,
     given,
     metrics_of,
+    one_cutoff_option,
     output_option,
     report_options,
     settled,
@@ -30,6 +32,7 @@ from krag_eval.cli.output import (
     Outputs,
     checked_outputs,
     print_audit,
+    print_diagnosis,
     print_result,
     print_table,
     printing_beside,
@@ -39,12 +42,13 @@ from krag_eval.cli.output import (
     write_files,
     write_json,
     write_plot,
+    write_table,
     write_text,
 )
-from krag_eval.cli.reading import audited_file, evaluated_file
+from krag_eval.cli.reading import audited_file, chunks_of, evaluated_file, is_saved, saved_result
 from krag_eval.cli.shell import Verdict, warnings_as
 from krag_eval.matching.base import MATCHER_NAMES
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "audit",
     "demo",
+    "diagnose",
     "evaluate",
 ]
 
@@ -256,14 +261,95 @@ def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage)
     )
 
 
+_CHUNKS = (
+    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
+    '"page_content" and perhaps "id". \'-\' reads standard input.'
+)
+
+
+@click.command(short_help="Find out where what is missing was lost.")
+@click.argument("file")
+@click.option("--index", metavar="CHUNKS", required=True, help=_CHUNKS)
+@one_cutoff_option(
+    "Find out what is missing within the first K documents; documents beyond them tell ranking "
+    "from search.  [default: 10; of a saved result, its deepest cutoff]"
+)
+@click.option(
+    "--depth", metavar="N", type=int, help="Look at the first N documents.  [default: all of them]"
+)
+@diagnosis_options
+@field_options
+@output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
+@output_option("--csv", "Save one row per ground-truth item.", streamed=True)
+def diagnose(
+    file: str,
+    index: str,
+    k: tuple[Cutoff, ...],
+    depth: int | None,
+    json: str | None,
+    csv: str | None,
+    **options: Any,
+) -> None:
+    """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result saved in
+    Python with its texts, whose name ends in .json. Have more documents retrieved than K: where the
+    lists end at K, nobody can tell what was ranked too low from what was not retrieved.
+    """
+    from krag_eval.results.diagnosis import as_text, checked_depth
+
+    if file == index == "-":
+        raise InvalidInput("index", ": standard input can be read only once", "name a file")
+    outputs = checked_outputs({"json": json, "csv": csv}, [file, index])
+    if k:
+        checked_depth(depth, k[0])
+    with printing_beside(outputs), warnings_as("warning"):
+        result, matcher = _to_be_diagnosed(file, k, given(options))
+        at = k[0] if k else deepest(result.k)
+        found = result.diagnose(chunks_of(index), k=_asked(at), depth=depth, matcher=matcher)
+        print_diagnosis(found, file, result.signature)
+        write_files(
+            outputs,
+            {
+                "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
+                "csv": (
+                    lambda target: write_table(found.table, target),
+                    "one row per ground-truth item",
+                ),
+            },
+        )
+
+
+def _asked(k: Cutoff) -> Cutoff | str:
+    """Return a cutoff as it is asked for: ``None`` would be one that was left out."""
+    return "all" if k is None else k
+
+
+def _to_be_diagnosed(
+    file: str, k: tuple[Cutoff, ...], typed: Mapping[str, Any]
+) -> tuple[EvaluationResult, str | None]:
+    """Read a saved result, or evaluate a file by coverage where nothing else is named.
+
+    Returns:
+        The result, and the matcher it was made with if only that was typed.
+
+    Raises:
+        InvalidInput: If an option has no effect, as the result is a saved one.
+    """
+    if is_saved(file):
+        idle = [option for option in typed if option != "matcher"]
+        if idle:
+            problem = f"says how to evaluate, and {file} is a saved result"
+            raise InvalidInput(idle[0], problem, "leave it out, or name the JSONL file")
+        return saved_result(file), typed.get("matcher")
+    k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
+    checked_plan(k, settings)
+    return evaluated_file(file, k, settings, otherwise={"matcher": "coverage"})[1], None
+
+
 @click.command(short_help="Look for what is wrong with the ground truth in a file.")
 @click.argument("file")
-@click.option(
-    "--index",
-    metavar="CHUNKS",
-    help="The chunks of the store, as JSONL: on each line a text in quotes, or an object with "
-    '"text" or "page_content" and perhaps "id". \'-\' reads standard input.',
-)
+@click.option("--index", metavar="CHUNKS", help=_CHUNKS)
 @click.option(
     "--fail-on",
     metavar="NAMES",
@@ -338,9 +424,7 @@ def audit(
                 "json": (lambda target: write_text(as_text(found), target), "the audit"),
                 "csv": (
                     # Where a finding is about a query, the cell of the item is empty.
-                    lambda target: write_csv(
-                        found.table.astype(object).where(lambda table: table.notna(), None), target
-                    ),
+                    lambda target: write_table(found.table, target),
                     "one row per place that was found",
                 ),
             },

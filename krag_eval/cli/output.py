@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.datasets.audit import Audit
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
 
@@ -37,6 +38,7 @@ __all__ = [
     "four_digits",
     "print_audit",
     "print_cells",
+    "print_diagnosis",
     "print_result",
     "print_signature",
     "print_table",
@@ -47,6 +49,7 @@ __all__ = [
     "write_files",
     "write_json",
     "write_plot",
+    "write_table",
     "write_text",
 ]
 
@@ -231,6 +234,11 @@ def write_csv(rows: pd.DataFrame, target: Target) -> None:
     write_text("".join(csv_lines({name: rows[name] for name in rows.columns})), target)
 
 
+def write_table(rows: pd.DataFrame, target: Target) -> None:
+    """Write a table of rows as CSV; what is not known leaves its cell empty."""
+    write_csv(rows.astype(object).where(rows.notna(), None), target)
+
+
 def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
     """Write a plot."""
     from krag_eval.plotting import save_plot
@@ -311,7 +319,7 @@ def print_audit(found: Audit, source: str) -> None:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
     for line in lines:
-        click.echo(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        _print_wrapped(line)
         name = line.partition(":")[0]
         rows = found.findings[name].rows if name in found.findings else ()
         for row in rows[:_ROWS]:
@@ -321,6 +329,38 @@ def print_audit(found: Audit, source: str) -> None:
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
+
+
+# What a diagnosis advises, as it is typed.
+_TYPED = {
+    "union": "--union",
+    "deeper": "evaluate longer lists, or a smaller -k,",
+    "index": "pass --index CHUNKS",
+}
+
+
+def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
+    """Print what most is lost by, how many items have each class, and recall without each cause."""
+    from krag_eval.results.diagnosis import sentence
+
+    name = "standard input" if source == "-" else printable(source)
+    items, chunks = len(found.items), found.n_chunks or 0
+    click.echo(
+        f"{items} ground-truth item{'s' * (items != 1)} from {name}, "
+        f"{chunks} chunk{'s' * (chunks != 1)}\n"
+    )
+    _print_wrapped(sentence(found, _TYPED))
+    click.echo()
+    counts, steps = found.counts, found.waterfall()
+    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
+    rows = [
+        [cause, label, str(counts.pop(cause)), four_digits(share), four_digits(cumulative)]
+        for cause, label, share, cumulative in zip(steps.index.tolist(), *columns, strict=True)
+    ]
+    rows += [[cause, "(not counted)", str(n), "-", "-"] for cause, n in counts.items()]
+    header = ["class", f"micro recall@{spelled(found.k)}", "items", "share", "cumulative"]
+    print_cells(header, rows, names=2)
+    print_signature(signature)
 
 
 def print_signature(signature: str) -> None:
@@ -333,6 +373,10 @@ def print_signature(signature: str) -> None:
             line = " " * 10
         line += added
     click.echo(line)
+
+
+def _print_wrapped(text: str) -> None:
+    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_table(
