@@ -38,6 +38,7 @@ from krag_eval.cli.output import (
     print_table,
     printing_beside,
     pronounce,
+    spanned,
     write_files,
     write_plot,
     write_text,
@@ -323,7 +324,7 @@ def _print_leaderboard(comparison: Comparison) -> None:
             header += [metric, f"{100 * comparison.level:g} % interval"]
             marks = ["*" if one else " " for one in best]
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
-            columns.append([_range(*ends) for ends in zip(low, high, strict=True)])
+            columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
     click.echo(f"{BEST}\n")
 
@@ -357,7 +358,7 @@ def _cells(row: Difference) -> list[str]:
     return [
         row.metric,
         _signed(row.difference),
-        _range(row.ci_low, row.ci_high),
+        spanned(row.ci_low, row.ci_high),
         "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
         four_digits(row.effect_size),
         *map(str, (row.wins, row.ties, row.losses)),
@@ -390,18 +391,6 @@ def _signed(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+.4f}"
 
 
-def _range(low: float, high: float) -> str:
-    """Return an interval, narrow enough for a column.
-
-    >>> _range(-0.0123, 0.4), _range(-12.04, -10.1)
-    ('-0.012 to 0.400', '-12.0 to -10.1')
-    """
-    if math.isnan(low):
-        return "-"
-    digits = 3 if max(-low, high) < 10 else 1
-    return f"{low:.{digits}f} to {high:.{digits}f}"
-
-
 def _fitted(text: str, width: int) -> str:
     """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
 
@@ -424,6 +413,12 @@ def _fitted(text: str, width: int) -> str:
     type=float,
     help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
 )
+@click.option(
+    "--by",
+    metavar="TAG",
+    help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
+    "question_length, golden_length or language. Slices of under 10 queries are not checked.",
+)
 @on_option
 @floor_option
 def gate(
@@ -431,6 +426,7 @@ def gate(
     baseline: str | None,
     metric: tuple[str, ...],
     max_drop: float | None,
+    by: str | None,
     on: Literal["all", "common"],
     floors: tuple[str, ...],
 ) -> Verdict:
@@ -447,5 +443,6 @@ def gate(
             metric=metric or None,
             max_drop=max_drop,
             on=on,
+            by=by,
         )
     return pronounce(report)

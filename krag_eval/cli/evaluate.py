@@ -34,6 +34,7 @@ from krag_eval.cli.output import (
     print_audit,
     print_diagnosis,
     print_result,
+    print_slices,
     print_table,
     printing_beside,
     pronounce,
@@ -163,6 +164,14 @@ def _looked_at(file: str) -> tuple[bool, int]:
 @click.option(
     "--intervals", is_flag=True, help="Print the 95 % interval of each average, by bootstrap."
 )
+@click.option(
+    "--by",
+    "tag",
+    metavar="TAG",
+    multiple=True,
+    help="Print averages within slices of the queries too: by a column, or by items, "
+    "question_length, golden_length or language. Repeat it for several.",
+)
 @floor_option
 @field_options
 @output_options
@@ -171,6 +180,7 @@ def evaluate(
     file: str,
     k: tuple[Cutoff, ...],
     intervals: bool,
+    tag: tuple[str, ...],
     floors: tuple[str, ...],
     json: str | None,
     csv: str | None,
@@ -198,7 +208,7 @@ def evaluate(
     language = checked_language(report_language, report) if report_language else "en"
     k, settings = settled(k, given(options))
     metrics = _checked_floors(floors, k, settings)
-    need_rows = {"intervals": intervals, "csv": csv, "report": report}
+    need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
     with printing_beside(outputs), warnings_as("warning"):
@@ -210,9 +220,12 @@ def evaluate(
         else:
             dataset, result = evaluated_file(file, k, settings, metrics)
             source = dataset.source
-        # A floor that turns out to be impossible is refused before anything is printed.
+        # A floor or a tag that turns out to be impossible is refused before anything is printed.
         verdict = result.check(floors) if floors else None
+        sliced = [result.by(one) for one in dict.fromkeys(tag)]
         print_result(result, source, result.confidence_intervals() if intervals else None)
+        for slices in sliced:
+            print_slices(slices)
         if outputs:
             _write(outputs, result, language)
         return None if verdict is None else pronounce(verdict)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.slices import Slice, Slices
 
 __all__ = [
     "WIDEST",
@@ -41,10 +42,12 @@ __all__ = [
     "print_diagnosis",
     "print_result",
     "print_signature",
+    "print_slices",
     "print_table",
     "printing_beside",
     "pronounce",
     "rows_of",
+    "spanned",
     "write_csv",
     "write_files",
     "write_json",
@@ -329,6 +332,51 @@ def print_audit(found: Audit, source: str) -> None:
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
+
+
+# Slices that are printed, and the columns for the name of one.
+_MOST_SLICES = 40
+_WIDEST_SLICE = 22
+
+
+def print_slices(slices: Slices) -> None:
+    """Print the averages within slices, which of them differ from the rest, and the notes."""
+    n, about = len(slices.names), f" ({slices.about})" if slices.about else ""
+    title = f"{n} slice{'s' * (n != 1)} of {slices.n_queries} queries by {slices.tag}{about}"
+    click.echo(f"\n{printable(title)}\n")
+    within = f"{100 * slices.level:g} % interval"
+    for metric in slices.metrics:
+        header = [metric, "n", "value", within, "minus rest", within, "p (Holm)"]
+        rows = [_cells(row) for row in slices.rows if row.metric == metric]
+        print_cells(header, rows[:_MOST_SLICES])
+    if n > _MOST_SLICES:
+        click.echo(f"and {n - _MOST_SLICES} more slices, which Python shows")
+    for line in (*slices.summary().split("\n"), *slices.notes):
+        _print_wrapped(printable(line))
+
+
+def _cells(row: Slice) -> list[str]:
+    return [
+        fitted(printable(row.slice), _WIDEST_SLICE),
+        str(row.n),
+        four_digits(row.value),
+        _range(row.low, row.high),
+        four_digits(row.difference),
+        spanned(row.ci_low, row.ci_high),
+        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
+    ]
+
+
+def spanned(low: float, high: float) -> str:
+    """Return an interval, narrow enough for a column.
+
+    >>> spanned(-0.0123, 0.4), spanned(-12.04, -10.1)
+    ('-0.012 to 0.400', '-12.0 to -10.1')
+    """
+    if math.isnan(low):
+        return "-"
+    digits = 3 if max(-low, high) < 10 else 1
+    return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 # What a diagnosis advises, as it is typed.
