@@ -1,4 +1,4 @@
-"""``krag-eval evaluate``, ``diagnose`` and ``audit``, files of queries; ``demo``, our own data."""
+"""``krag-eval`` on one file of queries, from ``evaluate`` to ``audit``; ``demo``, our own data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import stat
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._errors import InvalidInput
+from krag_eval._errors import InvalidInput, whole
 from krag_eval.cli.options import (
     ReportLanguage,
     bundled,
@@ -19,6 +20,7 @@ from krag_eval.cli.options import (
     checked_plan,
     diagnosis_options,
     evaluation_options,
+    explanation_options,
     field_options,
     floor_option,
     given,
@@ -33,6 +35,7 @@ from krag_eval.cli.output import (
     checked_outputs,
     print_audit,
     print_diagnosis,
+    print_misses,
     print_result,
     print_slices,
     print_table,
@@ -61,6 +64,8 @@ __all__ = [
     "demo",
     "diagnose",
     "evaluate",
+    "explain",
+    "misses",
 ]
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
@@ -317,9 +322,11 @@ def diagnose(
     if k:
         checked_depth(depth, k[0])
     with printing_beside(outputs), warnings_as("warning"):
-        result, matcher = _to_be_diagnosed(file, k, given(options))
-        at = k[0] if k else deepest(result.k)
-        found = result.diagnose(chunks_of(index), k=_asked(at), depth=depth, matcher=matcher)
+        typed = given(options)
+        matcher = typed.pop("matcher", None) if is_saved(file) else None
+        result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
+        at = _asked(k, result)
+        found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
         print_diagnosis(found, file, result.signature)
         write_files(
             outputs,
@@ -333,31 +340,93 @@ def diagnose(
         )
 
 
-def _asked(k: Cutoff) -> Cutoff | str:
-    """Return a cutoff as it is asked for: ``None`` would be one that was left out."""
-    return "all" if k is None else k
+def _asked(k: tuple[Cutoff, ...], result: EvaluationResult) -> Cutoff | str:
+    """Return the cutoff to look at; ``None`` would be one that was left out."""
+    at = k[0] if k else deepest(result.k)
+    return "all" if at is None else at
 
 
-def _to_be_diagnosed(
-    file: str, k: tuple[Cutoff, ...], typed: Mapping[str, Any]
-) -> tuple[EvaluationResult, str | None]:
-    """Read a saved result, or evaluate a file by coverage where nothing else is named.
+def _saved_or_evaluated(
+    file: str,
+    k: tuple[Cutoff, ...],
+    typed: Mapping[str, Any],
+    otherwise: Mapping[str, Any] = MappingProxyType({}),
+) -> EvaluationResult:
+    """Read a saved result, or evaluate a file.
 
-    Returns:
-        The result, and the matcher it was made with if only that was typed.
+    Args:
+        file: Its name.
+        k: The cutoff that was typed, if any.
+        typed: The options that were typed.
+        otherwise: Options for what was neither typed nor told by the file.
 
     Raises:
         InvalidInput: If an option has no effect, as the result is a saved one.
     """
     if is_saved(file):
-        idle = [option for option in typed if option != "matcher"]
-        if idle:
+        if typed:
             problem = f"says how to evaluate, and {file} is a saved result"
-            raise InvalidInput(idle[0], problem, "leave it out, or name the JSONL file")
-        return saved_result(file), typed.get("matcher")
+            raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL file")
+        return saved_result(file)
     k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
     checked_plan(k, settings)
-    return evaluated_file(file, k, settings, otherwise={"matcher": "coverage"})[1], None
+    return evaluated_file(file, k, settings, otherwise=otherwise)[1]
+
+
+_one_cutoff = one_cutoff_option(
+    "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
+)
+
+
+@click.command(short_help="List the queries that lost most.")
+@click.argument("file")
+@_one_cutoff
+@click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
+@explanation_options
+@field_options
+def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
+    """List the queries in FILE whose ground truth is not all found, those that lost most first.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
+    """
+    whole("n", n, 1)
+    with warnings_as("warning"):
+        result = _saved_or_evaluated(file, k, given(options))
+        at = _asked(k, result)
+        print_misses(result.misses(at), n, result.labels, spelled(result.evaluated_cutoff(at)))
+
+
+@click.command(short_help="Show what became of one query.")
+@click.argument("file")
+@click.argument("query", metavar="QUERY")
+@_one_cutoff
+@explanation_options
+@field_options
+def explain(file: str, query: str, k: tuple[Cutoff, ...], **options: Any) -> None:
+    """Show what every document of one query matched, and how every item was found or missed.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved, whose name ends in .json. QUERY is its question, or its position, from 0.
+    """
+    with warnings_as("warning"):
+        result = _saved_or_evaluated(file, k, given(options))
+        click.echo(result.explain(k=_asked(k, result), **_named(query, result.labels)).to_text())
+
+
+# No position has more digits.
+_MOST_DIGITS = 15
+
+
+def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
+    """Return how Python names a query: by its label if there is such a one, else by its position.
+
+    >>> _named("3", ["2024", "3"]), _named("3", [7, 3]), _named("3", ["When?", "3 or 4?"])
+    ({'query': '3'}, {'query': 3}, {'position': 3})
+    """
+    if query in labels or not (query.isascii() and query.isdigit() and len(query) <= _MOST_DIGITS):
+        return {"query": query}
+    return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
 
 @click.command(short_help="Look for what is wrong with the ground truth in a file.")

@@ -34,6 +34,7 @@ __all__ = [
     "cutoff_option",
     "diagnosis_options",
     "evaluation_options",
+    "explanation_options",
     "field_options",
     "floor_option",
     "given",
@@ -201,6 +202,7 @@ evaluation_options = bundled(
 
 #: What decides about matches alone, where averages do not matter.
 diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
+explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)
 
 field_options = bundled(
     click.option("--question-field", metavar="NAME", default="question", show_default=True),

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
     "print_audit",
     "print_cells",
     "print_diagnosis",
+    "print_misses",
     "print_result",
     "print_signature",
     "print_slices",
@@ -377,6 +379,38 @@ def spanned(low: float, high: float) -> str:
         return "-"
     digits = 3 if max(-low, high) < 10 else 1
     return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+# The columns for a question, and for a status.
+_WIDEST_QUERY, _WIDEST_STATUS = 56, 20
+
+
+def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
+    """Print the first of the queries that lost something.
+
+    Args:
+        missed: All of them.
+        n: How many to print.
+        labels: The labels of all queries; one that several share tells no position.
+        k: The cutoff.
+    """
+    click.echo(f"{len(missed)} of {len(labels)} queries lost something @{k}")
+    if missed.empty:
+        return
+    click.echo()
+    positions = {label: str(place) for place, label in enumerate(labels)}
+    shared = {label for label, times in Counter(labels).items() if times > 1}
+    shown = missed[:n]
+    columns = (shown[name].tolist() for name in ("status", "covered", "ground_truth"))
+    rows = [
+        ["-" if label in shared else positions[label],
+         fitted(printable(str(label)), _WIDEST_QUERY), status, f"{found:.0f} of {wanted:.0f}"]
+        for label, status, found, wanted in zip(shown.index.tolist(), *columns, strict=True)
+    ]  # fmt: skip
+    header = ["position", "query", "status", "found"]
+    print_cells(header, rows, names=2, widest=_WIDEST_STATUS)
+    if len(missed) > n:
+        click.echo(f"and {len(missed) - n} more")
 
 
 # What a diagnosis advises, as it is typed.

@@ -28,7 +28,12 @@ ACTUAL = [
     ["A lost card costs five euros and is replaced at the desk."],
     ["Parking is free for members on Sundays and holidays."],
 ]
-QUESTIONS = ["When are you open?", "How long may I keep a book?", "I lost my card.", "Can I park?"]
+QUESTIONS = [
+    "When are you open?",
+    "How long may I keep a book?",
+    "I lost my card.",
+    "Can I park here?",
+]
 # The third finds its chunk at rank 3, beyond k = 2.
 PREDICTED = [[CHUNKS[i] for i in ranks] for ranks in ([0, 4, 3], [1, 0, 4], [4, 1, 3], [0, 4, 1])]
 
