@@ -367,7 +367,7 @@ def _saved_or_evaluated(
         if typed:
             problem = f"says how to evaluate, and {file} is a saved result"
             raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL file")
-        return saved_result(file)
+        return saved_result(file, need_rows=False)  # what needs them says so
     k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
     checked_plan(k, settings)
     return evaluated_file(file, k, settings, otherwise=otherwise)[1]

@@ -114,3 +114,14 @@ def test_queries_that_there_are_not(tmp_path: Path) -> None:
     assert "from 0 to 3" in refusal("explain", saved, "4")
     assert "I lost my card." in refusal("explain", saved, "I lost my cart.")
     assert "QUERY" in refusal("explain", saved, "9" * 40)
+
+
+def test_a_run_in_chunks(rows: Path, tmp_path: Path) -> None:
+    """Its rows tell misses, but no pairs are kept to explain; averages alone tell neither."""
+    kept, bare = tmp_path / "kept.json", tmp_path / "bare.json"
+    chunks = ("-k", 2, *BY_COVERAGE, "--chunk-size", 2)
+    run("evaluate", rows, *chunks, "--json", kept, "--per-query", tmp_path / "rows.csv")
+    run("evaluate", rows, *chunks, "--json", bare)
+    assert run("misses", kept).stdout == run("misses", rows, "-k", 2, *BY_COVERAGE).stdout
+    assert "evidence" in refusal("explain", kept, "2")
+    assert "rows" in refusal("misses", bare)
