@@ -25,6 +25,9 @@ def main(context: click.Context) -> None:
 
 for command in (
     evaluate.evaluate,
+    evaluate.misses,
+    evaluate.explain,
+    evaluate.diagnose,
     evaluate.audit,
     compare.compare,
     compare.gate,

@@ -7,7 +7,6 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -39,11 +38,12 @@ from krag_eval.cli.output import (
     print_table,
     printing_beside,
     pronounce,
+    spanned,
     write_files,
     write_plot,
     write_text,
 )
-from krag_eval.cli.reading import evaluated_file, names_of_files, place_of, saved_result
+from krag_eval.cli.reading import evaluated_file, is_saved, names_of_files, place_of, saved_result
 from krag_eval.cli.shell import Verdict, printable, warnings_as
 from krag_eval.scoring.cutoffs import deepest, spelled
 
@@ -107,7 +107,7 @@ def compare(
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
     with printing_beside(outputs), warnings_as("warning"):
-        saved = {name: saved_result(file) for name, file in named.items() if _is_saved(file)}
+        saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
         metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
         metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
@@ -152,10 +152,6 @@ def _stem(path: str) -> str:
     return path
 
 
-def _is_saved(file: str) -> bool:
-    return Path(file).suffix == ".json"
-
-
 def _deepest_of_all(
     k: Sequence[Cutoff], saved: Mapping[str, EvaluationResult], files: Mapping[str, str]
 ) -> Cutoff:
@@ -174,7 +170,7 @@ def _settled(
         InvalidInput: If something has no effect, as every file is a saved result.
     """
     typed = given(options)
-    if typed and all(map(_is_saved, files.values())):
+    if typed and all(map(is_saved, files.values())):
         problem = "says how to evaluate, and every FILE is a saved result"
         raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL files")
     return settled(options["k"], typed)
@@ -193,7 +189,7 @@ def _checked_metrics(
     """
     from krag_eval.statistics.comparison import checked_metrics
 
-    to_be_evaluated = [name for name, file in files.items() if not _is_saved(file)]
+    to_be_evaluated = [name for name, file in files.items() if not is_saved(file)]
     if not to_be_evaluated:
         return None
     metrics = metrics_of("metric", asked, settings)
@@ -328,7 +324,7 @@ def _print_leaderboard(comparison: Comparison) -> None:
             header += [metric, f"{100 * comparison.level:g} % interval"]
             marks = ["*" if one else " " for one in best]
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
-            columns.append([_range(*ends) for ends in zip(low, high, strict=True)])
+            columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
     click.echo(f"{BEST}\n")
 
@@ -362,7 +358,7 @@ def _cells(row: Difference) -> list[str]:
     return [
         row.metric,
         _signed(row.difference),
-        _range(row.ci_low, row.ci_high),
+        spanned(row.ci_low, row.ci_high),
         "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
         four_digits(row.effect_size),
         *map(str, (row.wins, row.ties, row.losses)),
@@ -395,18 +391,6 @@ def _signed(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+.4f}"
 
 
-def _range(low: float, high: float) -> str:
-    """Return an interval, narrow enough for a column.
-
-    >>> _range(-0.0123, 0.4), _range(-12.04, -10.1)
-    ('-0.012 to 0.400', '-12.0 to -10.1')
-    """
-    if math.isnan(low):
-        return "-"
-    digits = 3 if max(-low, high) < 10 else 1
-    return f"{low:.{digits}f} to {high:.{digits}f}"
-
-
 def _fitted(text: str, width: int) -> str:
     """Return a text on one line, at most so many columns wide; Hangul takes two columns a letter.
 
@@ -429,6 +413,12 @@ def _fitted(text: str, width: int) -> str:
     type=float,
     help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
 )
+@click.option(
+    "--by",
+    metavar="TAG",
+    help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
+    "question_length, golden_length or language. Slices of under 10 queries are not checked.",
+)
 @on_option
 @floor_option
 def gate(
@@ -436,6 +426,7 @@ def gate(
     baseline: str | None,
     metric: tuple[str, ...],
     max_drop: float | None,
+    by: str | None,
     on: Literal["all", "common"],
     floors: tuple[str, ...],
 ) -> Verdict:
@@ -452,5 +443,6 @@ def gate(
             metric=metric or None,
             max_drop=max_drop,
             on=on,
+            by=by,
         )
     return pronounce(report)

@@ -32,13 +32,16 @@ __all__ = [
     "checked_language",
     "checked_plan",
     "cutoff_option",
+    "diagnosis_options",
     "evaluation_options",
+    "explanation_options",
     "field_options",
     "floor_option",
     "given",
     "metric_option",
     "metrics_of",
     "on_option",
+    "one_cutoff_option",
     "output_option",
     "report_options",
     "settled",
@@ -65,6 +68,16 @@ def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
     )
 
 
+def one_cutoff_option(help: str) -> Option:
+    """Return the option ``-k`` for one cutoff, a tuple of it; an empty one if not typed."""
+    return click.option(
+        "-k",
+        metavar="K",
+        callback=lambda _, __, typed: () if typed is None else check_cutoffs([unspelled(typed)]),
+        help=help,
+    )
+
+
 def metric_option(help: str) -> Option:
     """Return the option ``--metric``, which may be repeated."""
     return click.option(
@@ -87,15 +100,19 @@ def output_option(name: str, what: str, *, streamed: bool = False) -> Option:
     return click.option(name, metavar="OUT", help=help)
 
 
-evaluation_options = bundled(
-    click.option(
+def matcher_option(default: str) -> Option:
+    """Return the option ``--matcher``; a default that is not the evaluator's own is for FILEs."""
+    return click.option(
         "--matcher",
         metavar="NAME",
-        default="text",
+        default=default,
         show_default=True,
         help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
         "parentheses, as in 'coverage(tokenizer=character)'.",
-    ),
+    )
+
+
+_matching_options = bundled(
     click.option(
         "--union",
         is_flag=True,
@@ -108,6 +125,34 @@ evaluation_options = bundled(
         type=float,
         help="Similarity from which a pair is a match, 0 to 1; the matcher's own by default.",
     ),
+)
+
+_query_options = bundled(
+    click.option(
+        "--grade-key",
+        metavar="KEY",
+        help="Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
+    ),
+    click.option(
+        "--no-ground-truth",
+        type=click.Choice(["error", "skip", "zero"]),
+        default="error",
+        show_default=True,
+        help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
+    ),
+    click.option(
+        "--jobs",
+        "n_jobs",
+        metavar="N",
+        type=int,
+        help="Processes that tokenise and score, at most one per core, -1 for that many; the "
+        "numbers are the same.",
+    ),
+)
+
+evaluation_options = bundled(
+    matcher_option("text"),
+    _matching_options,
     cutoff_option(
         DEFAULT_CUTOFFS,
         "Look at the first K retrieved documents, at 'all', or at those that fit into a budget, as "
@@ -152,27 +197,12 @@ evaluation_options = bundled(
         help=f"How disputed points are settled: {', '.join(Conventions.presets())}, "
         "or fields such as gain=linear,precision_at=k.",
     ),
-    click.option(
-        "--grade-key",
-        metavar="KEY",
-        help="Key in the metadata of the ground truth that holds its grade; all are 1 by default.",
-    ),
-    click.option(
-        "--no-ground-truth",
-        type=click.Choice(["error", "skip", "zero"]),
-        default="error",
-        show_default=True,
-        help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
-    ),
-    click.option(
-        "--jobs",
-        "n_jobs",
-        metavar="N",
-        type=int,
-        help="Processes that tokenise and score, at most one per core, -1 for that many; the "
-        "numbers are the same.",
-    ),
+    _query_options,
 )
+
+#: What decides about matches alone, where averages do not matter.
+diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
+explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)
 
 field_options = bundled(
     click.option("--question-field", metavar="NAME", default="question", show_default=True),

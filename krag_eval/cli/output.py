@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.datasets.audit import Audit
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.slices import Slice, Slices
 
 __all__ = [
     "WIDEST",
@@ -37,16 +40,21 @@ __all__ = [
     "four_digits",
     "print_audit",
     "print_cells",
+    "print_diagnosis",
+    "print_misses",
     "print_result",
     "print_signature",
+    "print_slices",
     "print_table",
     "printing_beside",
     "pronounce",
     "rows_of",
+    "spanned",
     "write_csv",
     "write_files",
     "write_json",
     "write_plot",
+    "write_table",
     "write_text",
 ]
 
@@ -231,6 +239,11 @@ def write_csv(rows: pd.DataFrame, target: Target) -> None:
     write_text("".join(csv_lines({name: rows[name] for name in rows.columns})), target)
 
 
+def write_table(rows: pd.DataFrame, target: Target) -> None:
+    """Write a table of rows as CSV; what is not known leaves its cell empty."""
+    write_csv(rows.astype(object).where(rows.notna(), None), target)
+
+
 def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
     """Write a plot."""
     from krag_eval.plotting import save_plot
@@ -311,7 +324,7 @@ def print_audit(found: Audit, source: str) -> None:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
     for line in lines:
-        click.echo(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        _print_wrapped(line)
         name = line.partition(":")[0]
         rows = found.findings[name].rows if name in found.findings else ()
         for row in rows[:_ROWS]:
@@ -321,6 +334,115 @@ def print_audit(found: Audit, source: str) -> None:
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
+
+
+# Slices that are printed, and the columns for the name of one.
+_MOST_SLICES = 40
+_WIDEST_SLICE = 22
+
+
+def print_slices(slices: Slices) -> None:
+    """Print the averages within slices, which of them differ from the rest, and the notes."""
+    n, about = len(slices.names), f" ({slices.about})" if slices.about else ""
+    title = f"{n} slice{'s' * (n != 1)} of {slices.n_queries} queries by {slices.tag}{about}"
+    click.echo(f"\n{printable(title)}\n")
+    within = f"{100 * slices.level:g} % interval"
+    for metric in slices.metrics:
+        header = [metric, "n", "value", within, "minus rest", within, "p (Holm)"]
+        rows = [_cells(row) for row in slices.rows if row.metric == metric]
+        print_cells(header, rows[:_MOST_SLICES])
+    if n > _MOST_SLICES:
+        click.echo(f"and {n - _MOST_SLICES} more slices, which Python shows")
+    for line in (*slices.summary().split("\n"), *slices.notes):
+        _print_wrapped(printable(line))
+
+
+def _cells(row: Slice) -> list[str]:
+    return [
+        fitted(printable(row.slice), _WIDEST_SLICE),
+        str(row.n),
+        four_digits(row.value),
+        _range(row.low, row.high),
+        four_digits(row.difference),
+        spanned(row.ci_low, row.ci_high),
+        "<0.0001" if row.p_holm < 0.0001 else four_digits(row.p_holm),
+    ]
+
+
+def spanned(low: float, high: float) -> str:
+    """Return an interval, narrow enough for a column.
+
+    >>> spanned(-0.0123, 0.4), spanned(-12.04, -10.1)
+    ('-0.012 to 0.400', '-12.0 to -10.1')
+    """
+    if math.isnan(low):
+        return "-"
+    digits = 3 if max(-low, high) < 10 else 1
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+# The columns for a question, and for a status.
+_WIDEST_QUERY, _WIDEST_STATUS = 56, 20
+
+
+def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
+    """Print the first of the queries that lost something.
+
+    Args:
+        missed: All of them.
+        n: How many to print.
+        labels: The labels of all queries; one that several share tells no position.
+        k: The cutoff.
+    """
+    click.echo(f"{len(missed)} of {len(labels)} queries lost something @{k}")
+    if missed.empty:
+        return
+    click.echo()
+    positions = {label: str(place) for place, label in enumerate(labels)}
+    shared = {label for label, times in Counter(labels).items() if times > 1}
+    shown = missed[:n]
+    columns = (shown[name].tolist() for name in ("status", "covered", "ground_truth"))
+    rows = [
+        ["-" if label in shared else positions[label],
+         fitted(printable(str(label)), _WIDEST_QUERY), status, f"{found:.0f} of {wanted:.0f}"]
+        for label, status, found, wanted in zip(shown.index.tolist(), *columns, strict=True)
+    ]  # fmt: skip
+    header = ["position", "query", "status", "found"]
+    print_cells(header, rows, names=2, widest=_WIDEST_STATUS)
+    if len(missed) > n:
+        click.echo(f"and {len(missed) - n} more")
+
+
+# What a diagnosis advises, as it is typed.
+_TYPED = {
+    "union": "--union",
+    "deeper": "evaluate longer lists, or a smaller -k,",
+    "index": "pass --index CHUNKS",
+}
+
+
+def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
+    """Print what most is lost by, how many items have each class, and recall without each cause."""
+    from krag_eval.results.diagnosis import sentence
+
+    name = "standard input" if source == "-" else printable(source)
+    items, chunks = len(found.items), found.n_chunks or 0
+    click.echo(
+        f"{items} ground-truth item{'s' * (items != 1)} from {name}, "
+        f"{chunks} chunk{'s' * (chunks != 1)}\n"
+    )
+    _print_wrapped(sentence(found, _TYPED))
+    click.echo()
+    counts, steps = found.counts, found.waterfall()
+    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
+    rows = [
+        [cause, label, str(counts.pop(cause)), four_digits(share), four_digits(cumulative)]
+        for cause, label, share, cumulative in zip(steps.index.tolist(), *columns, strict=True)
+    ]
+    rows += [[cause, "(not counted)", str(n), "-", "-"] for cause, n in counts.items()]
+    header = ["class", f"micro recall@{spelled(found.k)}", "items", "share", "cumulative"]
+    print_cells(header, rows, names=2)
+    print_signature(signature)
 
 
 def print_signature(signature: str) -> None:
@@ -333,6 +455,10 @@ def print_signature(signature: str) -> None:
             line = " " * 10
         line += added
     click.echo(line)
+
+
+def _print_wrapped(text: str) -> None:
+    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_table(

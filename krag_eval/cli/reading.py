@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +17,15 @@ from krag_eval.cli.shell import printable
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
     from krag_eval.datasets.audit import Audit
+    from krag_eval.documents import DocumentLike
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
 
 __all__ = [
     "audited_file",
+    "chunks_of",
     "evaluated_file",
+    "is_saved",
     "names_of_files",
     "place_of",
     "saved_result",
@@ -36,6 +41,7 @@ def evaluated_file(
     k: Sequence[Cutoff],
     settings: Mapping[str, Any],
     metrics: Sequence[str] | None = None,
+    otherwise: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Dataset, EvaluationResult]:
     """Read a file of queries, ``-`` for JSON lines from standard input, and evaluate it.
 
@@ -44,6 +50,7 @@ def evaluated_file(
         k: The cutoffs.
         settings: The options that were typed.
         metrics: The metrics to compute; the default ones if not given.
+        otherwise: Options for what was neither typed nor told by the file.
 
     Raises:
         DatasetError: If the file cannot be used; an error about a query names its line.
@@ -52,6 +59,8 @@ def evaluated_file(
 
     dataset = _read(file, {name: settings[name] for name in _FIELDS if name in settings})
     options = {name: value for name, value in settings.items() if name not in _FIELDS}
+    if otherwise:
+        options = {**otherwise, **dataset.defaults, **options}
     try:
         result = dataset.evaluator(**options).evaluate(k, metrics=metrics)
     except Refusal as error:
@@ -85,6 +94,11 @@ def saved_result(file: str, *, need_rows: bool = True) -> EvaluationResult:
     return result
 
 
+def is_saved(file: str) -> bool:
+    """Tell whether a file is a saved result, by its name, where both kinds are read."""
+    return Path(file).suffix == ".json"
+
+
 def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
     """Read JSON lines by their reader; a table by the names of its columns."""
     from krag_eval.datasets import load_dataset, read_jsonl
@@ -113,13 +127,12 @@ def audited_file(
     """
     from krag_eval.datasets import load_dataset
     from krag_eval.datasets.audit import audit
-    from krag_eval.datasets.jsonl import read_chunks
     from krag_eval.datasets.vocabularies import N_SAID
 
     lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
     source = sys.stdin if file == "-" else file
     dataset = load_dataset(source, format="jsonl" if lines else None, **fields)
-    chunks = None if index is None else read_chunks(sys.stdin if index == "-" else index)
+    chunks = None if index is None else chunks_of(index)
     try:
         found = audit(dataset, chunks, **settings)
     except Refusal as error:
@@ -130,6 +143,13 @@ def audited_file(
         notes = "; ".join(dataset.notes[:N_SAID])
         click.echo(printable(f"{dataset.source}: {notes}."), err=True)
     return dataset, found
+
+
+def chunks_of(index: str) -> list[DocumentLike]:
+    """Read the chunks of an index, ``-`` for standard input."""
+    from krag_eval.datasets.jsonl import read_chunks
+
+    return read_chunks(sys.stdin if index == "-" else index)
 
 
 def place_of(dataset: Dataset, query: int | None) -> Place:

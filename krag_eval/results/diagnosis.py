@@ -377,7 +377,7 @@ class Diagnosis:
 
     def summary(self) -> str:
         """Say in one sentence what most is lost by, and what to do about it."""
-        return _summary(self)
+        return sentence(self)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -387,15 +387,7 @@ class Diagnosis:
         Raises:
             OSError: If the file cannot be written; the error names it.
         """
-        content = {"format": _FORMAT, "format_version": _FORMAT_VERSION}
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "items"}
-        columns = {
-            one.name: [getattr(item, one.name) for item in self.items]
-            for one in fields(DiagnosedItem)
-        }
-        written = json.dumps(
-            {**content, **own, "k": spelled(self.k), "items": columns}, allow_nan=False
-        )
+        written = as_text(self)
         with replacing(path) as temporary:
             temporary.write_text(written, "utf-8")
 
@@ -437,6 +429,20 @@ class Diagnosis:
         return f"{table}<p>{escape(self.summary())}</p>"
 
 
+def as_text(diagnosis: Diagnosis) -> str:
+    """Return what :meth:`Diagnosis.to_json` writes."""
+    content = {"format": _FORMAT, "format_version": _FORMAT_VERSION}
+    names = [one.name for one in fields(diagnosis) if one.name != "items"]
+    own = {name: getattr(diagnosis, name) for name in names}
+    columns = {
+        one.name: [getattr(item, one.name) for item in diagnosis.items]
+        for one in fields(DiagnosedItem)
+    }
+    return json.dumps(
+        {**content, **own, "k": spelled(diagnosis.k), "items": columns}, allow_nan=False
+    )
+
+
 # What each step of the waterfall adds, in both languages.
 _LABELS = {
     "found": ("recall now", "현재 재현율"),
@@ -463,7 +469,22 @@ def _within(k: Cutoff) -> str:
     return f"k = {k}" if isinstance(k, int) else "any rank" if k is None else in_words(k)
 
 
-def _summary(diagnosis: Diagnosis) -> str:
+#: What a summary advises, as it is written in Python.
+_IN_PYTHON = {
+    "union": "CoverageMatcher(union=True)",
+    "deeper": "pass deeper=…",
+    "index": "pass index=…",
+}
+
+
+def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] = _IN_PYTHON) -> str:
+    """Say what most is lost by, and what to do about it.
+
+    Args:
+        diagnosis: What was found out.
+        ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
+            chunks (``"index"``), where it is not Python that is advised.
+    """
     shares = diagnosis.shares
     if math.isnan(next(iter(shares.values()))):
         return "Nothing to diagnose: no query has ground truth with words."
@@ -473,7 +494,8 @@ def _summary(diagnosis: Diagnosis) -> str:
     if not lost.get(cause):
         return f"Nothing is lost: every passage is found within {_within(diagnosis.k)}."
     of_it = [item for item in diagnosis.items if item.cause == cause]
-    return f"{_percent(lost[cause])} of passages {_REMEDIES[cause](diagnosis, of_it)}."
+    remedy = _REMEDIES[cause](diagnosis, of_it).format_map(ways)
+    return f"{_percent(lost[cause])} of passages {remedy}."
 
 
 def _percent(share: float) -> str:
@@ -488,7 +510,7 @@ def _percent(share: float) -> str:
 def _in_pieces(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
     return (
         "come back in pieces, no document holds them whole: count pieces with "
-        "CoverageMatcher(union=True), or try larger chunks or more overlap"
+        "{union}, or try larger chunks or more overlap"
     )
 
 
@@ -514,7 +536,7 @@ def _unretrieved(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
 
 def _not_in_top(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
     return (
-        f"are in the index and not within {_within(diagnosis.k)}: pass deeper=… to see whether "
+        f"are in the index and not within {_within(diagnosis.k)}: {{deeper}} to see whether "
         "ranking or search loses them"
     )
 
@@ -545,7 +567,7 @@ def _not_indexed(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
 
 
 def _unseen(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return "are missed: pass index=… to see whether they can be found at all"
+    return "are missed: {index} to see whether they can be found at all"
 
 
 _REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], str]] = {
@@ -588,7 +610,7 @@ def diagnosed(
     """
     text("source_key", source_key, "the name of a metadata key")
     most_pairs = whole("most_pairs", most_pairs, 1)
-    depth = _checked_depth(depth, k)
+    depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
     judge = _Judge(evidence, _matcher_of(evidence, signature, matcher), index, most_pairs)
@@ -610,7 +632,7 @@ def diagnosed(
     )
 
 
-def _checked_depth(depth: object, k: Cutoff) -> int | None:
+def checked_depth(depth: object, k: Cutoff) -> int | None:
     if depth is None:
         return None
     checked = whole("depth", depth, 1)
