@@ -23,14 +23,14 @@ TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
 
 # Rows of a join at a time, positions of texts at a time: what fits into a few MB.
-_MOST_ROWS = 1 << 17
-_BLOCK = 1 << 16
+_MOST_ROWS = 1 << 15
+_BLOCK = 1 << 14
 # Documents with a run at a time.
 _MOST_HELD = 1 << 20
 # A rank beyond all others.
 _NOWHERE = np.iinfo(np.int32).max
 # Tokens of ground truth whose runs are looked up together: documents are read anew for others.
-_LOOKED_UP = 1 << 17
+_LOOKED_UP = 1 << 16
 # Bits of a hash that say, before anything is searched, whether it may be there.
 _MARK_BITS, _MOST_MARK_BITS = 20, 27
 # Any large odd number spreads consecutive numbers; this one is 2**64 divided by the golden ratio.
