@@ -134,6 +134,8 @@ def tampered(draw, example):
             value = holder[place[-1]]
         except (KeyError, IndexError, TypeError):
             continue  # gone with an earlier change
+        if not isinstance(holder, dict | list):
+            continue  # a text, since an earlier change: it cannot be changed in place
         change = draw(st.sampled_from(["replace", "remove", "repeat", "borrow"]))
         if change == "remove" and isinstance(holder, dict | list):
             del holder[place[-1]]
