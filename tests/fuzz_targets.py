@@ -76,7 +76,9 @@ def conventions(text: str) -> None:
     try:
         found = Conventions.parse(text)
     except ValueError as error:
-        assert_readable(error, "conventions")
+        # A value that a field cannot have is refused in the name of the field.
+        of_a_field = str(error).startswith(tuple(Conventions.allowed()))
+        assert_readable(error, "must be one of" if of_a_field else "conventions")
         return
     assert Conventions.parse(str(found)) == found
 
