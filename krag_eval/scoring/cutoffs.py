@@ -114,8 +114,9 @@ def _budget(argument: str, amount: object, unit: Unit) -> Budget:
     """Return a budget of that unit, if the amount is one."""
     whole = isinstance(amount, Integral) and not isinstance(amount, bool)
     if not whole or not 1 <= int(amount) <= _LARGEST:  # type: ignore[call-overload]
-        allowed = f"a budget must be a whole number of {_NAMES[unit]} from 1 to {_LARGEST}"
-        raise InvalidInput(argument, f": {allowed}, got {clipped(amount)}")
+        said = "" if argument == "budget" else ": a budget "
+        allowed = f"must be a whole number of {_NAMES[unit]} from 1 to {_LARGEST}"
+        raise InvalidInput(argument, f"{said}{allowed}, got {clipped(amount)}")
     return Budget(int(amount), unit)  # type: ignore[call-overload]
 
 
@@ -280,7 +281,9 @@ def _several(budget: Any) -> list[Any]:
     amounts = list(budget) if isinstance(budget, Iterable) else [budget]
     if not amounts or isinstance(budget, str):
         allowed = "must be a whole number such as 1000, or several"
-        raise InvalidInput("budget", f"{allowed}, got {clipped(budget)}")
+        spelled_out = isinstance(budget, str) and _BUDGET.fullmatch(budget)
+        fix = Advice("with its unit it is a cutoff: pass {}", k=budget) if spelled_out else ""
+        raise InvalidInput("budget", f"{allowed}, got {clipped(budget)}", fix)
     return amounts
 
 
