@@ -10,15 +10,17 @@ from krag_eval import __version__
 from krag_eval._errors import one_of
 from krag_eval._text import visible
 from krag_eval.plotting import LANGUAGES, Language
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 __all__ = [
+    "joined",
     "number",
     "p_value",
     "percent",
     "rendered",
     "units_of",
     "words",
+    "words_of",
 ]
 
 
@@ -103,6 +105,13 @@ def units_of(cutoffs: Iterable[Cutoff]) -> list[Unit]:
     """
     units = [k.unit for k in in_order(cutoffs) if isinstance(k, Budget)]
     return [unit for unit in dict.fromkeys(units) if units.count(unit) > 1]
+
+
+def words_of(cutoff: Cutoff, w: Mapping[str, str]) -> str:
+    """Return a cutoff as a sentence names it."""
+    if isinstance(cutoff, Budget):
+        return w[f"budget {cutoff.unit}"].format(cutoff.amount)
+    return w["at all"] if cutoff is None else w["cutoff"].format(spelled(cutoff))
 
 
 _ENGLISH = {

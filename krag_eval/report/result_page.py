@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, muted, whole
-from krag_eval._text import Excerpt, fitted, whole_percent
 from krag_eval.plotting import Language
 from krag_eval.plotting.styling import with_direction
-from krag_eval.report.rendering import joined, number, percent, units_of, words
-from krag_eval.results.explanation import _highlighted as highlighted
+from krag_eval.report.query_list import hardest
+from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
 from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES
@@ -24,15 +21,8 @@ from krag_eval.statistics.intervals import FEW_QUERIES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.results.evidence import GroundTruthItem, PredictedDocument
-    from krag_eval.results.explanation import Explanation
 
-__all__ = [
-    "ToldQuery",
-    "ToldRow",
-    "result_page",
-    "told_query",
-]
+__all__ = ["result_page"]
 
 _LEVEL = 0.95
 _SIZE = (4.9, 3.9)
@@ -81,7 +71,7 @@ def result_page(
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
         "statuses": _status_rows(result, cutoffs, w),
         "pictures": list(_pictures(result, cutoff, bounds, language)),
-        **_hardest(result, cutoff, n_queries, w),
+        **hardest(result, cutoff, n_queries, w),
         "settings": list(result.settings.items()),
         "signature": result.signature,
     }
@@ -95,12 +85,6 @@ def _bounds(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.Data
         return intervals
     with muted():  # the page says itself on how few queries they rest
         return result.confidence_intervals(_LEVEL)
-
-
-def _words_of(cutoff: Cutoff, w: Mapping[str, str]) -> str:
-    if isinstance(cutoff, Budget):
-        return w[f"budget {cutoff.unit}"].format(cutoff.amount)
-    return w["at all"] if cutoff is None else w["cutoff"].format(spelled(cutoff))
 
 
 def _subtitle(result: EvaluationResult, w: Mapping[str, str]) -> str:
@@ -131,7 +115,7 @@ def _summary(
         interval = w["its interval"].format(level, _interval(bounds, average))
     perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
     return w["summary"].format(
-        cutoff=_words_of(cutoff, w), recall=w["percent"].format(f"{100 * recall:.0f}"),
+        cutoff=words_of(cutoff, w), recall=w["percent"].format(f"{100 * recall:.0f}"),
         value=number(recall), interval=interval, perfect=perfect, queries=result.n_counted,
     )  # fmt: skip
 
@@ -211,190 +195,3 @@ def _pictures(
         plotting.inline_svg(function, name, size=sizes.get(name, _SIZE))
         for name, function in draw.items()
     ]
-
-
-def _hardest(
-    result: EvaluationResult, k: Cutoff, n_queries: int, w: Mapping[str, str]
-) -> dict[str, Any]:
-    places = _positions(result, k)
-    told: list[ToldQuery] = []
-    if result.evidence is not None:
-        shown = places[:n_queries]
-        told = [told_query(result.explain(k=k, position=place), w) for place in shown]
-    lost, cutoff = len(places), _words_of(k, w)
-    note = w["hardest note"] if lost else w["none missed"]
-    return {
-        "hardest": told,
-        "show_hardest": n_queries > 0,
-        "hardest_note": note.format(cutoff=cutoff),
-        "hardest_more": w["not shown"].format(shown=len(told), total=lost)
-        if len(told) < lost
-        else "",
-        "no_evidence": w["no evidence"] if result.evidence is None and lost else "",
-    }
-
-
-def _positions(result: EvaluationResult, k: Cutoff) -> list[int]:
-    """Return the positions of the queries that lost most, those that lost most first.
-
-    Labels need not be unique; with positions for labels they are.
-    """
-    numbered = RowsInMemory(list(range(result.n_queries)), result.tables, result.counted)
-    by_position = replace(result, rows=numbered)
-    return [int(position) for position in by_position.misses(k).index]
-
-
-# Columns of a text, and of a query.
-_WIDTH, _QUERY_WIDTH = 600, 300
-
-
-class ToldRow(NamedTuple):
-    """A document or an item: its number, what is said of it, its texts in marked stretches."""
-
-    number: int
-    said: str
-    tone: str
-    texts: list[list[tuple[str, bool]]]
-
-
-class ToldQuery(NamedTuple):
-    """What the page shows of one query."""
-
-    name: str
-    status: str
-    metrics: str
-    ground_truth: list[ToldRow]
-    more_items: int
-    predicted: list[ToldRow]
-    more_documents: int
-
-
-def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
-    """Put an explanation into words."""
-    documents, items = highlighted(explanation)
-    shown_items = [item for item in explanation.items if item.number in items]
-    shown_documents = [one for one in explanation.documents if one.rank in documents]
-    return ToldQuery(
-        name=fitted(str(explanation.query), _QUERY_WIDTH),
-        status=explanation.status,
-        metrics=_metrics(explanation.metrics, explanation.k),
-        ground_truth=[
-            ToldRow(item.number,
-                    _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
-                    _item_tone(item), _texts(items[item.number], item.alternatives, w))
-            for item in shown_items
-        ],
-        more_items=len(explanation.items) - len(shown_items),
-        predicted=[
-            ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text, w))
-            for one in shown_documents
-        ],
-        more_documents=len(explanation.documents) - len(shown_documents),
-    )  # fmt: skip
-
-
-def _metrics(metrics: Mapping[str, float], k: Cutoff) -> str:
-    return " · ".join(
-        f"{name}@{spelled(k)} {value:.2f}"
-        for name, value in metrics.items()
-        if name != "rank" and not math.isnan(value)
-    )
-
-
-def _texts(
-    excerpts: Sequence[Excerpt], known: Any, w: Mapping[str, str]
-) -> list[list[tuple[str, bool]]]:
-    if known is None:
-        return [[(w["no text"], False)]]
-    return [excerpt.clipped(_WIDTH) for excerpt in excerpts]
-
-
-def _item(
-    item: GroundTruthItem, threshold: float | None, w: Mapping[str, str], *, by_runs: bool
-) -> str:
-    told = {
-        "found": w["found"].format(item.first_rank),
-        "found in pieces": w["found in pieces"].format(_together(item, w)),
-        "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
-            item.first_rank, pieces=_together(item, w), rank=item.first_rank
-        ),
-        "nothing in common": w["no run in common" if by_runs else "nothing in common"],
-    }
-    missed = w["item missed" if threshold is not None else "item missed without threshold"]
-    if item.pieces:
-        missed = w["item missed in pieces"].replace("{pieces}", _together(item, w))
-    said = told.get(item.outcome) or missed.format(
-        rank=item.nearest_rank, shortfall=_short(item.shortfall)
-    )
-    parts = [said]
-    if item.place != item.first_rank and item.place is not None:
-        parts.append(w["place"].format(item.place))
-    if item.similarity and threshold is not None and not item.pieces:
-        parts.append(w["similarity"].format(_short(item.similarity)))
-    if item.grade != 1:
-        parts.append(w["grade"].format(f"{item.grade:g}"))
-    if item.n_alternatives > 1:
-        parts.append(w["any of"].format(item.n_alternatives))
-    return " · ".join(parts)
-
-
-def _together(item: GroundTruthItem, w: Mapping[str, str]) -> str:
-    if not item.pieces:
-        return ""
-    *others, last = map(str, item.pieces)
-    return w["together"].format(
-        others=", ".join(others), last=last, share=whole_percent(item.similarity)
-    )
-
-
-def _document(document: PredictedDocument, w: Mapping[str, str]) -> str:
-    again = [number for number in document.matches if number not in document.first_for]
-    parts = {
-        "first": [w["first"].format(_numbered(document.first_for, w))],
-        "repeat": [],
-        "piece": [w["piece"].format(_numbered(document.piece_of, w))],
-        "not relevant": [w["not relevant"]],
-        "beyond cutoff": [w["beyond cutoff"].format(_numbered(document.matches, w))],
-    }[document.credit]
-    completes = [number for number in document.first_for if number in document.piece_of]
-    if completes and document.credit in ("first", "beyond cutoff"):
-        is_first = document.credit == "first"
-        alone = document.first_for if is_first else document.matches
-        alone = tuple(number for number in alone if number not in completes)
-        parts = [w[document.credit].format(_numbered(alone, w))] if alone else []
-        name = "completes" if is_first else "completes beyond cutoff"
-        parts.insert(0, w[name].format(_numbered(completes, w)))
-    others = [number for number in document.piece_of if number not in document.first_for]
-    if document.credit == "first" and others:
-        parts.append(w["piece"].format(_numbered(others, w)))
-    if document.credit in ("first", "repeat", "piece") and again:
-        parts.append(w["repeat"].format(_numbered(again, w)))
-    if document.similarity:
-        parts.append(w["similarity"].format(_short(document.similarity)))
-    if not document.matches and document.credit != "piece" and document.closest is not None:
-        parts.append(w["closest"].format(_numbered([document.closest], w)))
-    return " · ".join(parts)
-
-
-def _numbered(numbers: Iterable[int], w: Mapping[str, str]) -> str:
-    listed = list(numbers)
-    shown = ", ".join(map(str, listed[:8])) + ("…" if len(listed) > 8 else "")
-    return w["item" if len(listed) == 1 else "items"].format(shown)
-
-
-def _short(value: float) -> str:
-    """Round, but not to nothing: a near miss is a miss.
-
-    >>> _short(0.19), _short(0.00001)
-    ('0.19', '1e-05')
-    """
-    return f"{value:.2f}" if value >= 0.005 or not value else f"{value:.0e}"
-
-
-def _item_tone(item: GroundTruthItem) -> str:
-    return "good" if item.outcome.startswith("found") else "bad"
-
-
-def _document_tone(document: PredictedDocument) -> str:
-    return {"first": "good", "piece": "good", "repeat": "plain"}.get(document.credit, "faint")
