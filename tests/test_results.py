@@ -43,6 +43,8 @@ KEYS = [
     "mean_rank",
     "found_rate",
 ]
+# As a table shows them.
+ROWS = ["hit_rate", "precision", "recall", "f1", "mrr", "map", "ndcg", "mean_rank", "found_rate"]
 COLUMNS = [
     "ground_truth",
     "retrieved",
@@ -132,13 +134,17 @@ def test_the_only_cutoff_need_not_be_named():
     assert sample_s(1).averages() == sample_s(1).averages(1)
 
 
-def test_no_cutoff_among_several_means_all_documents():
-    """If they were evaluated."""
+def test_no_cutoff_among_several_means_the_deepest():
+    """All documents, if they were evaluated."""
     assert sample_s().averages() == sample_s().averages("all")
+    result = sample_s((1, 3))
+    assert result.averages() == result.averages(3) != result.averages(1)
+    assert result.per_query().equals(result.per_query(3))
+    assert result.evaluated_cutoff() == 3
 
 
 @pytest.mark.parametrize(
-    ("evaluated", "asked", "said"), [((1, 3), 2, "2"), ((1, 3), None, "all"), ((1,), 3, "3")]
+    ("evaluated", "asked", "said"), [((1, 3), 2, "2"), ((1, 3), "all", "all"), ((1,), 3, "3")]
 )
 @pytest.mark.parametrize("method", ["averages", "per_query", "evaluated_cutoff"])
 def test_a_cutoff_that_was_not_evaluated_is_refused(method, evaluated, asked, said):
@@ -272,20 +278,28 @@ def test_the_signature_says_what_is_not_the_default():
 
 
 def test_the_representation_is_a_table_with_its_signature():
-    """Metrics as rows, cutoffs as columns, four digits."""
+    """Metrics as rows, cutoffs as columns, micro beside macro, four digits."""
     lines = repr(sample_s((1, 3))).splitlines()
     assert lines[0] == "EvaluationResult of 2 queries"
     assert lines[1].split() == ["k", "1", "3"]
-    assert [line.split()[0] for line in lines[2:-1]] == KEYS
-    assert lines[2].split() == ["hit_rate", "0.0000", "0.5000"]
+    assert lines[2].split() == ["macro", "micro"] * 2
+    assert [line.split()[0] for line in lines[3:-1]] == ROWS
+    assert lines[3].split() == ["hit_rate", "0.0000", "0.5000"]
+    assert lines[5].split() == ["recall", "0.1667", "0.2000", "0.7500", "0.8000"]
     assert lines[-1] == sample_s((1, 3)).signature
+
+
+def test_where_one_average_was_asked_for_rows_are_keys():
+    """As they are written elsewhere."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]], averaging_method="micro").evaluate([1])
+    assert "\nmicro_recall     1.0000\n" in repr(result)
 
 
 def test_the_notebook_representation_is_a_table_with_its_signature():
     """In HTML."""
     html = sample_s((1, 3))._repr_html_()
-    assert html.count("<tr") == 1 + len(KEYS)  # the cutoffs, and a row per key
-    assert "macro_recall" in html
+    assert html.count("<tr") == 2 + len(ROWS)  # the cutoffs, the averages, and a row per metric
+    assert "<th>recall</th>" in html
     assert "matcher=text | threshold=-" in html
 
 

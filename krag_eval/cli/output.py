@@ -18,6 +18,7 @@ from krag_eval._errors import InvalidInput
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted
 from krag_eval.cli.shell import Verdict, printable
+from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -255,9 +256,9 @@ def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
 #: Columns of the terminal that everything fits into, and the most that values and their name take.
 WIDTH = 100
 WIDEST = 16
-# Tables wider than that are continued below.
-_COLUMNS = 8
-_COLUMNS_WITH_INTERVALS = 3
+# Cutoffs side by side, with one average in a row, with two, and with an interval beside each
+# average, where there is no room for a second one. More cutoffs are continued below.
+_CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 4, 3
 
 
 def print_result(
@@ -277,26 +278,36 @@ def print_result(
         + (f" ({skipped} more skipped: no ground truth)" if skipped else "")
         + "\n"
     )
-    cutoffs = [spelled(k) for k in result.k]
-    width = _COLUMNS if intervals is None else _COLUMNS_WITH_INTERVALS
+    values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
+    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
+    rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
+    width = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
+    width = width if intervals is None else _CUTOFFS_WITH_INTERVALS
     for start in range(0, len(cutoffs), width):
-        _print_averages(result.to_dict(), cutoffs[start : start + width], intervals)
+        _print_averages(values, rows, cutoffs[start : start + width], intervals)
     print_signature(result.signature)
 
 
 def _print_averages(
-    values: Mapping[str, float], cutoffs: Sequence[str], intervals: pd.DataFrame | None
+    values: Mapping[str, float],
+    rows: Mapping[str, tuple[str, ...]],
+    cutoffs: Sequence[str],
+    intervals: pd.DataFrame | None,
 ) -> None:
     bounds = {} if intervals is None else intervals[["low", "high"]].T.to_dict("list")
+    paired = any(len(keys) > 1 for keys in rows.values())
     header = ["metric"]
-    rows = {key: [key] for key in dict.fromkeys(name.rpartition("@")[0] for name in values)}
+    cells = {name: [name] for name in rows}
     for k in cutoffs:
-        header += [f"@{k}"] if intervals is None else [f"@{k}", "95 % interval"]
-        for key, cells in rows.items():
-            cells.append(four_digits(values[f"{key}@{k}"]))
+        header += [f"macro@{k}", f"micro@{k}"] if paired else [f"@{k}"]
+        header += [] if intervals is None else ["95 % interval"]
+        for name, keys in rows.items():
+            cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
             if intervals is not None:
-                cells.append(_range(*bounds.get(f"{key}@{k}", (math.nan, math.nan))))
-    print_cells(header, list(rows.values()))
+                cells[name].append(_range(*bounds.get(f"{name}@{k}", (math.nan, math.nan))))
+            elif paired and len(keys) == 1:
+                cells[name].append("")
+    print_cells(header, list(cells.values()))
 
 
 def _range(low: float, high: float) -> str:

@@ -14,7 +14,7 @@ from krag_eval.plotting.styling import with_direction
 from krag_eval.report.query_list import hardest
 from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
 from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES
 
@@ -55,7 +55,7 @@ def result_page(
         raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
     whole("n_queries", n_queries, 0)
     cutoffs = in_order(result.k)
-    cutoff = deepest(cutoffs) if k is None else result.evaluated_cutoff(k)
+    cutoff = result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted

@@ -7,10 +7,12 @@ first used.
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
-from krag_eval.scoring.averages import Average
+from krag_eval.scoring.averages import Average, in_pairs
 from krag_eval.scoring.cutoffs import Cutoff, Length, check_cutoff, deepest, spelled
 from krag_eval.scoring.metrics import (
     LISTED,
@@ -167,15 +169,11 @@ class EvaluationResult:
         )
 
     @cached_property
-    def _averages(self) -> dict[Cutoff, dict[str, float]]:
-        return {k: self.summary.averages(k) for k in self.k}
-
-    @cached_property
     def _reported(self) -> dict[Cutoff, dict[str, float]]:
         """The averages, and how often nothing was retrieved where nothing should be."""
         reported = {}
-        for k, averages in self._averages.items():
-            rate = self.summary.rejection_rate(k)
+        for k in self.k:
+            averages, rate = self.summary.averages(k), self.summary.rejection_rate(k)
             reported[k] = averages if rate is None else averages | {REJECTION_RATE.key: rate}
         return reported
 
@@ -197,7 +195,7 @@ class EvaluationResult:
         within the cutoff), then the metrics. Queries left out of the averages hold NaN.
 
         Args:
-            k: One of the cutoffs that were evaluated; may be left out if there is only one.
+            k: One of the cutoffs that were evaluated; the deepest if not given.
 
         Raises:
             ValueError: If that cutoff was not evaluated.
@@ -222,28 +220,22 @@ class EvaluationResult:
         return pd.Index(self.labels, name="query", dtype=None if numbers else object)
 
     def evaluated_cutoff(self, k: Cutoff | str = None) -> Cutoff:
-        """Return ``k`` if it was evaluated, or the only cutoff if ``k`` is left out.
+        """Return ``k`` if it was evaluated; left out, the deepest, a budget only without any k.
 
         Raises:
             ValueError: If that cutoff was not evaluated, listing those that were.
         """
+        if k is None:
+            return deepest(self.k)
         cutoff = check_cutoff(k)
         if cutoff in self.k:
             return cutoff
-        if k is None and len(self.k) == 1:
-            return self.k[0]
         evaluated = ", ".join(map(spelled, self.k))
         raise InvalidInput(
             "k",
             f"must be one of the evaluated cutoffs ({evaluated}), got {spelled(cutoff)}",
             Advice("evaluate with {}", k=...),
         )
-
-    def _deepest_cutoff(self, k: Cutoff | str) -> Cutoff:
-        """Return ``k`` if it was evaluated; left out, the deepest, a budget only without any k."""
-        if k is not None:
-            return self.evaluated_cutoff(k)
-        return deepest(self.k)
 
     def statuses(self, k: Cutoff | str = None) -> pd.Series[str]:
         """Return what became of each query, indexed by the queries' labels.
@@ -260,7 +252,7 @@ class EvaluationResult:
         """
         import pandas as pd
 
-        statuses = self._statuses(self._deepest_cutoff(k))
+        statuses = self._statuses(self.evaluated_cutoff(k))
         return pd.Series(statuses, index=self._index(), name="status", dtype=object)
 
     def _statuses(self, k: Cutoff) -> NDArray[np.object_]:
@@ -294,7 +286,7 @@ class EvaluationResult:
         """
         if n is not None:
             n = whole("n", n, 1)
-        cutoff = self._deepest_cutoff(k)
+        cutoff = self.evaluated_cutoff(k)
         table, statuses = self.tables[cutoff], self._statuses(cutoff)
         wanted, covered = table["ground_truth"], table["covered"]
         share = covered / np.maximum(wanted, 1)
@@ -331,7 +323,7 @@ class EvaluationResult:
         from krag_eval.results.explanation import explained
 
         evidence = self._evidence()  # before anything that other remedies would be named for
-        cutoff, place = self._deepest_cutoff(k), position_of(self.labels, query, position)
+        cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position)
         table = self.tables[cutoff]
         metrics = {name: float(table[name][place]) for name in self.keys if self.counted[place]}
         return explained(
@@ -466,10 +458,10 @@ class EvaluationResult:
         from krag_eval.results.thresholds import averages_at_thresholds
 
         if metrics is None:
-            k = self._deepest_cutoff(None)
+            k = self.evaluated_cutoff(None)
             ours = filter(is_built_in, metrics_of(self.keys, self.declared).values())
             known = averages_of(ours)
-            metrics = [f"{key}@{spelled(k)}" for key in self._averages[k] if key in known]
+            metrics = [f"{key}@{spelled(k)}" for key in self.averages(k) if key in known]
         return averages_at_thresholds(
             self._evidence(),
             metrics,
@@ -545,7 +537,7 @@ class EvaluationResult:
         return slices(
             self,
             tag,
-            self._deepest_cutoff(k),
+            self.evaluated_cutoff(k),
             metrics,
             level=level,
             n_resamples=n_resamples,
@@ -741,8 +733,15 @@ class EvaluationResult:
         return self.retrieval
 
     def averages(self, k: Cutoff | str = None) -> dict[str, float]:
-        """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``."""
-        return dict(self._averages[self.evaluated_cutoff(k)])
+        """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``.
+
+        Args:
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+
+        Raises:
+            ValueError: If that cutoff was not evaluated.
+        """
+        return self.summary.averages(self.evaluated_cutoff(k))
 
     def to_dict(self, separator: str = "@") -> dict[str, float]:
         """Return every average under its one spelling: ``{"macro_recall@5": …, "mrr@all": …}``.
@@ -821,15 +820,30 @@ class EvaluationResult:
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
     def __repr__(self) -> str:
-        table = self.metrics.T.to_string(float_format=lambda value: f"{value:.4f}")
-        lines = [f"EvaluationResult of {self.n_queries} queries", table, *self._footnotes()]
-        return "\n".join(lines)
+        table = self._shown().to_string().splitlines()
+        queries = "1 query" if self.n_queries == 1 else f"{self.n_queries} queries"
+        lines = [f"EvaluationResult of {queries}", *table, *self._footnotes()]
+        return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        table = self.metrics.T.to_html(float_format=lambda value: f"{value:.4f}")
-        return table + "".join(
+        return self._shown().to_html() + "".join(
             f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes()
         )
+
+    def _shown(self) -> pd.DataFrame:
+        """The averages as they are shown: a row per metric, micro beside macro where both are."""
+        import pandas as pd
+
+        values = self.metrics.T.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
+        rows = in_pairs(values.index)
+        if len(rows) == len(values):
+            return values
+        table = {
+            (k, average): [values[k].get(key, "") for key in keys]
+            for k in values.columns
+            for average, keys in zip(("macro", "micro"), zip_longest(*rows.values()), strict=True)
+        }
+        return pd.DataFrame(table, index=list(rows)).rename_axis(columns=["k", ""])
 
     def _footnotes(self) -> list[str]:
         return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]

@@ -24,6 +24,7 @@ __all__ = [
     "Columns",
     "Sums",
     "exact_sum",
+    "in_pairs",
 ]
 
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
@@ -197,3 +198,21 @@ class Sums:
         """Return all sums under the names that :class:`Average` knows them by."""
         defined = {DEFINED + name: Fraction(number) for name, number in self.n_defined.items()}
         return {QUERIES: Fraction(self.n_queries), **self.totals, **defined}
+
+
+def in_pairs(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return what shares a row of a table: macro and micro average of a metric, in this order.
+
+    An average that has no counterpart has a row of its own.
+
+    >>> in_pairs(["mrr", "micro_recall", "macro_recall", "micro_own"])
+    {'mrr': ('mrr',), 'recall': ('macro_recall', 'micro_recall'), 'micro_own': ('micro_own',)}
+    """
+    known = dict.fromkeys(keys)
+    rows: dict[str, tuple[str, ...]] = {}
+    for key in known:
+        name = key.removeprefix("micro_").removeprefix("macro_")
+        both = f"macro_{name}", f"micro_{name}"
+        is_pair = name not in known and all(one in known for one in both)
+        rows[name if is_pair else key] = both if is_pair else (key,)
+    return rows

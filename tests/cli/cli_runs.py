@@ -64,6 +64,16 @@ def refusal(*arguments: object) -> str:
 
 
 def printed(output: str) -> dict[str, list[str]]:
-    """Return the rows of the printed table: name -> cells."""
+    """Return the rows of the printed table: name -> cells.
+
+    Where micro stands beside macro, such a row is one for each of them, by their keys.
+    """
     rows = (line.split() for line in output.splitlines())
-    return {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
+    table = {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
+    header = table.get("metric", [])
+    if header and header[0].startswith("macro@"):
+        for name in [name for name, cells in table.items() if len(cells) == len(header)]:
+            both = table.pop(name)
+            table |= {f"macro_{name}": both[::2], f"micro_{name}": both[1::2]}
+        table["metric"] = [name.removeprefix("macro") for name in table.pop("macro_metric")]
+    return table
