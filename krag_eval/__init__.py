@@ -99,6 +99,9 @@ _HOMES = {
     "load_dataset": "datasets.loading",
 }
 
+# Modules that users name.
+_ROOMS = ("datasets", "plotting", "report")
+
 __all__ = [
     "METRICS",
     "AndMatcher",
@@ -154,6 +157,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"krag_eval.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'krag_eval' has no attribute {name!r}")
@@ -163,4 +168,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_ROOMS])

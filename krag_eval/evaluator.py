@@ -667,9 +667,7 @@ class OfflineRetrievalEvaluator:
         Returns:
             The matplotlib Axes; nothing is shown or saved.
         """
-        from krag_eval.plotting import metric_bars
-
-        return metric_bars(self.evaluate(k=k), ax=ax)
+        return self.evaluate(k=k).plot(ax=ax)
 
     def _cut_matches(self) -> Relevance:
         matching = self._matching

@@ -114,6 +114,14 @@ def test_completion_shows_the_public_names():
     assert set(krag_eval.__all__) <= set(dir(krag_eval))
 
 
+@pytest.mark.parametrize("room", ["datasets", "plotting", "report"])
+def test_modules_that_users_name_are_found(room):
+    """Without a line that imports them, in a process that has imported nothing else."""
+    said = f"import krag_eval; assert {room!r} in dir(krag_eval); print(krag_eval.{room}.__name__)"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"krag_eval.{room}"
+
+
 def test_an_unknown_name_is_an_attribute_error():
     """As for any module."""
     with pytest.raises(AttributeError, match="module 'krag_eval' has no attribute 'Evaluator'"):

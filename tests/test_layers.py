@@ -30,8 +30,8 @@ FLOORS = (
 #: The only arrows up: methods that draw, report or compare what they belong to.
 CONVENIENCE = {
     ("calibration", "plotting"),
-    ("evaluator", "plotting"),
     ("results.diagnosis", "plotting"),
+    ("results.result", "plotting"),
     ("results.result", "report"),
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),

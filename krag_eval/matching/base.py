@@ -785,6 +785,13 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rougeL": ("rouge", "RougeMatcher", {"rouge_type": "rougeL"}),
 }
 
+# Matchers that need what no name can hold -> how Python makes one.
+_IN_PYTHON = {
+    "embedding": "EmbeddingMatcher(embeddings, threshold=0.8)",
+    "metadata": 'MetadataMatcher("source", "page")',
+    "function": "Matcher.from_function(similarity)",
+}
+
 #: Every name that ``matcher=`` accepts.
 MATCHER_NAMES: tuple[str, ...] = tuple(_TABLE)
 
@@ -825,6 +832,13 @@ def resolve_matcher(matcher: str | Matcher) -> Matcher:
 def _named(spelled: str) -> Matcher:
     plain = spelled in _TABLE
     name, given = (spelled, {}) if plain else name_and_settings("matcher", spelled)
+    made_by = _IN_PYTHON.get(name.lower().removesuffix("matcher").removesuffix("s"))
+    if name not in _TABLE and made_by is not None:
+        raise InvalidInput(
+            "matcher",
+            f": {clipped(spelled)} is made in Python, since it takes more than a name can say",
+            f"pass matcher=krag_eval.{made_by}",
+        )
     if name not in _TABLE:
         raise unknown("matcher", spelled, MATCHER_NAMES)
     module, class_name, defaults = _TABLE[name]

@@ -35,6 +35,7 @@ from krag_eval.scoring.parts import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
@@ -649,6 +650,23 @@ class EvaluationResult:
             by=by,
             sampling=sampling,
         )
+
+    def plot(self, k: Cutoff | str = None, ax: Axes | None = None) -> Axes:
+        """Draw every metric at one cutoff as a labelled bar, micro and macro side by side.
+
+        Args:
+            k: One of the cutoffs that were evaluated; the deepest if not given.
+            ax: Where to draw; a new figure if not given.
+
+        Returns:
+            The matplotlib Axes; nothing is shown or saved.
+
+        Raises:
+            ValueError: If that cutoff was not evaluated.
+        """
+        from krag_eval.plotting import metric_bars
+
+        return metric_bars(self, k, ax)
 
     def report(
         self,

@@ -140,3 +140,20 @@ def test_settings_that_cannot_be_read_are_refused(spelled, problem):
     """Naming the setting and what it may be."""
     with pytest.raises(ValueError, match=re.escape(problem)):
         resolve_matcher(spelled)
+
+
+@pytest.mark.parametrize(
+    ("name", "made_by"),
+    [
+        ("embedding", "EmbeddingMatcher("),
+        ("Embeddings", "EmbeddingMatcher("),
+        ("EmbeddingMatcher", "EmbeddingMatcher("),
+        ("metadata", "MetadataMatcher("),
+    ],
+)
+def test_what_no_name_can_hold_is_said_to_be_made_in_python(name, made_by):
+    """The message has the line to write."""
+    with pytest.raises(InvalidInput) as caught:
+        resolve_matcher(name)
+    assert caught.value.argument == "matcher"
+    assert f"matcher=krag_eval.{made_by}" in str(caught.value)

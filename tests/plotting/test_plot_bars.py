@@ -95,6 +95,12 @@ class TestMetricBars:
         title = metric_bars(evaluated(k=None)).get_title(loc="left")
         assert title == "Retrieval metrics over all retrieved documents (2 queries)"
 
+    def test_a_result_draws_itself(self) -> None:
+        """At its deepest cutoff, unless told."""
+        result = evaluated(k=[1, 2])
+        titles = [result.plot(k).get_title(loc="left") for k in (None, 1)]
+        assert ["k = 2" in title for title in titles] == [True, False]
+
     def test_title_counts_skipped_queries(self) -> None:
         """Queries left out of the averages are counted apart."""
         evaluator = OfflineRetrievalEvaluator([["a"], []], [["a"], ["b"]], no_ground_truth="skip")
