@@ -24,6 +24,7 @@ from krag_eval._errors import (
     InvalidType,
     check_options,
     clipped,
+    muted,
     named_options,
     number,
     one_of,
@@ -38,7 +39,15 @@ from krag_eval.conventions import (
     conventions_table,
     resolve_choice,
 )
-from krag_eval.documents import Digests, QuerySet, Tag, checked_tags, is_blank
+from krag_eval.documents import (
+    Digests,
+    QuerySet,
+    Tag,
+    checked_tags,
+    is_blank,
+    read_text,
+    text_of,
+)
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -675,10 +684,12 @@ class OfflineRetrievalEvaluator:
         # Evaluators that share matches warn once for all.
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
-        nothing, threshold = not len(relevance.hit_item), self._plan.threshold
-        worth_a_look = nothing or self._plan.matcher.counts_words
+        hits, threshold = len(relevance.hit_item), self._plan.threshold
+        next_to_nothing = _NEXT_TO_NOTHING * hits <= len(relevance.grade)
+        worth_a_look = next_to_nothing or self._plan.matcher.counts_words
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
-            Likeness.of(relevance).warn(self._plan.matcher, threshold)
+            tried = partial(_tried_by_coverage, matching.queries, self._plan.matcher)
+            Likeness.of(relevance).warn(self._plan.matcher, threshold, tried)
         return relevance
 
     def _found(self, cutoffs: Sequence[Cutoff] = (), measure: Measure | None = None) -> Relevance:
@@ -720,6 +731,40 @@ class OfflineRetrievalEvaluator:
 def _are_same(ours: Mapping[str, object], theirs: Mapping[str, object]) -> bool:
     """Tell whether two mappings hold the same objects by the same names."""
     return set(ours) == set(theirs) and all(ours[name] is theirs[name] for name in ours)
+
+
+# Where fewer than one match comes on so many ground-truth items, another matcher is tried, on the
+# first queries that have so many characters together, and named if it finds so much.
+_NEXT_TO_NOTHING = 50
+_TRIED = 1_000_000
+_WORTH_SAYING = 0.2
+
+
+def _tried_by_coverage(queries: QuerySet, matcher: Matcher) -> str:
+    """Say how much coverage finds, where the matcher is a built-in one of texts.
+
+    Empty if that is not much either, or the matcher asks for something else than texts.
+    """
+    is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
+    if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
+        return ""
+    n_queries, sizes = 0, 0
+    for predicted in queries.predicted:
+        sizes += sum(len(text_of(document)) for document in predicted)
+        if n_queries and sizes > _TRIED:
+            break
+        n_queries += 1
+    actual, predicted = (list(one)[:n_queries] for one in (queries.actual, queries.predicted))
+    with muted():
+        by_coverage = OfflineRetrievalEvaluator(
+            actual, predicted, matcher="coverage", no_ground_truth="zero"
+        )
+        recall = by_coverage.calculate_recall()["macro_recall"]
+    if recall < _WORTH_SAYING:
+        return ""
+    which = "" if n_queries == queries.n_queries else f" of the first {n_queries} queries"
+    found = f"{100 * recall:.0f} % of the ground truth{which} came back"
+    return f"By coverage, {found} (macro recall over all ranks)."
 
 
 class _Matching:

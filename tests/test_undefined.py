@@ -423,6 +423,45 @@ def test_nothing_matched_at_all_is_pointed_out_with_advice():
         assert evaluator.calculate_recall()["macro_recall"] == 0.0
 
 
+PASSAGE = "books may be kept for four weeks and renewed twice"
+CHUNK = f"opening hours are nine to six {PASSAGE} unless somebody waits for them"
+
+
+def test_what_coverage_would_find_stands_beside_the_zeros():
+    """Two of three chunks hold their passage: 67 %."""
+    evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 3, [[CHUNK], ["x", CHUNK], ["x"]])
+    with pytest.warns(KragEvalWarning, match=r"nothing at all .* By coverage, 67 % of the ground"):
+        evaluator.calculate_recall()
+
+
+def test_next_to_nothing_is_pointed_out_where_coverage_finds_more():
+    """One passage of 60 came back as it is; coverage finds it and half of the others, 30."""
+    predicted = [[PASSAGE], *[[CHUNK]] * 29, *[["x"]] * 30]
+    evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 60, predicted)
+    with pytest.warns(KragEvalWarning, match=r"next to nothing in 60 queries. By coverage, 50 % "):
+        evaluator.calculate_recall()
+
+
+@pytest.mark.parametrize("matcher", ["text", "id", "coverage", Constant(0.1)])
+def test_coverage_is_not_named_where_it_would_find_little_or_nobody_asked(matcher):
+    """Texts that have nothing in common, matchers of ids or of one's own, and coverage itself."""
+    shared = [{"id": "1", "page_content": CHUNK}] if matcher != "text" else ["x"]
+    wanted = [{"id": "2", "page_content": PASSAGE}]
+    evaluator = OfflineRetrievalEvaluator([wanted] * 2, [shared] * 2, matcher)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluator.calculate_recall()
+    assert not any("By coverage" in str(warning.message) for warning in caught)
+
+
+def test_coverage_is_tried_on_the_first_queries_only():
+    """On those that have a million characters together: 8 queries of 110,000 each, not the 9th."""
+    long = CHUNK + " filler" * 16_000
+    evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 20, [[long]] * 20)
+    with pytest.warns(KragEvalWarning, match="100 % of the ground truth of the first 8 queries"):
+        evaluator.calculate_recall()
+
+
 def test_nothing_matched_although_something_is_similar():
     """The message says how similar the nearest pair is."""
     evaluator = OfflineRetrievalEvaluator([["a"]], [["x"]], Constant(0.25))

@@ -323,10 +323,18 @@ class Likeness:
             self.n_too_long + other.n_too_long,
         )
 
-    def warn(self, matcher: Matcher, threshold: float) -> None:
-        """Warn if most ground truth is too long for any text, else if nothing matched."""
+    def warn(
+        self, matcher: Matcher, threshold: float, tried: Callable[[], str] = lambda: ""
+    ) -> None:
+        """Warn if most ground truth is too long for any text, else if hardly anything matched.
+
+        Args:
+            matcher: What compared the texts.
+            threshold: Similarity from which a pair is a match.
+            tried: Says what another matcher finds, where that is worth saying.
+        """
         if 2 * self.n_too_long <= self.n_with_words or not matcher.too_long_advice:
-            self.warn_if_nothing_matched(matcher, threshold)
+            self._warn_if_nothing_matched(matcher, threshold, tried)
             return
         warn(
             f"In {self.n_too_long} of {self.n_with_words} queries all ground truth is longer than "
@@ -334,9 +342,21 @@ class Likeness:
             matcher.too_long_advice,
         )
 
-    def warn_if_nothing_matched(self, matcher: Matcher, threshold: float) -> None:
-        """Warn, with the matcher's advice, if pairs were there to match and none did."""
-        if self.any_match or not self.any_retrieved or not self.any_item:
+    def _warn_if_nothing_matched(
+        self, matcher: Matcher, threshold: float, tried: Callable[[], str]
+    ) -> None:
+        """Warn, with the matcher's advice, if pairs were there to match and none did.
+
+        Where a few did, only what another matcher finds is worth a warning.
+        """
+        if not self.any_retrieved or not self.any_item:
+            return
+        queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
+        other = tried()
+        if self.any_match:
+            if other:
+                problem = f"The matcher {matcher.signature} matched next to nothing in {queries}."
+                warn(f"{problem} {other}", matcher.advice)
             return
         best, least = told_apart(self.best, threshold, ".3g")
         reason = (
@@ -350,8 +370,8 @@ class Likeness:
             else "no predicted document meets its condition"
         )
         warn(
-            f"The matcher {matcher.signature} matched nothing at all in {self.n_queries} "
-            f"{'query' if self.n_queries == 1 else 'queries'}: {reason}.",
+            f"The matcher {matcher.signature} matched nothing at all in {queries}: {reason}."
+            + (f" {other}" if other else ""),
             matcher.advice,
         )
 
