@@ -14,7 +14,12 @@ from krag_eval.cli.shell import Shell
 __all__ = ["main"]
 
 
-@click.group("krag-eval", cls=Shell, invoke_without_command=True)
+@click.group(
+    "krag-eval",
+    cls=Shell,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="krag-eval")
 @click.pass_context
 def main(context: click.Context) -> None:

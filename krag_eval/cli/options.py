@@ -57,13 +57,20 @@ def bundled(*options: Option) -> Option:
 
 
 def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
-    """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed."""
+    """Return the option ``-k``, whose value is a tuple of cutoffs: ``default`` if not typed.
+
+    Several are typed one by one, or with commas between.
+    """
     return click.option(
         "-k",
         metavar="K",
         multiple=True,
         show_default=", ".join(map(spelled, default)),
-        callback=lambda _, __, typed: check_cutoffs(map(unspelled, typed)) if typed else default,
+        callback=lambda _, __, typed: (
+            check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
+            if typed
+            else default
+        ),
         help=help,
     )
 
@@ -156,7 +163,7 @@ evaluation_options = bundled(
     cutoff_option(
         DEFAULT_CUTOFFS,
         "Look at the first K retrieved documents, at 'all', or at those that fit into a budget, as "
-        "1000w (words) or 4000c (characters). Repeat it for several cutoffs.",
+        "1000w (words) or 4000c (characters). Several: -k 1,5,10.",
     ),
     click.option(
         "--budget",

@@ -66,8 +66,7 @@ _LONGEST_RUN = 40
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @cutoff_option(
     (5, 10, 100),
-    "Cut off after the first K documents. Repeat it for several; "
-    "what needs no cutoff is always shown.",
+    "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always shown.",
 )
 @click.option(
     "--missing",

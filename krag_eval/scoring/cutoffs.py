@@ -378,8 +378,7 @@ def unspelled(text: str) -> Cutoff:
     if text == "all" or _BUDGET.fullmatch(text):
         return check_cutoff(text)
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        fix = "Name several cutoffs one by one" if "," in text else ""
-        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}", fix)
+        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}")
     return check_cutoff(int(text))
 
 

@@ -44,6 +44,18 @@ class TestEvaluate:
         assert ["metric", "@2"] in lines
         assert ["micro_recall", "0.6000"] in lines
 
+    @pytest.mark.parametrize(
+        "typed", [["-k", "1,3w,all"], ["-k", "1, 3w", "-k", "all"], ["-k1", "-k", "3w,all"]]
+    )
+    def test_cutoffs_with_commas(self, sample: Path, typed: list[str]) -> None:
+        """Whatever a person types."""
+        assert printed(run("evaluate", sample, *typed).output)["metric"] == ["@1", "@3w", "@all"]
+
+    def test_h_is_help(self) -> None:
+        """Of the group and of every command."""
+        assert run("-h").output == run("--help").output
+        assert run("evaluate", "-h").output == run("evaluate", "--help").output
+
     def test_default_cutoffs(self, sample: Path) -> None:
         """Without -k: 1, 3, 5, 10."""
         assert printed(run("evaluate", sample).output)["metric"] == ["@1", "@3", "@5", "@10"]
