@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from krag_eval.retrievers.recording import RetrievalRecorder
     from krag_eval.scoring.metrics import METRICS, Metric
+    from krag_eval.scoring.queries import JudgedQuery
     from krag_eval.statistics.comparison import Comparison, compare
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
@@ -69,6 +70,7 @@ _HOMES = {
     "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
     "Index": "results.diagnosis",
+    "JudgedQuery": "scoring.queries",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "_errors",
@@ -125,6 +127,7 @@ __all__ = [
     "GateReport",
     "IdMatcher",
     "Index",
+    "JudgedQuery",
     "KeyMatcher",
     "KiwiTokenizer",
     "KragEvalWarning",

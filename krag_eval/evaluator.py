@@ -213,7 +213,7 @@ class Plan:
         self, queries: QuerySet, matches: Matches, grades: NDArray[np.float64] | None
     ) -> Relevance:
         """Settle what was found in the matches of a query set."""
-        return Relevance.from_matches(
+        found = Relevance.from_matches(
             matches,
             item_query=queries.item_query,
             n_retrieved=queries.n_predicted,
@@ -222,6 +222,7 @@ class Plan:
             n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
             union=self.matcher.union,
         )
+        return replace(found, queries=queries)
 
     @property
     def metrics(self) -> dict[str, Metric]:

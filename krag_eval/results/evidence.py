@@ -212,6 +212,7 @@ class Evidence:
             pair_similarity=whole.pair_similarity[start:stop],
             item_number=None if whole.item_number is None else whole.item_number[first:last],
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
+            queries=None,
             n_repeats=0,
             _counts={},
             lengths=None

@@ -26,6 +26,7 @@ from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
+from krag_eval.scoring.queries import JudgedQuery, PerQuery
 from krag_eval.scoring.relevance import Relevance, numbers_within
 from krag_eval.scoring.tokens import token_counts
 
@@ -161,6 +162,35 @@ class Metric:
         if self.micro:
             _check_micro(self.micro, self.of_means)
         _check_parameters(self.parameters)
+
+    @classmethod
+    def per_query(
+        cls,
+        name: str,
+        function: Callable[[JudgedQuery], float | None],
+        key: str = "",
+        **declared: Any,
+    ) -> Metric:
+        """Return a metric from a function of one query.
+
+        It is the plain way: the function sees one query with its documents, and what each of them
+        matches. ``Metric(name, compute, key)`` is the fast one, for all queries on arrays.
+
+        Args:
+            name: Column of the per-query table.
+            function: ``query -> number``, given a :class:`~krag_eval.JudgedQuery` cut off at k;
+                ``None`` where the metric is undefined.
+            key: Name of the mean over the queries where it is defined; ``mean_…`` if not given.
+            **declared: ``labels``, ``range``, ``lower_is_better``, ``defined_key`` and
+                ``defined_labels``, as of :class:`Metric`.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> new = Metric.per_query("new", lambda query: float("2026" in " ".join(query.texts)))
+        >>> evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["a 2026", "a"], ["b"]])
+        >>> evaluator.evaluate([1], metrics=["recall", new]).to_dict()["mean_new@1"]
+        0.5
+        """
+        return cls(name, PerQuery(name, function), key or f"mean_{name}", **declared)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, warn_of
+from krag_eval.documents import QuerySet
 from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
 
@@ -91,6 +92,7 @@ class Relevance:
         pieces: Which words each document holds; ``None`` from matchers that do not know.
         lengths: Unit of a budget -> length of every retrieved document, in order of queries, then
             rank, each of shape (documents,); ``None`` where no budget was asked for.
+        queries: The documents themselves; ``None`` where they are not at hand.
     """
 
     n_retrieved: IntArray
@@ -105,6 +107,7 @@ class Relevance:
     item_number: IntArray | None = field(default=None, repr=False)
     pieces: Pieces | None = field(default=None, repr=False)
     lengths: Mapping[str, IntArray] | None = field(default=None, repr=False)
+    queries: QuerySet | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
     # Not an argument: what ``replace`` makes is cut anew.
     _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
