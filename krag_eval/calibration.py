@@ -5,7 +5,7 @@ No retrieval metric comes in here: a threshold chosen for a high retrieval score
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -26,13 +26,16 @@ __all__ = ["Calibration", "calibrate"]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+# Of a table of labelled pairs.
+_COLUMNS = ("actual", "predicted", "relevant")
 # Resamples are drawn in blocks of about this many weights, so that memory stays bounded.
 _BLOCK = 4_000_000
 
 
 def calibrate(
     matcher: str | Matcher,
-    labelled_pairs: Iterable[tuple[DocumentLike, DocumentLike, bool]],
+    labelled_pairs: Iterable[tuple[DocumentLike, DocumentLike, bool] | Mapping[str, Any]]
+    | pd.DataFrame,
     *,
     level: float = 0.95,
     n_resamples: int = 2_000,
@@ -46,7 +49,9 @@ def calibrate(
 
     Args:
         matcher: A name or a matcher that takes a threshold.
-        labelled_pairs: ``(actual, predicted, is_relevant)`` triples, both relevant and not.
+        labelled_pairs: ``(actual, predicted, is_relevant)`` triples, both relevant and not; or
+            rows or a data frame with the columns ``actual``, ``predicted`` and ``relevant``, as
+            :meth:`Calibration.borderline` has them.
         level: Confidence level of the interval of the best threshold, between 0 and 1.
         n_resamples: Bootstrap resamples of the pairs for that interval.
         seed: Seed of the resampling; the same seed gives the same interval.
@@ -293,7 +298,11 @@ def _unzipped(
     labelled_pairs: Iterable[Any],
 ) -> tuple[list[DocumentLike], list[DocumentLike], BoolArray]:
     actual, predicted, labels = [], [], []
+    if hasattr(labelled_pairs, "to_dict"):
+        labelled_pairs = labelled_pairs.to_dict("records")
     for position, pair in enumerate(labelled_pairs):
+        if isinstance(pair, Mapping):
+            pair = _triple(pair, position)
         if not isinstance(pair, (tuple, list)) or len(pair) != 3:
             raise InvalidInput(
                 "labelled_pairs",
@@ -317,3 +326,14 @@ def _unzipped(
             f"{int(relevant.sum())} relevant of {len(relevant)}",
         )
     return actual, predicted, relevant
+
+
+def _triple(row: Mapping[str, Any], position: int) -> tuple[Any, ...]:
+    missing = [name for name in _COLUMNS if name not in row]
+    if missing:
+        raise InvalidInput(
+            "labelled_pairs",
+            f"must have the columns {', '.join(_COLUMNS)}, got {clipped(list(row))}",
+            query=position,
+        )
+    return tuple(row[name] for name in _COLUMNS)

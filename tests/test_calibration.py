@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 from krag_eval import Matcher
@@ -191,3 +192,29 @@ def test_documents_that_count_together_cannot_be_labelled_pair_by_pair():
         with pytest.raises(InvalidInput) as caught:
             calibrate(matcher, [("a b", "a b", True), ("a b", "c", False)])
         assert caught.value.argument == "matcher"
+
+
+def test_rows_and_frames_say_the_same_as_triples() -> None:
+    """Columns in any order; what else a table holds is left alone."""
+    rows = [{"relevant": r, "predicted": p, "note": "", "actual": a} for a, p, r in MIXED]
+    best = [
+        calibrate(Given(), given, n_resamples=10).best_threshold
+        for given in (MIXED, rows, pd.DataFrame(rows))
+    ]
+    assert best[0] == best[1] == best[2]
+
+
+def test_a_table_of_borderline_pairs_can_be_labelled_and_read_back() -> None:
+    """The relevant column turned round: what was found is now wrong, and the other way round."""
+    borderline = calibrate(Given(), MIXED, n_resamples=10).borderline(6)
+    borderline["relevant"] = ~borderline["relevant"]
+    again = calibrate(Given(), borderline, n_resamples=10)
+    assert again.relevant.sum() == 3
+    assert again.decision(0.55) == {"precision": 1 / 3, "recall": 1 / 3, "f1": 1 / 3}
+
+
+def test_rows_without_the_columns_are_refused() -> None:
+    """The error says which row."""
+    with pytest.raises(InvalidInput) as caught:
+        calibrate(Given(), [{"actual": "a", "predicted": "1", "relevant": True}, {"a": 1}])
+    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 1)
