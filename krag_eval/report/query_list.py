@@ -78,8 +78,8 @@ class ToldQuery(NamedTuple):
     more_documents: int
 
 
-def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
-    """Put an explanation into words."""
+def told_query(explanation: Explanation, w: Mapping[str, str], width: int = _WIDTH) -> ToldQuery:
+    """Put an explanation into words; each text takes so many columns at most."""
     documents, items = highlighted(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [one for one in explanation.documents if one.rank in documents]
@@ -90,13 +90,13 @@ def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
         ground_truth=[
             ToldRow(item.number,
                     _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
-                    _item_tone(item), _texts(items[item.number], item.alternatives, w))
+                    _item_tone(item), _texts(items[item.number], item.alternatives, w, width))
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
         predicted=[
             ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text, w))
+                    _texts(documents[one.rank], one.text, w, width))
             for one in shown_documents
         ],
         more_documents=len(explanation.documents) - len(shown_documents),
@@ -112,11 +112,11 @@ def _metrics(metrics: Mapping[str, float], k: Cutoff) -> str:
 
 
 def _texts(
-    excerpts: Sequence[Excerpt], known: Any, w: Mapping[str, str]
+    excerpts: Sequence[Excerpt], known: Any, w: Mapping[str, str], width: int
 ) -> list[list[tuple[str, bool]]]:
     if known is None:
         return [[(w["no text"], False)]]
-    return [excerpt.clipped(_WIDTH) for excerpt in excerpts]
+    return [excerpt.clipped(width) for excerpt in excerpts]
 
 
 def _item(
