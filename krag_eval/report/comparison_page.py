@@ -17,7 +17,7 @@ from krag_eval._text import fitted
 from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
 from krag_eval.plotting.styling import cutoff_words, with_direction
-from krag_eval.report.query_list import ToldRow, told_query
+from krag_eval.report.query_list import Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
@@ -38,7 +38,7 @@ __all__ = ["comparison_page"]
 _QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH = 300, 40, 80
 _SIZE = (5.6, 3.9)
 # Columns of a document's text: at most, at least, and of all documents of a page together.
-_WIDEST, _NARROWEST, _ROOM = 400, 80, 600_000
+_WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
 # Of a longer list, an explanation shows no more.
 _MOST_DOCUMENTS = 50
 # Inches of a picture of slices.
@@ -409,7 +409,7 @@ def _changed(
         return
     metric, w = comparison.metrics[0], words(language)
     _, k = parse_metric(metric)
-    telling = _Telling(comparison, k, language, _width(comparison, k, n_queries))
+    telling = _Telling(comparison, k, language, _room(comparison, k, n_queries))
     # Labels need not be unique; with positions for labels they are.
     numbered = replace(comparison, queries=list(range(len(comparison.queries))))
     for a, b in comparison.pairs:
@@ -426,13 +426,14 @@ def _changed(
         }
 
 
-def _width(comparison: Comparison, k: Cutoff, n_queries: int) -> int:
-    """Return how many columns each document may take, so that a page stays within bounds."""
+def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
+    """Return how much room each document gets, so that a page stays within bounds."""
     found = [one.evidence.relevance for one in comparison.compared.values() if one.evidence]
     longest = max([int(one.seen_within(k).max(initial=1)) for one in found], default=1)
     n_entries = len(comparison.pairs) * min(n_queries, len(comparison.queries))
     n_documents = 2 * n_entries * min(longest, _MOST_DOCUMENTS)
-    return max(_NARROWEST, min(_WIDEST, _ROOM // max(n_documents, 1)))
+    width = max(_NARROWEST, min(_WIDEST, _ROOM // max(n_documents, 1)))
+    return Room(_QUERY_WIDTH, width, width // 2)
 
 
 def _unexplained(comparison: Comparison, w: Mapping[str, str]) -> str:
@@ -448,7 +449,7 @@ class _Telling:
     comparison: Comparison
     k: Cutoff
     language: Language
-    width: int
+    room: Room
 
     def query(
         self, place: int, pair: tuple[str, str], before: float, after: float, change: float
@@ -466,7 +467,7 @@ class _Telling:
             n_more = len(second.explanation.items) - len(items)
             lists = [_listed(first, second, w), _listed(second, first, w, is_second=True)]
         return _Changed(
-            name=fitted(str(self.comparison.queries[place]), _QUERY_WIDTH),
+            name=fitted(str(self.comparison.queries[place]), self.room.query),
             before=number(before),
             after=number(after),
             change=_change(change, w),
@@ -483,7 +484,7 @@ class _Telling:
             return None
         position = int(np.flatnonzero(result.counted)[place])
         explanation = result.explain(k=self.k, position=position)
-        told = told_query(explanation, words(self.language), self.width)
+        told = told_query(explanation, words(self.language), self.room)
         return _Told(
             name=_name(name),
             explanation=explanation,
