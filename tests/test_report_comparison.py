@@ -392,6 +392,35 @@ class TestChangedQueries:
         assert sides(written) == []
         assert "+1.000" in written.of("strong")
 
+    def test_ground_truth_in_another_order(self, page):
+        """An item is told by its text: "ten" is found by both, "nine" by the second alone."""
+        old = evaluated([["nine", "ten"]], [["ten", "x"]], queries=["When?"], k=[2])
+        new = evaluated([["ten", "nine"]], [["nine", "ten"]], queries=["When?"], k=[2])
+        written = page(quietly_compared({"old": old, "new": new}, "macro_recall@2"))
+        items = written.source.partition("<h4>")[2].partition('<div class="sides">')[0]
+        assert [_text(one) for one in re.findall(r"<li.*?</li>", items, re.DOTALL)] == [
+            "rank 1 → 2 old : found at rank 1 new : found at rank 2 ten",
+            "new, at rank 1 old : missed: nothing in common with what came back "
+            "new : found at rank 1 nine",
+        ]
+        # In both lists, items have the numbers above.
+        said = re.findall(r"first to cover item \d", "".join(sides(written)))
+        assert said == [f"first to cover item {number}" for number in (1, 2, 1)]
+
+    def test_a_retriever_that_failed(self, page):
+        """What it said stands where its list would."""
+
+        def broken(question: str) -> list[str]:
+            raise TimeoutError("no answer from <b>there</b>")
+
+        rows = [{"question": "When?", "actual": ["nine"]}]
+        systems = {"broken": broken, "sound": lambda question: ["nine"]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KragEvalWarning)
+            asking = evaluate_retrievers(systems, rows, 1, on_error="record", n_resamples=100)
+        said = "Asking the retriever failed: TimeoutError: no answer from <b>there</b>"
+        assert said in page(asking).of("p")
+
     def test_nothing_retrieved(self, page):
         """An empty list is said to be empty."""
         systems = {"old": asked([]), "new": asked(["nine"])}

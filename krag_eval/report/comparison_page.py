@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -372,11 +372,15 @@ class _Row(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """One of two lists side by side, and how many documents within the cutoff are not shown."""
+    """One of two lists side by side, and how many documents within the cutoff are not shown.
+
+    ``failure`` is what went wrong when the retriever was asked, where it did.
+    """
 
     name: str
     rows: list[_Row]
     n_more: int
+    failure: str
 
 
 class _Item(NamedTuple):
@@ -456,16 +460,17 @@ class _Telling:
     ) -> _Changed:
         """Tell one query of two systems; ``place`` is its place among those that count."""
         w = words(self.language)
-        sides = [self._side(name, place) for name in pair]
-        known = [side for side in sides if side is not None]
+        explained = [self._explanation(name, place) for name in pair]
         items: list[_Item] = []
-        lists: list[_Side] = []
-        n_more = 0
-        if len(known) == 2:
-            first, second = known
+        sides: list[_Side] = []
+        n_more, has_texts = 0, True
+        if explained[0] is not None and explained[1] is not None:
+            first = self._told(pair[0], _numbered_like(explained[0], explained[1]))
+            second = self._told(pair[1], explained[1])
             items = [_item(*both, first.name, second.name, w) for both in _both(first, second)]
             n_more = len(second.explanation.items) - len(items)
-            lists = [_listed(first, second, w), _listed(second, first, w, is_second=True)]
+            sides = [_listed(first, second, w), _listed(second, first, w, is_second=True)]
+            has_texts = first.has_texts and second.has_texts
         return _Changed(
             name=fitted(str(self.comparison.queries[place]), self.room.query),
             before=number(before),
@@ -473,24 +478,26 @@ class _Telling:
             change=_change(change, w),
             items=items,
             n_more_items=n_more,
-            sides=lists,
-            has_texts=all(side.has_texts for side in known),
+            sides=sides,
+            has_texts=has_texts,
         )
 
-    def _side(self, name: str, place: int) -> _Told | None:
+    def _explanation(self, name: str, place: int) -> Explanation | None:
         """Return what one system retrieved for a query, ``None`` if it is not known."""
         result = self.comparison.compared.get(name)
         if result is None or result.evidence is None:
             return None
-        position = int(np.flatnonzero(result.counted)[place])
-        explanation = result.explain(k=self.k, position=position)
+        return result.explain(k=self.k, position=int(np.flatnonzero(result.counted)[place]))
+
+    def _told(self, name: str, explanation: Explanation) -> _Told:
         told = told_query(explanation, words(self.language), self.room)
+        evidence = self.comparison.compared[name].evidence
         return _Told(
             name=_name(name),
             explanation=explanation,
             items={row.number: row for row in told.ground_truth},
             documents={row.number: row for row in told.predicted},
-            has_texts=result.evidence.texts is not None,
+            has_texts=evidence is not None and evidence.texts is not None,
         )
 
 
@@ -504,20 +511,67 @@ class _Told:
     documents: Mapping[int, ToldRow]
     has_texts: bool
 
+    @cached_property
+    def _by_id(self) -> Mapping[str | None, int]:
+        return _first_ranks((_id_of(one), one.rank) for one in self.explanation.documents)
+
+    @cached_property
+    def _by_text(self) -> Mapping[str | None, int]:
+        return _first_ranks((one.text, one.rank) for one in self.explanation.documents)
+
+    @cached_property
+    def _by_text_alone(self) -> Mapping[str | None, int]:
+        documents = self.explanation.documents
+        return _first_ranks((one.text, one.rank) for one in documents if _id_of(one) is None)
+
     def rank_of(self, document: PredictedDocument) -> int | None:
         """Return where a document of another list stands in this one, ``None`` if nowhere.
 
         Two documents that have ids are the same if these are; otherwise if their texts are.
         """
         own_id = _id_of(document)
-        for other in self.explanation.documents:
-            its_id = _id_of(other)
-            if own_id is not None and its_id is not None:
-                if own_id == its_id:
-                    return other.rank
-            elif document.text and document.text == other.text:
-                return other.rank
-        return None
+        if own_id is None:
+            return self._by_text.get(document.text)
+        return self._by_id.get(own_id, self._by_text_alone.get(document.text))
+
+
+def _first_ranks(known: Iterable[tuple[str | None, int]]) -> Mapping[str | None, int]:
+    """Return the best rank of each id or text; what is empty is not told by it."""
+    return {one: rank for one, rank in sorted(known, key=lambda pair: -pair[1]) if one}
+
+
+def _numbered_like(explanation: Explanation, other: Explanation) -> Explanation:
+    """Number items as another explanation does, which may list the same ground truth otherwise.
+
+    Without texts they are taken to be in the same order.
+    """
+    numbers = {
+        item.number: next((one.number for one in other.items if _is_same(one, item)), None)
+        for item in explanation.items
+    }
+    if len(set(numbers.values()) - {None}) < len(numbers):
+        return explanation
+    new = {number: there for number, there in numbers.items() if there is not None}
+    items = (replace(item, number=new[item.number]) for item in explanation.items)
+    documents = (
+        replace(
+            one,
+            matches=tuple(sorted(new[number] for number in one.matches)),
+            first_for=tuple(sorted(new[number] for number in one.first_for)),
+            piece_of=tuple(sorted(new[number] for number in one.piece_of)),
+            closest=None if one.closest is None else new[one.closest],
+        )
+        for one in explanation.documents
+    )
+    in_order = sorted(items, key=lambda item: item.number)
+    return replace(explanation, items=tuple(in_order), documents=tuple(documents))
+
+
+def _is_same(item: GroundTruthItem, other: GroundTruthItem) -> bool:
+    ids, other_ids = ({dict(about).get("id") for about in one.about} for one in (item, other))
+    if ids and ids == other_ids and None not in ids:
+        return True
+    return item.alternatives is not None and {*item.alternatives} == {*(other.alternatives or ())}
 
 
 def _both(
@@ -556,7 +610,8 @@ def _listed(own: _Told, other: _Told, w: Mapping[str, str], *, is_second: bool =
         for document in within
         if document.rank in own.documents
     ]
-    return _Side(own.name, rows, len(within) - len(rows))
+    failure = fitted(own.explanation.failure or "", _QUERY_WIDTH)
+    return _Side(own.name, rows, len(within) - len(rows), failure)
 
 
 def _row(

@@ -225,6 +225,7 @@ _ENGLISH = {
     "gone": "lost, was at rank {}",
     "in both": "in both lists",
     "nothing within": "Nothing was retrieved within the cutoff.",
+    "asking failed": "Asking the retriever failed: {}",
     "ranks alone": "The texts were not kept, so ranks alone are shown. "
     "to_json(path, texts=True) keeps them.",
     "no lists": "What {names} retrieved is not known query by query, so there are values but no "
@@ -232,7 +233,6 @@ _ENGLISH = {
     "compare it.",
     "none changed": "No query changed.",
     "left out": "Compared on the {n} queries that all systems have. Left out: {missing}.",
-    "change": "Change",
     "found only": "found",
     "lost only": "lost",
     "made by": "Made by krag_eval {}",
@@ -350,13 +350,13 @@ _KOREAN = {
     "gone": "사라짐, 전에는 {}위",
     "in both": "양쪽 모두 있음",
     "nothing within": "컷오프 안에 검색된 문서가 없습니다.",
+    "asking failed": "검색기에 묻다가 오류가 났습니다: {}",
     "ranks alone": "본문이 저장되지 않아 순위만 보여 줍니다. to_json(path, texts=True)로 "
     "저장하면 본문도 남습니다.",
     "no lists": "질의별 검색 결과를 알 수 없는 시스템({names})이 있어 값만 보여 줍니다. "
     "스트리밍으로 평가했거나, 비교하려고 질의의 순서를 맞추거나 일부를 뺀 결과이기 때문입니다.",
     "none changed": "달라진 질의가 없습니다.",
     "left out": "모든 시스템에 있는 질의 {n}개만 비교했습니다. 제외한 질의 수: {missing}",
-    "change": "변화",
     "found only": "새로 찾음",
     "lost only": "놓침",
     "made by": "krag_eval {} 작성",
