@@ -296,6 +296,77 @@ def test_explanations_add_up_to_the_counts_of_the_table(drawn, k):
         assert credit.isin(["first", "repeat"]).sum() == table["relevant"].iloc[query]
 
 
+# --- what is told of a document ---------------------------------------------------------------
+
+
+def told(**options):
+    """Return the explanation of a query with documents of every form."""
+    actual = [
+        AnyOf(
+            [
+                {"page_content": "a", "id": 7, "metadata": {"source": "a.pdf", "page": 3}},
+                Document("b", metadata={"source": "b.pdf"}),
+            ]
+        ),
+        "c",
+    ]
+    predicted = [
+        Document("b", id="b-1", metadata={"source": "b.pdf", "page": 4.0, "tags": ["x", 2]}),
+        {"page_content": "x", "metadata": {"page": None}},
+        "y",
+    ]
+    return OfflineRetrievalEvaluator([actual], [predicted]).evaluate(2).explain(0, **options)
+
+
+def test_ids_and_sources_are_told_where_there_are_any():
+    """Of an item, those of each alternative; of a plain text, nothing."""
+    explanation = told()
+    assert [one.about for one in explanation.documents] == [
+        (("id", "b-1"), ("source", "b.pdf")),
+        (),
+        (),
+    ]
+    assert [one.about for one in explanation.items] == [
+        ((("id", "7"), ("source", "a.pdf")), (("source", "b.pdf"),)),
+        ((),),
+    ]
+
+
+def test_other_metadata_is_told_by_name():
+    """In the order asked for, numbers without idle digits; what no document has is not there."""
+    explanation = told(metadata=("page", "tags", "author"))
+    assert explanation.documents[0].about == (("id", "b-1"), ("page", "4"), ("tags", '["x", 2]'))
+    assert explanation.documents[1].about == ()
+    assert told(metadata="page").items[0].about == ((("id", "7"), ("page", "3")), ())
+
+
+def test_what_is_told_has_columns_of_its_own():
+    """Alternatives are joined as their texts are; a name that is taken stays the table's."""
+    explanation = told()
+    assert explanation.predicted[["id", "source"]].to_numpy().tolist() == [
+        ["b-1", "b.pdf"],
+        [None, None],
+        [None, None],
+    ]
+    assert explanation.ground_truth["source"].tolist() == ["a.pdf | b.pdf", None]
+    assert explanation.ground_truth["id"].tolist() == ["7 | –", None]
+    document = {"page_content": "a", "id": "1", "metadata": {"credit": "Ann", "id": "own"}}
+    result = OfflineRetrievalEvaluator([["a"]], [[document]]).evaluate(1)
+    table = result.explain(0, metadata=("credit", "id")).predicted
+    assert table[["credit", "metadata:credit", "id", "metadata:id"]].to_numpy().tolist() == [
+        ["first", "Ann", "1", "own"]
+    ]
+    assert "id" not in evaluated().explain(0).predicted
+
+
+@pytest.mark.parametrize("metadata", [3, [3], ("source", None)])
+def test_names_of_metadata_are_texts(metadata):
+    """The refusal names the argument."""
+    with pytest.raises(InvalidType) as info:
+        told(metadata=metadata)
+    assert info.value.argument == "metadata"
+
+
 # --- which query, which cutoff ---------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import compare, evaluate, trec
+from krag_eval.cli import compare, evaluate, explain, trec
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
@@ -30,9 +30,9 @@ def main(context: click.Context) -> None:
 
 for command in (
     evaluate.evaluate,
-    evaluate.misses,
-    evaluate.explain,
-    evaluate.diagnose,
+    explain.misses,
+    explain.explain,
+    explain.diagnose,
     evaluate.audit,
     compare.compare,
     compare.gate,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
 
 __all__ = [
+    "CHUNKS_HELP",
     "ReportLanguage",
     "bundled",
     "checked_language",
@@ -49,6 +50,12 @@ __all__ = [
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 ReportLanguage: TypeAlias = Literal["en", "ko"]
+
+#: What ``--index`` is, wherever there is one.
+CHUNKS_HELP = (
+    'The chunks of the store, as JSONL: on each line a text in quotes, or an object with "text" or '
+    '"page_content" and perhaps "id". \'-\' reads standard input.'
+)
 
 
 def bundled(*options: Option) -> Option:

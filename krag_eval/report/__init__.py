@@ -8,6 +8,7 @@ written.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from krag_eval._io import replacing
@@ -66,6 +67,7 @@ def write_comparison_report(
     *,
     language: Language = "en",
     n_queries: int = 10,
+    by: str | Iterable[str] = (),
     title: str | None = None,
     date: str | None = None,
 ) -> None:
@@ -77,18 +79,21 @@ def write_comparison_report(
         comparison: What ``compare`` returned.
         path: The file; one of that name is replaced.
         language: ``"en"`` or ``"ko"``.
-        n_queries: How many of the queries that changed most to show per pair; 0 for none.
+        n_queries: How many of the queries that changed most to show per pair, each with both
+            lists side by side; 0 for none.
+        by: Tags to slice the comparison by, such as ``("corpus",)``; see :meth:`Comparison.by`.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
     Raises:
+        InvalidType: If ``comparison`` is something else, or ``by`` names no tags.
         InvalidInput: If an argument is not possible; the message says what is.
         OSError: If the file cannot be written.
     """
     from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
 
-    page = comparison_page(comparison, language, n_queries)
+    page = comparison_page(comparison, language, n_queries, by)
     _write(path, rendered("comparison.html", page, language, title, date))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import GroundTruthItem, PredictedDocument
     from krag_eval.results.explanation import Explanation
 
-__all__ = ["ToldQuery", "ToldRow", "hardest", "told_query"]
+__all__ = ["Room", "ToldQuery", "ToldRow", "hardest", "told_query"]
 
 
 def hardest(
@@ -53,8 +53,15 @@ def _positions(result: EvaluationResult, k: Cutoff) -> list[int]:
     return [int(position) for position in by_position.misses(k).index]
 
 
-# Columns of a text, and of a query.
-_WIDTH, _QUERY_WIDTH = 600, 300
+class Room(NamedTuple):
+    """How many columns there are: for the query, a text that matches, one that does not."""
+
+    query: int
+    match: int
+    rest: int
+
+
+_WIDE = Room(300, 600, 600)
 
 
 class ToldRow(NamedTuple):
@@ -78,29 +85,36 @@ class ToldQuery(NamedTuple):
     more_documents: int
 
 
-def told_query(explanation: Explanation, w: Mapping[str, str]) -> ToldQuery:
-    """Put an explanation into words."""
+def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WIDE) -> ToldQuery:
+    """Put an explanation into words, with texts clipped to the room there is."""
     documents, items = highlighted(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [one for one in explanation.documents if one.rank in documents]
     return ToldQuery(
-        name=fitted(str(explanation.query), _QUERY_WIDTH),
+        name=fitted(str(explanation.query), room.query),
         status=explanation.status,
         metrics=_metrics(explanation.metrics, explanation.k),
         ground_truth=[
             ToldRow(item.number,
                     _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
-                    _item_tone(item), _texts(items[item.number], item.alternatives, w))
+                    _item_tone(item),
+                    _texts(items[item.number], item.alternatives, room.match, w))
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
         predicted=[
             ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text, w))
+                    _texts(documents[one.rank], one.text, _width(one, room), w))
             for one in shown_documents
         ],
         more_documents=len(explanation.documents) - len(shown_documents),
     )  # fmt: skip
+
+
+def _width(document: PredictedDocument, room: Room) -> int:
+    """Return the columns of a document's text: more where it has to do with an item."""
+    tells = document.matches or document.credit == "piece" or document.closest is not None
+    return room.match if tells else room.rest
 
 
 def _metrics(metrics: Mapping[str, float], k: Cutoff) -> str:
@@ -112,11 +126,11 @@ def _metrics(metrics: Mapping[str, float], k: Cutoff) -> str:
 
 
 def _texts(
-    excerpts: Sequence[Excerpt], known: Any, w: Mapping[str, str]
+    excerpts: Sequence[Excerpt], known: Any, width: int, w: Mapping[str, str]
 ) -> list[list[tuple[str, bool]]]:
     if known is None:
         return [[(w["no text"], False)]]
-    return [excerpt.clipped(_WIDTH) for excerpt in excerpts]
+    return [excerpt.clipped(width) for excerpt in excerpts]
 
 
 def _item(

@@ -186,6 +186,19 @@ _ENGLISH = {
     "more items": "… and {} more items, not shown",
     "comparison.html title": "Comparison of retrievers",
     "verdicts": "What is shown",
+    "metric at": "{metric} {cutoff}",
+    "board": "Leaderboard",
+    "both": "Both systems",
+    "system": "System",
+    "best": "best",
+    "board note": "The best on {metric} first. The {level} intervals say how far each average "
+    "would move with other queries; whether one system is better than another, the differences "
+    "say.",
+    "value note": "The {level} intervals say how far each average would move with other queries; "
+    "whether one system is better than the other, the difference says.",
+    "against baseline": "The others are compared with {name}, the baseline.",
+    "against it alone": "The corrected p pays for these comparisons alone; the others were not "
+    "compared with each other.",
     "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
     "{value_worse}; {level} interval {low} to {high}; p {p} after Holm).",
     "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
@@ -195,12 +208,31 @@ _ENGLISH = {
     "table": "All differences",
     "interval": "{} interval",
     "effect": "Effect size d",
-    "wins": "Wins / ties / losses of b",
+    "wins": "{b}: wins / ties / losses",
+    "sliced": "By {}",
+    "slice": "Slice",
+    "slice queries": "Queries",
+    "slice note": "Slices of fewer than {} queries have counts alone. Holm's correction is over "
+    "all slices, pairs and metrics.",
     "changed": "Queries that changed most",
+    "changed note": "Those that changed most come first. Open one to see both lists side by side, "
+    "and which rank each relevant document moved from and to. Text that a passage shares with its "
+    "counterpart is highlighted.",
     "changed pair": "{metric}: from {a} to {b}",
+    "moved": "rank {} → {}",
+    "stayed": "rank {} in both",
+    "new": "new, at rank {}",
+    "gone": "lost, was at rank {}",
+    "in both": "in both lists",
+    "nothing within": "Nothing was retrieved within the cutoff.",
+    "asking failed": "Asking the retriever failed: {}",
+    "ranks alone": "The texts were not kept, so ranks alone are shown. "
+    "to_json(path, texts=True) keeps them.",
+    "no lists": "What {names} retrieved is not known query by query, so there are values but no "
+    "lists: the result was streamed, or its queries were put in another order or left out to "
+    "compare it.",
     "none changed": "No query changed.",
     "left out": "Compared on the {n} queries that all systems have. Left out: {missing}.",
-    "change": "Change",
     "found only": "found",
     "lost only": "lost",
     "made by": "Made by krag_eval {}",
@@ -279,6 +311,19 @@ _KOREAN = {
     "more items": "… 그 밖의 항목 {}개는 생략했습니다",
     "comparison.html title": "검색기 비교 보고서",
     "verdicts": "확인된 것",
+    "metric at": "{metric}, {cutoff}",
+    "board": "순위표",
+    "both": "두 시스템의 값",
+    "system": "시스템",
+    "best": "최고",
+    "board note": "{metric} 값이 가장 좋은 시스템부터 보여 줍니다. {level} 신뢰구간은 다른 "
+    "질의로 평가했을 때 평균이 움직일 만한 범위입니다. 어느 쪽이 정말 나은지는 아래의 차이를 "
+    "보고 판단하세요.",
+    "value note": "{level} 신뢰구간은 다른 질의로 평가했을 때 평균이 움직일 만한 범위입니다. "
+    "어느 쪽이 정말 나은지는 아래의 차이를 보고 판단하세요.",
+    "against baseline": "기준 시스템 {name}에 나머지 시스템을 하나씩 견주었습니다.",
+    "against it alone": "보정한 p는 이 비교만 세어 보정한 값이며, 나머지 시스템끼리는 비교하지 "
+    "않았습니다.",
     "shown": "{metric}에서는 {better} 쪽이 {worse}보다 {by}만큼 낫습니다({value_better} 대 "
     "{value_worse}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "no difference": "{metric}에서는 두 시스템({a}, {b})의 차이가 확인되지 않았습니다({b} − {a} = "
@@ -288,12 +333,30 @@ _KOREAN = {
     "table": "전체 비교표",
     "interval": "{} 신뢰구간",
     "effect": "효과 크기 d",
-    "wins": "b의 승 / 무 / 패",
+    "wins": "{b}: 승 / 무 / 패",
+    "sliced": "슬라이스: {}",
+    "slice": "슬라이스",
+    "slice queries": "질의 수",
+    "slice note": "질의가 {}개보다 적은 슬라이스는 개수만 보여 줍니다. Holm 보정은 모든 "
+    "슬라이스와 쌍, 지표를 함께 셉니다.",
     "changed": "가장 많이 달라진 질의",
+    "changed note": "많이 달라진 질의부터 보여 줍니다. 질의를 펼치면 두 시스템의 검색 결과가 "
+    "나란히 나오고, 관련 문서의 순위가 어떻게 바뀌었는지 볼 수 있습니다. 서로 짝이 되는 글에서 "
+    "겹치는 부분은 색으로 표시했습니다.",
     "changed pair": "{metric}: {a} → {b}",
+    "moved": "{}위 → {}위",
+    "stayed": "둘 다 {}위",
+    "new": "새로 찾음, {}위",
+    "gone": "사라짐, 전에는 {}위",
+    "in both": "양쪽 모두 있음",
+    "nothing within": "컷오프 안에 검색된 문서가 없습니다.",
+    "asking failed": "검색기에 묻다가 오류가 났습니다: {}",
+    "ranks alone": "본문이 저장되지 않아 순위만 보여 줍니다. to_json(path, texts=True)로 "
+    "저장하면 본문도 남습니다.",
+    "no lists": "질의별 검색 결과를 알 수 없는 시스템({names})이 있어 값만 보여 줍니다. "
+    "스트리밍으로 평가했거나, 비교하려고 질의의 순서를 맞추거나 일부를 뺀 결과이기 때문입니다.",
     "none changed": "달라진 질의가 없습니다.",
     "left out": "모든 시스템에 있는 질의 {n}개만 비교했습니다. 제외한 질의 수: {missing}",
-    "change": "변화",
     "found only": "새로 찾음",
     "lost only": "놓침",
     "made by": "krag_eval {} 작성",

@@ -6,20 +6,25 @@ when one query is explained.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from numbers import Real
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput
+from krag_eval._errors import Advice, InvalidInput, InvalidType, text
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
     QuerySet,
     Reading,
+    id_of,
     is_blank,
+    metadata_of,
+    plain_value,
     read_text,
     text_of,
 )
@@ -36,6 +41,7 @@ from krag_eval.scoring.parts import no_texts
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 __all__ = [
+    "About",
     "Credit",
     "DocumentTexts",
     "Evidence",
@@ -44,6 +50,7 @@ __all__ = [
     "PredictedDocument",
     "StoredTexts",
     "Texts",
+    "checked_metadata",
     "no_lengths",
     "outcomes",
 ]
@@ -257,6 +264,8 @@ Credit: TypeAlias = Literal["first", "repeat", "piece", "not relevant", "beyond 
 Outcome: TypeAlias = Literal[
     "found", "found in pieces", "beyond cutoff", "missed", "nothing in common"
 ]
+#: What is told of a document beside its text: names and values.
+About: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -273,6 +282,8 @@ class PredictedDocument:
         closest: Number of the item it is most similar to, ``None`` if there is none.
         text: Its text, ``None`` if texts were not kept.
         piece_of: Numbers of the items that it completes together with other documents.
+        about: Its id, where it has one, and what was asked for of its metadata, as names and values
+            to show; nothing for a plain text.
     """
 
     rank: int
@@ -283,6 +294,7 @@ class PredictedDocument:
     closest: int | None
     text: str | None
     piece_of: tuple[int, ...] = ()
+    about: About = ()
 
 
 @dataclass(frozen=True)
@@ -308,6 +320,8 @@ class GroundTruthItem:
         alternatives: Their texts, ``None`` if texts were not kept.
         pieces: Where documents count together, the ranks that hold it together, those after which
             it is complete left out; empty where one document is enough, or holds all there is.
+        about: Per alternative, its id and what was asked for of its metadata, as names and values
+            to show; empty if texts were not kept.
     """
 
     number: int
@@ -321,6 +335,7 @@ class GroundTruthItem:
     n_alternatives: int
     alternatives: tuple[str, ...] | None
     pieces: tuple[int, ...] = ()
+    about: tuple[About, ...] = ()
 
     @property
     def rank(self) -> int | None:
@@ -333,6 +348,7 @@ def outcomes(
     position: int,
     k: Cutoff,
     graded_by: Literal["grade", "similarity"] | None = None,
+    metadata: Sequence[str] = (),
 ) -> tuple[tuple[PredictedDocument, ...], tuple[GroundTruthItem, ...]]:
     """Return what became of the predicted documents and of the items of one query at a cutoff.
 
@@ -342,6 +358,7 @@ def outcomes(
         k: The cutoff.
         graded_by: What decides which item of a document takes the first place; ``None`` where
             nDCG counts documents at their ranks, and no item has a place.
+        metadata: What to tell of the documents' metadata, by name.
     """
     found = evidence.of_query(position)
     if isinstance(k, Budget):
@@ -350,11 +367,62 @@ def outcomes(
         numbers = list(range(1, len(found.grade) + 1))
     else:
         numbers = found.item_number.tolist()
-    listed, predicted = None, None
-    if evidence.texts is not None:
-        listed, predicted = evidence.texts.actual(position), evidence.texts.predicted(position)
+    listed: Sequence[Sequence[_Shown]] | None = None
+    predicted: Sequence[_Shown] | None = None
+    if (texts := evidence.texts) is not None:
+        listed = [[_Shown.of(one, metadata) for one in i] for i in texts.ground_truth(position)]
+        predicted = [_Shown.of(one, metadata) for one in texts.documents(position)]
     places = {} if graded_by is None else _places(found, k, graded_by)
     return _documents(found, k, numbers, predicted), _items(found, k, numbers, listed, places)
+
+
+def checked_metadata(metadata: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return the names of what to tell of metadata: ``"source"`` if none are given.
+
+    Raises:
+        InvalidType: If they are not texts.
+
+    >>> checked_metadata(None), checked_metadata("page"), checked_metadata(["source", "page"])
+    (('source',), ('page',), ('source', 'page'))
+    """
+    if metadata is None:
+        return ("source",)
+    if not isinstance(metadata, Iterable):
+        problem = f"must be names, such as ('source', 'page'), got {type(metadata).__name__}"
+        raise InvalidType("metadata", problem)
+    names = [metadata] if isinstance(metadata, str) else metadata
+    return tuple(dict.fromkeys(text("metadata", one, "a name such as 'source'") for one in names))
+
+
+class _Shown(NamedTuple):
+    """What is shown of a document."""
+
+    text: str
+    about: About
+
+    @classmethod
+    def of(cls, document: DocumentLike, metadata: Sequence[str]) -> _Shown:
+        if isinstance(document, str):
+            return cls(document, ())
+        identity, known = id_of(document), metadata_of(document)
+        about = [] if identity is None else [("id", identity)]
+        about += [
+            ("metadata:id" if name == "id" else name, _as_shown(known[name]))
+            for name in metadata
+            if known.get(name) is not None
+        ]
+        return cls(text_of(document), tuple(about))
+
+
+def _as_shown(value: object) -> str:
+    """Write a value from metadata.
+
+    >>> _as_shown("a.pdf"), _as_shown(3.0), _as_shown(True), _as_shown(["a", 2])
+    ('a.pdf', '3', 'True', '["a", 2]')
+    """
+    if isinstance(value, (Real, Mapping, list, tuple, np.ndarray)) and not isinstance(value, bool):
+        return json.dumps(plain_value(value), ensure_ascii=False)
+    return str(value)
 
 
 def _places(
@@ -365,7 +433,7 @@ def _places(
 
 
 def _documents(
-    found: Relevance, k: int | None, numbers: Sequence[int], texts: Sequence[str] | None
+    found: Relevance, k: int | None, numbers: Sequence[int], shown: Sequence[_Shown] | None
 ) -> tuple[PredictedDocument, ...]:
     matches = _by_rank(found.hit_item, found.hit_rank, numbers)
     first_for = _by_rank(found.covered, found.first_rank, numbers)
@@ -383,8 +451,9 @@ def _documents(
             first_for=first_for.get(rank, ()),
             similarity=closest.get(rank, (0.0, 0))[0],
             closest=closest[rank][1] if rank in closest else None,
-            text=None if texts is None else texts[rank - 1],
+            text=None if shown is None else shown[rank - 1].text,
             piece_of=piece_of.get(rank, ()),
+            about=() if shown is None else shown[rank - 1].about,
         )
         for rank in range(1, int(found.n_retrieved[0]) + 1)
     )
@@ -462,7 +531,7 @@ def _items(
     found: Relevance,
     k: int | None,
     numbers: Sequence[int],
-    texts: Sequence[tuple[str, ...]] | None,
+    listed: Sequence[Sequence[_Shown]] | None,
     places: Mapping[int, int],
 ) -> tuple[GroundTruthItem, ...]:
     first = dict(zip(found.covered.tolist(), found.first_rank.tolist(), strict=True))
@@ -479,6 +548,7 @@ def _items(
         covered = item in first
         pieces, share, _ = together[item] or ((), similarity, False)
         similarity = max(similarity, share)
+        shown = () if listed is None else listed[number - 1]
         items.append(
             GroundTruthItem(
                 number=number,
@@ -490,8 +560,9 @@ def _items(
                 similarity=at_first.get(item, similarity),
                 shortfall=0.0 if covered else found.threshold - similarity,
                 n_alternatives=int(found.n_alternatives[item]),
-                alternatives=None if texts is None else texts[number - 1],
+                alternatives=None if listed is None else tuple(one.text for one in shown),
                 pieces=pieces,
+                about=tuple(one.about for one in shown),
             )
         )
     return tuple(items)

@@ -26,7 +26,14 @@ from krag_eval._text import (
     whole_percent,
 )
 from krag_eval.conventions import Conventions
-from krag_eval.results.evidence import Evidence, GroundTruthItem, PredictedDocument, outcomes
+from krag_eval.results.evidence import (
+    About,
+    Evidence,
+    GroundTruthItem,
+    PredictedDocument,
+    checked_metadata,
+    outcomes,
+)
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled
 from krag_eval.scoring.metrics import counts_at_places
 
@@ -90,7 +97,11 @@ class Explanation:
 
     @property
     def predicted(self) -> pd.DataFrame:
-        """The predicted documents: one row per rank, texts in full."""
+        """The predicted documents: one row per rank, texts in full.
+
+        What is told beside them has columns of its own, ``id``, ``source`` and so on, where any
+        document has it; one that would be called like another column has ``metadata:`` in front.
+        """
         import pandas as pd
 
         columns = {
@@ -101,12 +112,16 @@ class Explanation:
             "closest": pd.Series([d.closest for d in self.documents], dtype="Int64"),
             "text": pd.Series([d.text for d in self.documents], dtype=object),
         }
+        columns |= _columns_about([[d.about] for d in self.documents], columns)
         index = pd.Index([d.rank for d in self.documents], name="rank", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
     @property
     def ground_truth(self) -> pd.DataFrame:
-        """The ground-truth items: one row each, texts in full; alternatives joined by ``" | "``."""
+        """The ground-truth items: one row each, texts in full; alternatives joined by ``" | "``.
+
+        What is told beside them has columns of its own, as in :attr:`predicted`.
+        """
         import pandas as pd
 
         texts = [None if i.alternatives is None else " | ".join(i.alternatives) for i in self.items]
@@ -121,6 +136,7 @@ class Explanation:
             "alternatives": pd.Series([i.n_alternatives for i in self.items], dtype=np.int64),
             "text": pd.Series(texts, dtype=object),
         }
+        columns |= _columns_about([i.about for i in self.items], columns)
         index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
@@ -143,6 +159,25 @@ class Explanation:
         return _sheet(self)
 
 
+def _columns_about(
+    rows: Sequence[Sequence[About]], taken: Iterable[str]
+) -> dict[str, pd.Series[str]]:
+    """Return one column per name told of any document; alternatives are joined as texts are."""
+    import pandas as pd
+
+    names = dict.fromkeys(name for row in rows for about in row for name, _ in about)
+    columns = {}
+    for name in names:
+        values = [[dict(about).get(name) for about in row] for row in rows]
+        cells = [
+            " | ".join("–" if one is None else one for one in row) if any(row) else None
+            for row in values
+        ]
+        column = f"metadata:{name}" if name in taken else name
+        columns[column] = pd.Series(cells, dtype=object)
+    return columns
+
+
 def explained(
     evidence: Evidence,
     position: int,
@@ -154,10 +189,11 @@ def explained(
     matcher: str,
     conventions: Conventions,
     failure: str | None = None,
+    metadata: str | Iterable[str] | None = None,
 ) -> Explanation:
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
-    documents, items = outcomes(evidence, position, k, graded_by)
+    documents, items = outcomes(evidence, position, k, graded_by, checked_metadata(metadata))
     n_seen = int(evidence.relevance.seen_within(k)[position])
     return Explanation(
         query=query,

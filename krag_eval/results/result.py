@@ -303,6 +303,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         *,
         position: int | None = None,
+        metadata: str | Iterable[str] | None = None,
     ) -> Explanation:
         """Explain one query: what every document matched, and what every item came to.
 
@@ -315,8 +316,12 @@ class EvaluationResult:
             query: Its label; its position, from 0, where no label is a number.
             k: One of the cutoffs that were evaluated; the deepest if not given.
             position: The position instead of the label, where several queries share a label.
+            metadata: What to tell of the documents' metadata beside their ids, by name: ``"page"``
+                or ``("source", "page")``; ``"source"`` if not given. Documents without it tell
+                nothing.
 
         Raises:
+            TypeError: If a name of metadata is not a text.
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
@@ -337,6 +342,7 @@ class EvaluationResult:
             matcher=self.settings.get("matcher", "?"),
             conventions=self.conventions,
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
+            metadata=metadata,
         )
 
     def diagnose(

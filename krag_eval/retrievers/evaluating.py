@@ -210,6 +210,7 @@ def evaluate_retrievers(
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
+    baseline: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -237,6 +238,8 @@ def evaluate_retrievers(
         k: A cutoff or several.
         matcher: What makes a retrieved document a match.
         metric: What to compare, ``"ndcg@10"`` or several; nDCG at the deepest cutoff if not given.
+        baseline: The name of the retriever to hold the others against, instead of every pair; see
+            :func:`~krag_eval.compare`.
         level: See :func:`~krag_eval.compare`, also for ``n_resamples`` and ``seed``.
         n_resamples: Number of resamples and of random swaps.
         seed: The same seed gives the same digits.
@@ -285,6 +288,7 @@ def evaluate_retrievers(
         retrievers,
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
+        baseline=baseline,
         input_key=input_key,
         output_key=output_key,
         on_error=on_error,
@@ -307,6 +311,7 @@ async def aevaluate_retrievers(
     matcher: str | Matcher | None = None,
     *,
     metric: str | Sequence[str] | None = None,
+    baseline: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -329,6 +334,7 @@ async def aevaluate_retrievers(
         retrievers,
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
+        baseline=baseline,
         input_key=input_key,
         output_key=output_key,
         on_error=on_error,
@@ -737,6 +743,7 @@ class Runs:
         evaluation: Evaluation,
         metric: str | Sequence[str] | None,
         *,
+        baseline: str | None,
         input_key: str | None,
         output_key: str | None,
         checkpoint: Mapping[str, str | os.PathLike[str]] | None,
@@ -750,7 +757,11 @@ class Runs:
         files = _by_name("checkpoint", checkpoint, retrievers, "file")
         keys = _by_name("checkpoint_key", checkpoint_key, retrievers, "text")
         check_sampling(level, n_resamples, seed)
-        self._sampling: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "seed": seed}
+        if baseline is not None:
+            one_of("baseline", baseline, list(retrievers))
+        self._comparing: dict[str, Any] = {
+            "baseline": baseline, "level": level, "n_resamples": n_resamples, "seed": seed
+        }  # fmt: skip
         self._metric = evaluation.deepest_ndcg if metric is None else metric
         checked_metrics(dict.fromkeys(retrievers, evaluation.plan.nothing().summary), self._metric)
         self._runs = {
@@ -775,7 +786,7 @@ class Runs:
         return self._compared({name: await run.soon() for name, run in self._runs.items()})
 
     def _compared(self, results: dict[str, EvaluationResult]) -> Comparison:
-        return replace(compare(results, self._metric, **self._sampling), results=results)
+        return replace(compare(results, self._metric, **self._comparing), results=results)
 
 
 def _check_retrievers(retrievers: object) -> None:

@@ -620,7 +620,7 @@ class Comparison:
             path: The file; one of that name is replaced.
             language: ``"en"`` or ``"ko"``.
             **page: What else ``krag_eval.report.write_comparison_report`` takes: ``n_queries``,
-                ``title``, ``date``.
+                ``by``, ``title``, ``date``.
 
         Raises:
             InvalidInput: If an argument is not possible; the message says what is.

@@ -47,6 +47,21 @@ def test_the_default_metric_is_ndcg_at_the_deepest_cutoff():
     assert compared(k=[3, None]).metrics == ["ndcg@all"]
 
 
+def test_a_baseline_is_what_the_others_are_held_against():
+    """Two pairs of three retrievers, as ``compare`` has them; asynchronously too."""
+    retrievers = {
+        "partial": Numbered(finds_nothing_on=FIRST_TEN),
+        "whole": Numbered(),
+        "most": Numbered(finds_nothing_on=frozenset({39})),
+    }
+    comparison = evaluate_retrievers(retrievers, rows(40), 1, baseline="whole")
+    assert comparison.pairs == [("whole", "partial"), ("whole", "most")]
+    expected = compare(comparison.results, "ndcg@1", baseline="whole")
+    assert comparison.table.equals(expected.table)
+    soon = aevaluate_retrievers(retrievers, rows(40), 1, baseline="whole")
+    assert asyncio.run(soon).table.equals(expected.table)
+
+
 def test_latency_is_shown_beside_the_comparison():
     """One row and one line per retriever."""
     comparison = evaluate_retrievers(
@@ -118,6 +133,8 @@ def test_each_checkpoint_has_a_key_of_its_own(tmp_path):
         ({"metric": "recall@5", "metrics": ["ndcg"]}, ValueError, "recall"),
         ({"metrics": ["recall"]}, ValueError, "ndcg"),
         ({"level": 2}, ValueError, "level"),
+        ({"baseline": "c"}, ValueError, "baseline"),
+        ({"baseline": 1}, TypeError, "baseline"),
         ({"n_resamples": 0}, ValueError, "n_resamples"),
         ({"matcher": "rougel"}, ValueError, "did you mean 'rougeL'"),
         ({"on_error": "skip"}, ValueError, "on_error must be one of"),

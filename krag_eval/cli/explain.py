@@ -1,0 +1,183 @@
+"""``krag-eval`` on what went wrong in one file: ``misses``, ``explain`` and ``diagnose``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from krag_eval._errors import InvalidInput, whole
+from krag_eval.cli.options import (
+    CHUNKS_HELP,
+    checked_plan,
+    diagnosis_options,
+    explanation_options,
+    field_options,
+    given,
+    one_cutoff_option,
+    output_option,
+    settled,
+)
+from krag_eval.cli.output import (
+    checked_outputs,
+    print_diagnosis,
+    print_misses,
+    printing_beside,
+    write_files,
+    write_table,
+    write_text,
+)
+from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
+from krag_eval.cli.shell import warnings_as
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
+
+if TYPE_CHECKING:
+    from krag_eval.results.result import EvaluationResult
+
+__all__ = ["diagnose", "explain", "misses"]
+
+
+@click.command(short_help="Find out where what is missing was lost.")
+@click.argument("file")
+@click.option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
+@one_cutoff_option(
+    "Find out what is missing within the first K documents; documents beyond them tell ranking "
+    "from search.  [default: 10; of a saved result, its deepest cutoff]"
+)
+@click.option(
+    "--depth", metavar="N", type=int, help="Look at the first N documents.  [default: all of them]"
+)
+@diagnosis_options
+@field_options
+@output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
+@output_option("--csv", "Save one row per ground-truth item.", streamed=True)
+def diagnose(
+    file: str,
+    index: str,
+    k: tuple[Cutoff, ...],
+    depth: int | None,
+    json: str | None,
+    csv: str | None,
+    **options: Any,
+) -> None:
+    """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result saved in
+    Python with its texts, whose name ends in .json. Have more documents retrieved than K: where the
+    lists end at K, nobody can tell what was ranked too low from what was not retrieved.
+    """
+    from krag_eval.results.diagnosis import as_text, checked_depth
+
+    if file == index == "-":
+        raise InvalidInput("index", ": standard input can be read only once", "name a file")
+    outputs = checked_outputs({"json": json, "csv": csv}, [file, index])
+    if k:
+        checked_depth(depth, k[0])
+    with printing_beside(outputs), warnings_as("warning"):
+        typed = given(options)
+        matcher = typed.pop("matcher", None) if is_saved(file) else None
+        result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
+        at = _asked(k, result)
+        found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
+        print_diagnosis(found, file, result.signature)
+        write_files(
+            outputs,
+            {
+                "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
+                "csv": (
+                    lambda target: write_table(found.table, target),
+                    "one row per ground-truth item",
+                ),
+            },
+        )
+
+
+def _asked(k: tuple[Cutoff, ...], result: EvaluationResult) -> Cutoff | str:
+    """Return the cutoff to look at; ``None`` would be one that was left out."""
+    at = k[0] if k else deepest(result.k)
+    return "all" if at is None else at
+
+
+def _saved_or_evaluated(
+    file: str,
+    k: tuple[Cutoff, ...],
+    typed: Mapping[str, Any],
+    otherwise: Mapping[str, Any] = MappingProxyType({}),
+) -> EvaluationResult:
+    """Read a saved result, or evaluate a file.
+
+    Args:
+        file: Its name.
+        k: The cutoff that was typed, if any.
+        typed: The options that were typed.
+        otherwise: Options for what was neither typed nor told by the file.
+
+    Raises:
+        InvalidInput: If an option has no effect, as the result is a saved one.
+    """
+    if is_saved(file):
+        if typed:
+            problem = f"says how to evaluate, and {file} is a saved result"
+            raise InvalidInput(next(iter(typed)), problem, "leave it out, or name the JSONL file")
+        return saved_result(file, need_rows=False)  # what needs them says so
+    k, settings = settled(k or (deepest(DEFAULT_CUTOFFS),), typed)
+    checked_plan(k, settings)
+    return evaluated_file(file, k, settings, otherwise=otherwise)[1]
+
+
+_one_cutoff = one_cutoff_option(
+    "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
+)
+
+
+@click.command(short_help="List the queries that lost most.")
+@click.argument("file")
+@_one_cutoff
+@click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
+@explanation_options
+@field_options
+def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
+    """List the queries in FILE whose ground truth is not all found, those that lost most first.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
+    """
+    whole("n", n, 1)
+    with warnings_as("warning"):
+        result = _saved_or_evaluated(file, k, given(options))
+        at = _asked(k, result)
+        print_misses(result.misses(at), n, result.labels, spelled(result.evaluated_cutoff(at)))
+
+
+@click.command(short_help="Show what became of one query.")
+@click.argument("file")
+@click.argument("query", metavar="QUERY")
+@_one_cutoff
+@explanation_options
+@field_options
+def explain(file: str, query: str, k: tuple[Cutoff, ...], **options: Any) -> None:
+    """Show what every document of one query matched, and how every item was found or missed.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved, whose name ends in .json. QUERY is its question, or its position, from 0.
+    """
+    with warnings_as("warning"):
+        result = _saved_or_evaluated(file, k, given(options))
+        click.echo(result.explain(k=_asked(k, result), **_named(query, result.labels)).to_text())
+
+
+# No position has more digits.
+_MOST_DIGITS = 15
+
+
+def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
+    """Return how Python names a query: by its label if there is such a one, else by its position.
+
+    >>> _named("3", ["2024", "3"]), _named("3", [7, 3]), _named("3", ["When?", "3 or 4?"])
+    ({'query': '3'}, {'query': 3}, {'position': 3})
+    """
+    if query in labels or not (query.isascii() and query.isdigit() and len(query) <= _MOST_DIGITS):
+        return {"query": query}
+    return {"query": int(query)} if int(query) in labels else {"position": int(query)}
