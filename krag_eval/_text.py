@@ -200,10 +200,11 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing told: a few short cells, and the texts it is about."""
+    """One thing told: a few short cells, what stands dimly beside them, the texts it is about."""
 
     cells: tuple[str, ...]
     texts: tuple[Excerpt, ...] = ()
+    aside: str = ""
 
 
 @dataclass(frozen=True)
@@ -247,10 +248,19 @@ def _aligned(section: Section, width: int) -> Iterator[str]:
             cell + " " * (size - width_of(cell))
             for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
         ]  # fmt: skip
-        yield _cut("  " + "  ".join(padded), width)
+        yield from _beside(_cut("  " + "  ".join(padded), width), row, len(indent), width)
         for excerpt in row.texts if row else ():
             fragments = excerpt.clipped(max(width - len(indent) - 4, 8))
             yield indent + isolated("".join(f"«{t}»" if marked else t for t, marked in fragments))
+
+
+def _beside(line: str, row: Row | None, indent: int, width: int) -> list[str]:
+    """Return the line of a row and what stands beside it, in a line of its own if it must be."""
+    if row is None or not row.aside:
+        return [line]
+    aside = isolated(fitted(row.aside, max(width - indent - 2, 8)))
+    room = width - width_of(line) - width_of(aside) - 4
+    return [f"{line}  [{aside}]"] if room >= 0 else [line, f"{indent * ' '}[{aside}]"]
 
 
 def _cut(line: str, width: int) -> str:
@@ -303,7 +313,8 @@ def _html_table(section: Section) -> str:
     )
     rows = "".join(
         "<tr>"
-        + "".join(f'<td style="{_CELL}">{_escape(visible(cell))}</td>' for cell in row.cells)
+        + "".join(f'<td style="{_CELL}">{_escape(visible(cell))}</td>' for cell in row.cells[:-1])
+        + f'<td style="{_CELL}">{_escape(visible(row.cells[-1]))}{_html_aside(row.aside)}</td>'
         + f'<td style="{_CELL};width:60%">{"".join(map(_html_text, row.texts))}</td></tr>'
         for row in section.rows
     )
@@ -315,6 +326,13 @@ def _html_table(section: Section) -> str:
         f"<tbody>{rows}</tbody></table>"
         f"{note}"
     )
+
+
+def _html_aside(aside: str) -> str:
+    if not aside:
+        return ""
+    shown = _escape(fitted(aside, _TITLE_WIDTH))
+    return f'<div dir="auto" style="opacity:0.65;{_WRAP}"><small>{shown}</small></div>'
 
 
 def _html_text(excerpt: Excerpt) -> str:

@@ -43,11 +43,12 @@ BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
 def explained(text, label="q"):
     """Explain a query in which the text stands everywhere a text can stand."""
     matcher = TableMatcher({(text, text): 1.0, (text, "other"): 0.25})
+    other = {"page_content": "other", "id": text, "metadata": {text: text, "source": text}}
     with no_advice():
         result = OfflineRetrievalEvaluator(
-            [[text, AnyOf(["missing", text + "!"])]], [[text, "other"]], matcher, queries=[label]
+            [[text, AnyOf(["missing", text + "!"])]], [[text, other]], matcher, queries=[label]
         ).evaluate(5)
-    return result.explain(position=0)
+    return result.explain(position=0, metadata=("source", text or "x"))
 
 
 class Tags(HTMLParser):
@@ -249,6 +250,16 @@ def test_text_tells_what_became_of_each_document_and_each_item():
         "     4      1  missed; nothing in common with any predicted document",
         "        d",
     ]
+
+
+def test_ids_and_metadata_stand_beside_what_is_told():
+    """In the same line where there is room, else in one of their own."""
+    document = {"page_content": "a b c", "id": "c1", "metadata": {"source": "guide.pdf"}}
+    explanation = OfflineRetrievalEvaluator([["a b c"]], [[document]]).evaluate(1).explain(0)
+    assert "first to cover item 1  [id c1, source guide.pdf]" in explanation.to_text()
+    narrow = explanation.to_text(40).splitlines()
+    assert "        [id c1, source guide.pdf]" in narrow
+    assert "id c1, source guide.pdf" in Tags(explanation.to_html()).text
 
 
 def test_text_marks_where_texts_agree():

@@ -75,7 +75,7 @@ def page(tmp_path: Path) -> Callable[..., Page]:
 
 
 def evaluated(
-    actual: list[list[str]] = ACTUAL, predicted: list[list[str]] = PREDICTED, **options: Any
+    actual: list[Any] = ACTUAL, predicted: list[Any] = PREDICTED, **options: Any
 ) -> EvaluationResult:
     k = options.pop("k", [1, 2])
     with warnings.catch_warnings():
@@ -600,3 +600,14 @@ class TestRefusals:
             write_report(result(), path, n_queries=-1)
         assert path.read_text() == "before"
         assert list(tmp_path.iterdir()) == [path]
+
+
+def test_ids_and_chosen_metadata_stand_beside_each_document(page: Callable[..., Page]) -> None:
+    """The source unless others are named."""
+    chunk = {"page_content": "no drinks", "id": "c7", "metadata": {"source": "a.pdf", "page": 3}}
+    missed = evaluated([["no food"]], [[chunk]], k=1)
+    assert "id c7, source a.pdf" in page(missed)
+    assert "id c7, page 3" in page(missed, metadata=["page"])
+    with pytest.raises(Refusal) as info:
+        page(missed, metadata=[3])
+    assert info.value.argument == "metadata"

@@ -125,21 +125,38 @@ class StoredTexts:
         actual_numbers: Per query and item, the positions of its alternatives among them.
         predicted_numbers: Per query, the positions of its predicted documents.
         are_ids: Whether the predicted ones are ids, which have no length.
+        described: Each distinct id and metadata of documents, as keys and values of a document.
+        actual_described, predicted_described: As the numbers of texts, the positions among these;
+            empty where nothing was kept but texts.
     """
 
     distinct: Sequence[str]
     actual_numbers: Sequence[Sequence[Sequence[int]]]
     predicted_numbers: Sequence[Sequence[int]]
     are_ids: bool = False
+    described: Sequence[Mapping[str, Any]] = ()
+    actual_described: Sequence[Sequence[Sequence[int]]] = ()
+    predicted_described: Sequence[Sequence[int]] = ()
     reading: Reading = read_text
 
     def ground_truth(self, query: int) -> Sequence[Sequence[DocumentLike]]:
-        """Return the alternatives of each ground-truth item as documents: their texts."""
-        return self.actual(query)
+        """Return the alternatives of each ground-truth item as documents: all that was kept."""
+        texts = self.actual(query)
+        if not self.described:
+            return texts
+        return list(map(self._documents, texts, self.actual_described[query]))
 
     def documents(self, query: int) -> Sequence[DocumentLike]:
-        """Return the predicted documents, best first: their texts."""
-        return self.predicted(query)
+        """Return the predicted documents, best first: all that was kept of them."""
+        texts = self.predicted(query)
+        return self._documents(texts, self.predicted_described[query]) if self.described else texts
+
+    def _documents(self, texts: Sequence[str], described: Sequence[int]) -> list[DocumentLike]:
+        """Return documents; one that nothing is known of but its text is a text."""
+        return [
+            {"page_content": text, **self.described[i]} if self.described[i] else text
+            for text, i in zip(texts, described, strict=True)
+        ]
 
     def actual(self, query: int) -> list[tuple[str, ...]]:
         """Return the alternatives of each ground-truth item as listed; one for a plain one."""

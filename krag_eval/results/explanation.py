@@ -22,6 +22,7 @@ from krag_eval._text import (
     agreement,
     as_html,
     as_text,
+    fitted,
     united,
     whole_percent,
 )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Explanation",
+    "aside",
     "explained",
 ]
 
@@ -330,7 +332,24 @@ def _document_row(
     if not matches and document.credit != "piece" and document.closest is not None:
         credit += f", closest to {_numbered([document.closest])}"
     similarity = _similarity(document.similarity, threshold)
-    return Row((str(document.rank), similarity, credit), tuple(text))
+    return Row((str(document.rank), similarity, credit), tuple(text), aside(document.about))
+
+
+# Columns of a value that stands beside what is told.
+_ASIDE = 60
+
+
+def aside(*alternatives: About) -> str:
+    """Write what is told of a document or of interchangeable ones; of many, of the first.
+
+    >>> aside((("id", "7"), ("source", "a.pdf")), ()), aside(())
+    ('id 7, source a.pdf | –', '')
+    """
+    told = [
+        ", ".join(f"{fitted(name, _ASIDE)} {fitted(value, _ASIDE)}" for name, value in about) or "–"
+        for about in alternatives[:_ALTERNATIVES]
+    ]
+    return " | ".join(told) if any(alternatives) else ""
 
 
 def _numbered(numbers: Sequence[int]) -> str:
@@ -359,7 +378,7 @@ def _item_row(
         outcome += f", counted at place {item.place}"
     if item.n_alternatives > 1:
         outcome += f" (any of {item.n_alternatives})"
-    return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts))
+    return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts), aside(*item.about))
 
 
 def _together(item: GroundTruthItem) -> str:

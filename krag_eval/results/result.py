@@ -679,7 +679,7 @@ class EvaluationResult:
             path: The file; one of that name is replaced.
             language: ``"en"`` or ``"ko"``.
             **page: What else ``krag_eval.report.write_report`` takes: ``k``, ``intervals``,
-                ``n_queries``, ``title``, ``date``.
+                ``n_queries``, ``metadata``, ``title``, ``date``.
 
         Raises:
             ValueError: If an argument is not possible; the message says what is. The file must not
@@ -776,8 +776,9 @@ class EvaluationResult:
 
         Args:
             path: The file; one of that name is replaced.
-            texts: Whether to keep the documents' texts too, for :meth:`explain`. Without them
-                everything else still works.
+            texts: Whether to keep the documents' texts too, for :meth:`explain`, with their ids and
+                what is short in their metadata: numbers, booleans and texts of 200 characters at
+                most. Without them everything else still works.
 
         Raises:
             ValueError: If ``texts`` are asked for and this result has none, or the file is the one
