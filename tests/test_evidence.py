@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
-from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
+from krag_eval import (
+    AnyOf,
+    Conventions,
+    CoverageMatcher,
+    EvaluationResult,
+    OfflineRetrievalEvaluator,
+)
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.results.evidence import NearMiss
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
 # covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.
@@ -294,6 +301,128 @@ def test_explanations_add_up_to_the_counts_of_the_table(drawn, k):
         assert (outcome == "found").sum() == table["covered"].iloc[query]
         assert len(outcome) == table["ground_truth"].iloc[query]
         assert credit.isin(["first", "repeat"]).sum() == table["relevant"].iloc[query]
+
+
+# --- near misses -----------------------------------------------------------------------------
+
+
+def missed(item, documents, matcher="coverage", **options):
+    """Return what the only item of a query has in common with the documents, and the words."""
+    with no_advice():
+        result = OfflineRetrievalEvaluator([[item]], [documents], matcher, **options).evaluate(5)
+    (near,) = (one.near for one in result.explain(0).items)
+    return near, result
+
+
+def test_words_in_common_but_no_run_of_them():
+    """Of "the captain of the ship was James Totten", six different words of seven are in rank 2.
+
+    Rank 3 holds as many, rank 1 two ("the", "was"); no five stand in a row anywhere.
+    """
+    documents = [
+        "the weather was fine",
+        "Captain Totten, James: the master of ship Ann",
+        "James Totten of the captain and ship",
+    ]
+    near, result = missed("the captain of the ship was James Totten", documents)
+    assert near == NearMiss("run", 5, "words", 7, 6, 2)
+    said = "missed; no five words in a row in common with any predicted document; 6 of its 7"
+    assert f"{said} different words occur in rank 2" in result.explain(0).to_text(150)
+
+
+def test_a_run_is_no_longer_than_the_item():
+    """Three words must stand as a whole; one word must occur, and does not."""
+    assert missed("red green blue", ["blue green red"])[0] == NearMiss("run", 3, "words", 3, 3, 1)
+    near, result = missed("red", ["blue"])
+    assert near == NearMiss("run", 1, "words", 1, 0, None)
+    said = "no word in common with any predicted document; none of its words occurs in any of them"
+    assert said in result.explain(0).to_text(150)
+
+
+def test_of_interchangeable_texts_the_longest_run_and_the_best_words():
+    """No two words of the one, no three of the other: no three; two of the second's occur."""
+    near, _ = missed(AnyOf(["red green", "one two three"]), ["two one", "x"])
+    assert near == NearMiss("run", 3, "words", 3, 2, 1)
+
+
+def test_a_run_of_characters_is_one():
+    """The matcher says what it counts: 15 characters, of six."""
+    near, _ = missed("가나다라마바", ["바마라"], "coverage(tokenizer=character)")
+    assert near == NearMiss("run", 6, "characters", 6, 3, 1)
+
+
+def test_numbers_that_are_missing_are_not_words_that_are():
+    """All seven words but the year stand in a row, and that is not what is missing."""
+    near, result = missed(
+        "in 2024 the fee was raised to six", ["in 2023 the fee was raised to six"],
+        "coverage(numbers=yes)",
+    )  # fmt: skip
+    assert near == NearMiss("numbers", 5, "words", 8, 7, 1)
+    assert "five words in a row in common with it and all its numbers" in result.explain(0).to_text(
+        150
+    )
+
+
+def test_a_text_without_words_and_an_empty_list():
+    """There is nothing to have in common."""
+    assert missed("…", ["a"])[0] == NearMiss("no words")
+    assert missed("a", [])[0] == missed("a", [], "text")[0] == NearMiss("nothing retrieved")
+
+
+@pytest.mark.parametrize(
+    ("document", "but_for", "matchers"),
+    [
+        ("opening  hours", ("case", "white space"), ("coverage",)),
+        ("Opening\nhours", ("white space",), ("contains", "coverage")),
+        ("Opening hours.", ("punctuation",), ("contains", "coverage")),
+        ("Ｏpening hours", ("Unicode form",), ("coverage",)),
+        ("Openinghours", ("white space",), ()),
+        ("Closing hours", (), ()),
+    ],
+)
+def test_equal_texts_but_for_what_does_not_tell(document, but_for, matchers):
+    """The fewest things that differ, and the matchers that look past them."""
+    near, result = missed("Opening hours", ["x", document], "text")
+    assert (near.kind, near.but_for) == ("text", but_for)
+    for name in ("contains", "coverage"):
+        with no_advice():
+            other = OfflineRetrievalEvaluator([["Opening hours"]], [["x", document]], name)
+            found = other.evaluate(5).to_dict()["macro_recall@5"] == 1
+        assert (name in near.matchers) == (found and bool(but_for))
+    if but_for:
+        assert near.rank == 2
+        assert "rank 2 has the same text but for" in result.explain(0).to_text(150)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "said"),
+    [
+        ("contains", "no predicted document has it in its text"),
+        ("id", "no predicted document has the same id"),
+        (TableMatcher({}), "nothing in common with any predicted document"),
+    ],
+)
+def test_other_matchers_say_what_they_look_at(matcher, said):
+    """One of the user's own is taken at its word."""
+    assert said in missed("a", ["b"], matcher)[1].explain(0).to_text(150)
+
+
+def test_near_misses_of_a_result_that_was_read_back(tmp_path):
+    """The signature tells the matcher; without texts the words are not known."""
+    _, result = missed("the captain of the ship", ["ship of the captain", "x"])
+    for texts, shared in ((True, 4), (False, None)):
+        result.to_json(tmp_path / "saved.json", texts=texts)
+        (item,) = EvaluationResult.from_json(tmp_path / "saved.json").explain(0).items
+        assert (item.near.run, item.near.shared) == (5, shared)
+
+
+def test_near_misses_of_a_tokenizer_nobody_knows_any_more(tmp_path):
+    """What is certain is said."""
+    _, result = missed("a b c", ["c b a"], CoverageMatcher(tokenizer=lambda text: text.split()))
+    result.to_json(tmp_path / "saved.json", texts=True)
+    explanation = EvaluationResult.from_json(tmp_path / "saved.json").explain(0)
+    assert explanation.items[0].near is None
+    assert "no predicted document shares a long enough run of words" in str(explanation)
 
 
 # --- what is told of a document ---------------------------------------------------------------

@@ -61,7 +61,11 @@ __all__ = [
 # Text whose name has no prescribed ending, so that '-' may be standard output.
 _STREAMED = ("json", "csv", "markdown", "latex")
 # Files whose kind follows from the ending of their name; plots have theirs from plotting.
-_ENDINGS = {"report": (".html", ".htm"), "per_query": (".parquet", ".csv")}
+_ENDINGS = {
+    "report": (".html", ".htm"),
+    "page": (".html", ".htm"),
+    "per_query": (".parquet", ".csv"),
+}
 # The progress of a run is kept beside its output.
 _PROGRESS = {"per_query": ".partial"}
 
@@ -213,14 +217,14 @@ def write_text(text: str, target: Target) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(result: EvaluationResult, target: Target) -> None:
+def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
     """Save a result."""
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        target.write(as_text(result, "-"))
+        target.write(as_text(result, "-", texts=texts))
     else:
-        result.to_json(target)
+        result.to_json(target, texts=texts)
 
 
 def rows_of(result: EvaluationResult) -> pd.DataFrame:

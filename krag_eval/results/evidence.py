@@ -46,6 +46,7 @@ __all__ = [
     "DocumentTexts",
     "Evidence",
     "GroundTruthItem",
+    "NearMiss",
     "Outcome",
     "PredictedDocument",
     "StoredTexts",
@@ -314,6 +315,39 @@ class PredictedDocument:
 
 
 @dataclass(frozen=True)
+class NearMiss:
+    """What an item has in common with what came back, though no similarity is above 0.
+
+    Attributes:
+        kind: What no document does: ``"run"`` (share a run of words), ``"numbers"`` (share one, and
+            have all numbers), ``"text"``, ``"id"``, ``"metadata"`` (have the same), ``"contains"``
+            (have it in its text). ``"no words"`` if the item has none, ``"nothing retrieved"`` if
+            there are no documents.
+        run: Consecutive words that would count; of interchangeable documents, the most.
+        unit: What the matcher takes a text apart into.
+        tokens: Different words of the item, or of the alternative that shares most with one
+            document.
+        shared: Those that occur in the document at ``rank``; ``None`` if not known.
+        rank: The document that most of them occur in or, where texts are to be equal, the one
+            whose text is nearly so; ``None`` if there is none.
+        but_for: What alone the two texts differ in: ``"white space"``, ``"case"``,
+            ``"punctuation"``, ``"Unicode form"`` (NFKC).
+        matchers: Names of matchers that would count that document.
+    """
+
+    kind: Literal[
+        "run", "numbers", "no words", "text", "contains", "id", "metadata", "nothing retrieved"
+    ]
+    run: int = 0
+    unit: Literal["words", "characters", "tokens"] = "words"
+    tokens: int = 0
+    shared: int | None = None
+    rank: int | None = None
+    but_for: tuple[str, ...] = ()
+    matchers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class GroundTruthItem:
     """One ground-truth item and what became of it.
 
@@ -338,6 +372,8 @@ class GroundTruthItem:
             it is complete left out; empty where one document is enough, or holds all there is.
         about: Per alternative, its id and what was asked for of its metadata, as names and values
             to show; empty if texts were not kept.
+        near: Of an item with nothing in common, what that means; ``None`` where there is no more to
+            say.
     """
 
     number: int
@@ -352,6 +388,7 @@ class GroundTruthItem:
     alternatives: tuple[str, ...] | None
     pieces: tuple[int, ...] = ()
     about: tuple[About, ...] = ()
+    near: NearMiss | None = None
 
     @property
     def rank(self) -> int | None:

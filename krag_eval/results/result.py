@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, text, whole
+from krag_eval._errors import Advice, InvalidInput, boolean, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average
@@ -311,6 +311,7 @@ class EvaluationResult:
         *,
         position: int | None = None,
         metadata: str | Iterable[str] | None = None,
+        full: bool = False,
     ) -> Explanation:
         """Explain one query: what every document matched, and what every item came to.
 
@@ -326,9 +327,12 @@ class EvaluationResult:
             metadata: What to tell of the documents' metadata beside their ids, by name: ``"page"``
                 or ``("source", "page")``; ``"source"`` if not given. Documents without it tell
                 nothing.
+            full: Whether to show every document and item, with its whole text. Otherwise texts are
+                clipped, and those of documents that matched nothing and came near nothing, or
+                stand beyond the cutoff, to a line.
 
         Raises:
-            TypeError: If a name of metadata is not a text.
+            TypeError: If a name of metadata is not a text, or ``full`` is not a bool.
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
@@ -350,6 +354,7 @@ class EvaluationResult:
             conventions=self.conventions,
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
             metadata=metadata,
+            full=boolean("full", full),
         )
 
     def diagnose(
