@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from krag_eval import (
     Conventions,
     CoverageMatcher,
     EvaluationResult,
+    Metric,
     OfflineRetrievalEvaluator,
 )
 from krag_eval._errors import InvalidInput, InvalidType
@@ -660,7 +662,75 @@ def test_misses_need_no_ndcg():
     assert misses.index.tolist() == [1, 0]
     assert misses.columns.tolist() == [
         "status", "ground_truth", "retrieved", "relevant", "covered", "recall",
+        "missed", "similarity", "rank",
     ]  # fmt: skip
+
+
+def test_misses_tell_what_is_missing_and_where_it_stands():
+    """At 3 t3 (nearest at 4), t4 (found at 5) and t5 are missing; t5 is like nothing."""
+    told = ["missed", "similarity", "rank"]
+    table = evaluated().misses(3)
+    assert table.columns[-3:].tolist() == told
+    assert table[told].astype(object).to_numpy().tolist() == [["t5", 0.0, pd.NA]]
+    less = evaluated(actual=["t1", "t4", "t3"]).misses(3)
+    assert less[told].astype(object).to_numpy().tolist() == [["t3", 0.375, 4]]
+    late = evaluated(actual=["t1", "t4"]).misses(3)
+    assert late[told].astype(object).to_numpy().tolist() == [["t4", 0.8, 5]]
+
+
+def test_misses_begin_a_long_text_and_nothing_acts_in_it():
+    """A table in a notebook has room for no more."""
+    hostile = "<script>\u202e\x1b[31m" + "x " * 5000
+    (shown,) = several_lost([[AnyOf([hostile, "b"])]], [["y"]]).misses()["missed"]
+    assert shown.startswith("<script>\\u202e\\x1b[31mx x")
+    assert len(shown) <= 80
+    assert "<script>" not in several_lost([[hostile]], [["y"]]).misses()._repr_html_()
+
+
+def several_lost(actual, predicted, matcher="text", **options):
+    with no_advice():
+        return OfflineRetrievalEvaluator(actual, predicted, matcher, **options).evaluate(2)
+
+
+def test_misses_without_texts_or_without_evidence(tmp_path):
+    """The text is not known, or there are no such columns."""
+    several().to_json(tmp_path / "saved.json")
+    table = EvaluationResult.from_json(tmp_path / "saved.json").misses(1)
+    assert table["missed"].tolist() == [None] * 3
+    assert table["similarity"].tolist() == several().misses(1)["similarity"].tolist()
+    assert "rank" not in replace(several(), evidence=None).misses(1)
+
+
+def test_a_metric_that_is_called_like_one_of_these_columns_stays():
+    """The column of the result is the metric's."""
+    metric = Metric("similarity", lambda relevance, k, conventions: np.ones(1), "mean_similarity")
+    result = OfflineRetrievalEvaluator([["a"]], [["b"]], TableMatcher({("a", "b"): 0.25}))
+    with no_advice():
+        table = result.evaluate(1, metrics=["recall", metric]).misses()
+    assert table[["similarity", "missed:similarity"]].to_numpy().tolist() == [[1.0, 0.25]]
+
+
+WORDS = st.lists(st.sampled_from(["a b c", "d e f", "g h i", "j"]), min_size=1, max_size=4)
+PASSAGES = st.lists(WORDS.map(" ".join), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(PASSAGES, PASSAGES), min_size=1, max_size=4),
+    st.sampled_from(["coverage", "coverage(union=yes)", "rouge1", "text"]),
+)
+def test_misses_say_what_explanations_say(drawn, matcher):
+    """Of the items that are not found, the least similar one; the first of several."""
+    actual, predicted = [truth for truth, _ in drawn], [ranked for _, ranked in drawn]
+    result = several_lost(actual, predicted, matcher)
+    table = result.misses(2)
+    for query in table.index:
+        items = result.explain(query).items
+        lost = [one for one in items if not one.outcome.startswith("found")]
+        worst = min(lost, key=lambda one: one.similarity)
+        assert table.loc[query, "missed"] == worst.alternatives[0]
+        assert table.loc[query, "similarity"] == pytest.approx(worst.similarity)
+        assert table["rank"].fillna(0)[query] == (worst.rank or 0)
 
 
 def test_misses_can_be_limited():
@@ -677,7 +747,9 @@ def test_misses_can_be_none():
 
 def test_a_query_that_counts_as_0_is_a_miss():
     """With ``"zero"`` it pulls every average down."""
-    assert several(no_ground_truth="zero").misses(1)["status"][4] == "no ground truth"
+    table = several(no_ground_truth="zero").misses(1)
+    assert table["status"][4] == "no ground truth"
+    assert table.loc[4, ["missed", "similarity", "rank"]].isna().all()
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])

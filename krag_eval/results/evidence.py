@@ -7,6 +7,7 @@ when one query is explained.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, text
+from krag_eval._text import fitted
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -54,6 +56,7 @@ __all__ = [
     "checked_metadata",
     "no_lengths",
     "outcomes",
+    "worst_missed",
 ]
 
 
@@ -445,6 +448,69 @@ def checked_metadata(metadata: str | Iterable[str] | None) -> tuple[str, ...]:
         raise InvalidType("metadata", problem)
     names = [metadata] if isinstance(metadata, str) else metadata
     return tuple(dict.fromkeys(text("metadata", one, "a name such as 'source'") for one in names))
+
+
+def worst_missed(
+    evidence: Evidence, queries: IntArray, k: Cutoff
+) -> dict[str, list[str | None] | list[float] | list[int | None]]:
+    """Return, per query that lost something, what is known of the item that is furthest behind.
+
+    That is, of the items not found within the cutoff, the one least similar to any document.
+
+    Args:
+        evidence: What was found.
+        queries: The queries; shape (n,).
+        k: The cutoff.
+
+    Returns:
+        ``"missed"``, the beginning of its text, ``None`` if texts were not kept; ``"similarity"``
+        and ``"rank"``, as of a :class:`GroundTruthItem`. Where nothing should be retrieved, nothing
+        is known.
+    """
+    found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
+    similarity, rank = _best(found)
+    first = np.full(len(rank), np.iinfo(np.int64).max)
+    first[found.covered] = found.first_rank
+    missed = np.flatnonzero(first > found.seen_within(k)[found.item_query])
+    missed = missed[np.lexsort((similarity[missed], found.item_query[missed]))]
+    _, at = np.unique(found.item_query[missed], return_index=True)
+    worst = dict(zip(found.item_query[missed[at]].tolist(), missed[at].tolist(), strict=True))
+    numbers = evidence.items()
+    items = [worst.get(query) for query in queries.tolist()]
+    return {
+        "missed": [None if i is None else _beginning(evidence.texts, *numbers[i]) for i in items],
+        "similarity": [math.nan if i is None else float(similarity[i]) for i in items],
+        "rank": [None if i is None else int(rank[i]) or None for i in items],
+    }
+
+
+def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
+    """Return of each item its similarity and rank, as a :class:`GroundTruthItem` has them."""
+    n_items = len(found.item_query)
+    similarity, rank = np.zeros(n_items), np.zeros(n_items, np.int64)
+    np.maximum.at(similarity, found.pair_item, found.pair_similarity)
+    # Ranks come in order: among equally similar documents, the best-ranked stays.
+    nearest = np.flatnonzero(found.pair_similarity == similarity[found.pair_item])
+    item, first = np.unique(found.pair_item[nearest], return_index=True)
+    rank[item] = found.pair_rank[nearest[first]]
+    if isinstance(found, RelevanceTogether):
+        pieces = found.pieces_known
+        n_tokens = pieces.alternative_tokens
+        held = np.bincount(pieces.added_alternative, pieces.added_tokens, len(n_tokens))
+        np.maximum.at(similarity, pieces.alternative_item, held / np.maximum(n_tokens, 1))
+    rank[found.covered], similarity[found.covered] = found.first_rank, found.first_similarity
+    return similarity, rank
+
+
+# Columns of a passage in a table, and characters of it that are looked at.
+_CELL, _LOOKED_AT = 80, 200
+
+
+def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
+    if texts is None:
+        return None
+    shown = " | ".join(text_of(one)[:_LOOKED_AT] for one in texts.ground_truth(query)[number - 1])
+    return fitted(shown[:_LOOKED_AT], _CELL)
 
 
 class _Shown(NamedTuple):

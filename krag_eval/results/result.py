@@ -281,7 +281,11 @@ class EvaluationResult:
             n: At most so many rows; all if not given.
 
         Returns:
-            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`).
+            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`). Where
+            the result holds evidence, three columns at the end tell of the missing item that is
+            least similar to any document: ``missed`` (how it begins, if texts are known), and its
+            ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
+            nearest. One that would be called like a metric is ``missed:`` and its name.
 
         Raises:
             ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
@@ -302,6 +306,14 @@ class EvaluationResult:
         chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
         rows: pd.DataFrame = self._per_query(cutoff).iloc[chosen]
         rows.insert(0, "status", statuses[chosen])
+        if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
+            from krag_eval.results.evidence import worst_missed
+
+            for name, values in worst_missed(self.evidence, chosen, cutoff).items():
+                column = f"missed:{name}" if name in rows else name
+                rows[column] = np.array(values, object) if name == "missed" else values
+                if name == "rank":
+                    rows[column] = rows[column].astype("Int64")
         return rows
 
     def explain(
