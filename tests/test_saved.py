@@ -99,7 +99,8 @@ def test_everything_but_texts_works_after_reading(tmp_path):
     """Misses, statuses, explanations, thresholds, first ranks, rejection."""
     result = made()
     read = read_back(result, tmp_path)
-    pd.testing.assert_frame_equal(read.misses(), result.misses())
+    without = result.misses().assign(missed=None)  # the texts
+    pd.testing.assert_frame_equal(read.misses(), without)
     pd.testing.assert_series_equal(read.statuses(1), result.statuses(1))
     pd.testing.assert_series_equal(read.first_ranks(), result.first_ranks())
     pd.testing.assert_frame_equal(read.metrics_at_thresholds(), result.metrics_at_thresholds())
@@ -145,6 +146,74 @@ def test_texts_read_back_where_they_were_asked_for(tmp_path):
         pd.testing.assert_frame_equal(theirs.ground_truth, ours.ground_truth)
         assert theirs.items == ours.items
         assert str(theirs) == str(ours)
+
+
+def described():
+    """Return a result whose documents have ids and metadata, some of it too long to be kept."""
+    chunk = {
+        "page_content": "a",
+        "id": 7,
+        "metadata": {"source": "a.pdf", "page": 3, "x": "y" * 201},
+    }
+    again = Document("a", id="7", metadata={"source": "a.pdf", "page": 3, "box": [1, 2]})
+    actual = [[AnyOf([chunk, "b"])], ["c"]]
+    return OfflineRetrievalEvaluator(actual, [["b", again], ["a"]]).evaluate(2)
+
+
+def test_ids_and_short_metadata_read_back_with_the_texts(tmp_path):
+    """Each distinct description once; what is long or a list is left behind."""
+    result = described()
+    read = read_back(result, tmp_path, texts=True)
+    names = ("source", "page", "x", "box")
+    assert read.explain(0).documents == result.explain(0).documents
+    assert read.explain(0).items == result.explain(0).items
+    assert read.explain(0, metadata=names).documents[1].about == (
+        ("id", "7"),
+        ("source", "a.pdf"),
+        ("page", "3"),
+    )
+    kept = json.loads((tmp_path / "result.json").read_text("utf-8"))["texts"]["described"]
+    assert kept == {
+        "distinct": [{"id": "7", "metadata": {"source": "a.pdf", "page": 3}}, {}],
+        "actual": [[[0, 1]], [[1]]],
+        "predicted": [[1, 0], [1]],
+    }
+    assert read_back(read, tmp_path, texts=True).explain(0).items == result.explain(0).items
+
+
+def test_ids_and_metadata_are_not_kept_without_texts(tmp_path):
+    """They may tell what a text says."""
+    described().to_json(tmp_path / "result.json")
+    assert "a.pdf" not in (tmp_path / "result.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("distinct", 0, {"text": "b"}),
+        ("distinct", 0, {"id": 7}),
+        ("distinct", 0, {"metadata": {"page": [3]}}),
+        ("distinct", 0, "a.pdf"),
+        ("actual", 0, 0, [0]),
+        ("actual", [[[0, 1]]]),
+        ("predicted", 0, 0, 2),
+        ("predicted", 0, 0, -1),
+        ("predicted", 0, 0, True),
+        ("predicted", []),
+        ("predicted", None),
+    ],
+    ids=str,
+)
+def test_ids_and_metadata_of_other_documents_are_refused(tmp_path, change):
+    """Whatever the checksum."""
+    path = tmp_path / "result.json"
+    described().to_json(path, texts=True)
+    changed(path, "texts", "described", *change)
+    content = json.loads(path.read_text("utf-8"))
+    del content["checksum"]
+    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
+    with pytest.raises(InvalidInput):
+        EvaluationResult.from_json(path)
 
 
 def test_texts_are_not_kept_unless_asked_for(saved):

@@ -32,6 +32,7 @@ def write_report(
     language: Language = "en",
     intervals: bool | pd.DataFrame = True,
     n_queries: int = 10,
+    metadata: str | Iterable[str] | None = None,
     title: str | None = None,
     date: str | None = None,
 ) -> None:
@@ -47,6 +48,8 @@ def write_report(
         intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
         n_queries: How many of the hardest queries to show; 0 for none.
+        metadata: What to tell of the documents' metadata beside their ids, as in
+            ``result.explain``.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
@@ -57,7 +60,7 @@ def write_report(
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
 
-    page = result_page(result, k, language, intervals, n_queries)
+    page = result_page(result, k, language, intervals, n_queries, metadata)
     _write(path, rendered("result.html", page, language, title, date))
 
 

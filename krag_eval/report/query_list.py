@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from krag_eval._text import Excerpt, fitted, whole_percent
 from krag_eval.report.rendering import words_of
 from krag_eval.results.explanation import _highlighted as highlighted
+from krag_eval.results.explanation import aside, near_in_words
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Cutoff, spelled
@@ -22,14 +23,20 @@ __all__ = ["Room", "ToldQuery", "ToldRow", "hardest", "told_query"]
 
 
 def hardest(
-    result: EvaluationResult, k: Cutoff, n_queries: int, w: Mapping[str, str]
+    result: EvaluationResult,
+    k: Cutoff,
+    n_queries: int,
+    w: Mapping[str, str],
+    metadata: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Gather what the template shows of the queries that lost most."""
     places = _positions(result, k)
     told: list[ToldQuery] = []
     if result.evidence is not None:
         shown = places[:n_queries]
-        told = [told_query(result.explain(k=k, position=place), w) for place in shown]
+        told = [
+            told_query(result.explain(k=k, position=place, metadata=metadata), w) for place in shown
+        ]
     lost, cutoff = len(places), words_of(k, w)
     note = w["hardest note"] if lost else w["none missed"]
     return {
@@ -65,12 +72,13 @@ _WIDE = Room(300, 600, 600)
 
 
 class ToldRow(NamedTuple):
-    """A document or an item: its number, what is said of it, its texts in marked stretches."""
+    """A document or an item: its number, what is said, its texts in marked stretches, its id."""
 
     number: int
     said: str
     tone: str
     texts: list[list[tuple[str, bool]]]
+    aside: str = ""
 
 
 class ToldQuery(NamedTuple):
@@ -98,13 +106,15 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
             ToldRow(item.number,
                     _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
                     _item_tone(item),
-                    _texts(items[item.number], item.alternatives, room.match, w))
+                    _texts(items[item.number], item.alternatives, room.match, w),
+                    aside(*item.about))
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
         predicted=[
             ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text, _width(one, room), w))
+                    _texts(documents[one.rank], one.text, _width(one, room), w),
+                    aside(one.about))
             for one in shown_documents
         ],
         more_documents=len(explanation.documents) - len(shown_documents),
@@ -142,7 +152,9 @@ def _item(
         "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
             item.first_rank, pieces=_together(item, w), rank=item.first_rank
         ),
-        "nothing in common": w["no run in common" if by_runs else "nothing in common"],
+        "nothing in common": w["no run in common" if by_runs else "nothing in common"]
+        if item.near is None
+        else w["missed because"].format(near_in_words(item.near, w)),
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
     if item.pieces:

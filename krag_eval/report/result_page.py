@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from krag_eval.plotting import Language
 from krag_eval.plotting.styling import with_direction
 from krag_eval.report.query_list import hardest
 from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
+from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
@@ -44,6 +45,7 @@ def result_page(
     language: Language,
     intervals: bool | pd.DataFrame,
     n_queries: int,
+    metadata: str | Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """Gather what the template shows.
 
@@ -71,7 +73,7 @@ def result_page(
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
         "statuses": _status_rows(result, cutoffs, w),
         "pictures": list(_pictures(result, cutoff, bounds, language)),
-        **hardest(result, cutoff, n_queries, w),
+        **hardest(result, cutoff, n_queries, w, checked_metadata(metadata)),
         "settings": list(result.settings.items()),
         "signature": result.signature,
     }

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import InvalidInput, Place
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
-from krag_eval.documents import Tag, is_tag
+from krag_eval.documents import DocumentLike, Tag, id_of, is_tag, metadata_of
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
@@ -57,7 +57,8 @@ def write(path: str | os.PathLike[str], result: EvaluationResult, *, texts: bool
     Args:
         path: The file; one of that name is replaced.
         result: What to save.
-        texts: Whether to keep the documents' texts too, each distinct one once.
+        texts: Whether to keep the documents' texts too, each distinct one once, and with them ids
+            and those values of metadata that are short texts, numbers or booleans.
 
     Raises:
         ValueError: If ``texts`` are asked for and the result has none, or the file is the one its
@@ -395,9 +396,81 @@ def _texts_content(texts: Texts, n_queries: int) -> Content:
     actual = [[numbered(item) for item in texts.actual(query)] for query in range(n_queries)]
     predicted = [numbered(texts.predicted(query)) for query in range(n_queries)]
     content = {"distinct": list(numbers), "actual": actual, "predicted": predicted}
+    content |= _descriptions(texts, n_queries)
     # Only where it says something: earlier readers know no such entry.
     are_ids = any(map(len, numbers)) and not any(texts.all_predicted())
     return {**content, "are_ids": True} if are_ids else content
+
+
+def _descriptions(texts: Texts, n_queries: int) -> Content:
+    """Return ids and metadata as documents have them, each distinct one once; if there are any."""
+    distinct: list[Content] = []
+    numbers: dict[str, int] = {}
+
+    def numbered(documents: Sequence[DocumentLike]) -> list[int]:
+        return [place(_description(one)) for one in documents]
+
+    def place(one: Content) -> int:
+        number = numbers.setdefault(json.dumps(one, sort_keys=True), len(distinct))
+        if number == len(distinct):
+            distinct.append(one)
+        return number
+
+    actual = [[numbered(i) for i in texts.ground_truth(query)] for query in range(n_queries)]
+    predicted = [numbered(texts.documents(query)) for query in range(n_queries)]
+    if not any(distinct):
+        return {}
+    return {"described": {"distinct": distinct, "actual": actual, "predicted": predicted}}
+
+
+def _description(document: DocumentLike) -> Content:
+    """Return what is kept of a document beside its text: its id, and short values of metadata.
+
+    >>> _description({"page_content": "a", "id": 7, "metadata": {"page": 3, "chunks": ["b", "c"]}})
+    {'id': '7', 'metadata': {'page': 3}}
+    >>> _description("a")
+    {}
+    """
+    if isinstance(document, str):
+        return {}
+    identity = id_of(document)
+    metadata = {
+        name: one.item() if isinstance(one, np.generic) else one
+        for name, one in metadata_of(document).items()
+        if isinstance(name, str) and one is not None
+    }
+    short = {name: one for name, one in metadata.items() if is_tag(one)}
+    return ({} if identity is None else {"id": identity}) | ({"metadata": short} if short else {})
+
+
+def _described(kept: Content, actual: list[Any], predicted: list[Any]) -> Content:
+    """Return what was kept beside the texts, if it is of the same documents."""
+    if "described" not in kept:  # a later addition
+        return {}
+    distinct, items, documents = map(kept["described"].get, ("distinct", "actual", "predicted"))
+    numbers = [*chain.from_iterable(chain.from_iterable(items)), *chain.from_iterable(documents)]
+    sizes = [
+        ([list(map(len, of_query)) for of_query in truth], list(map(len, lists)))
+        for truth, lists in ((items, documents), (actual, predicted))
+    ]
+    known = {int} >= set(map(type, numbers)) and all(map(_is_description, distinct))
+    if not known or sizes[0] != sizes[1] or not set(numbers) <= set(range(len(distinct))):
+        raise ValueError("its ids and metadata are not those of its documents")
+    return {
+        "described": distinct,
+        "actual_described": items,
+        "predicted_described": documents,
+    }
+
+
+def _is_description(one: Any) -> bool:
+    metadata = one.get("metadata", {})
+    return (
+        one.keys() <= {"id", "metadata"}
+        and isinstance(one.get("id", ""), str)
+        and isinstance(metadata, dict)
+        and all(map(is_tag, metadata.values()))
+    )
 
 
 def _texts(kept: Content, found: Relevance) -> StoredTexts:
@@ -420,7 +493,13 @@ def _texts(kept: Content, found: Relevance) -> StoredTexts:
         or (number > listed[found.item_query]).any()
     ):
         raise ValueError("its texts are not those of its documents")
-    return StoredTexts(distinct, actual, predicted, _flag(kept.get("are_ids", False)))
+    return StoredTexts(
+        distinct,
+        actual,
+        predicted,
+        _flag(kept.get("are_ids", False)),
+        **_described(kept, actual, predicted),
+    )
 
 
 def _listed(column: NDArray[Any]) -> list[Any]:
