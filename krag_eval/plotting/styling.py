@@ -65,7 +65,7 @@ FAINT = "#767676"
 #: How a query or an item came out. No metric and no system has these colours.
 FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
 #: The sides of a comparison, dark enough for text.
-BETTER, WORSE = "#0072b2", "#b34700"
+BETTER, WORSE = "#0072b2", "#b3320f"
 
 
 class Look(NamedTuple):
@@ -94,7 +94,7 @@ _METRICS: Mapping[str, tuple[str, str, str, str]] = {
     "success": ("#6e6b6b", "#868483", "d", "-"),
     "r_precision": ("#b04fc0", "#b37dcb", "*", "--"),
     "rbp": ("#505863", "#c4c5ca", "8", "-."),
-    "rank": ("#2a6f7c", "#5fb3c2", "H", "-"),
+    "rank": ("#3d5a80", "#8fb3dd", "H", "-"),
 }
 _SYSTEMS: Mapping[str, tuple[str, str, str, str]] = {
     "system-1": ("#2e91ef", "#4c92f9", "o", "-"),

@@ -53,6 +53,43 @@ class TestCutoffCurves:
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "all"]
         assert lines(ax)["MRR"] == [0.5, 0.75, 0.75]
 
+    def test_cutoffs_stand_at_their_numbers(self) -> None:
+        """On a linear axis up to 20 times the first one, and all documents after a gap."""
+        ax = cutoff_curves(evaluated([1, 2, 20, None]), "mrr")
+        assert ax.get_xscale() == "linear"
+        # A fifth of the way from 1 to 20.
+        assert list(ax.lines[0].get_xdata()) == [1, 2, 20, pytest.approx(20 + 19 / 5)]
+        assert ax.spines["bottom"].get_bounds()[1] == 20
+        assert ax.get_xlim()[1] == pytest.approx(23.8)
+
+    def test_a_wide_range_is_logarithmic(self) -> None:
+        """All documents are a fifth of the way from 1 to 100 beyond it."""
+        ax = cutoff_curves(evaluated([1, 2, 5, 100, None]), "mrr")
+        assert ax.get_xscale() == "log"
+        assert list(ax.lines[0].get_xdata()) == [1, 2, 5, 100, pytest.approx(100 * 100 ** (1 / 5))]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5", "100", "all"]
+        assert [tick.get_text() for tick in ax.get_xticklabels(minor=True)] == []
+
+    @pytest.mark.parametrize(
+        "cutoffs",
+        [[1, 2, 5, 100], [*range(1, 21)], [1, 10, 11, 12, 13, 100, None], [1, 19, 20, None],
+         [100, 101, 200], [3], [None]],
+    )  # fmt: skip
+    @pytest.mark.parametrize("language", ["en", "ko"])
+    def test_numbers_of_cutoffs_do_not_touch(self, cutoffs: list[int | None], language) -> None:
+        """In a picture as small as those of a report; each has a tick, the last a number."""
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(4.9, 3.9), layout="constrained").subplots()
+        with no_complaint_about_fonts():
+            cutoff_curves(evaluated(cutoffs), ax=ax, language=language)
+            ax.figure.canvas.draw()
+        boxes = [tick.get_window_extent() for tick in ax.get_xticklabels()]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+        assert len({*ax.get_xticks(), *ax.get_xticks(minor=True)}) == len(cutoffs)
+        last = {"en": "all", "ko": "전체"}[language] if None in cutoffs else str(cutoffs[-1])
+        assert ax.get_xticklabels()[-1].get_text() == last
+
     def test_lines_are_named_at_their_ends(self) -> None:
         """Name and last value, to the right of the axes, none upon another."""
         ax = cutoff_curves(evaluated([1, 2, 3]))
@@ -146,6 +183,11 @@ class TestCutoffCurves:
         assert "Redundancy (lower is better)" in lines(ax)
         assert ax.get_xlabel() == "Budget in words"
         assert ax.get_title(loc="left") == "Metrics against the budget (2 queries)"
+        mixed = cutoff_curves(in_chunks("small", ["10w", "9c"]), "token_recall")
+        assert {tick.get_text() for tick in mixed.get_xticklabels()} == {
+            "10\nwords", "9\ncharacters"
+        }  # fmt: skip
+        assert mixed.get_xlabel() == "Budget"
 
 
 class TestSystemsAgainstCutoffs:

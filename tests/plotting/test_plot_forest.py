@@ -20,7 +20,7 @@ from krag_eval.statistics.slices import BUILT_IN_TAGS
 
 from .plot_samples import no_complaint_about_fonts
 
-BETTER, WORSE, FAINT = "#0072b2", "#b34700", "#767676"
+BETTER, WORSE, FAINT = "#0072b2", "#b3320f", "#767676"
 
 
 def difference(
