@@ -150,7 +150,7 @@ class TestResult:
     def test_a_threshold_has_its_picture(self, page):
         """Of a matcher that takes one."""
         written = page(result(matcher="coverage"))
-        assert "Metrics against the threshold" in written.of("title")
+        assert "Metrics at k = 2 against the threshold" in written.of("title")
 
     def test_hardest_queries_come_first(self, page):
         """The missed one, then the half answered; the answered one is not there."""

@@ -20,9 +20,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval.plotting.styling import BLUE, GREEN, GREY, ORANGE, finish
+from krag_eval.plotting.styling import finish
 
 HERE = Path(__file__).parent / "metrics"
+ORANGE, BLUE, GREEN, GREY = "#E69F00", "#0072B2", "#009E73", "#999999"
 #: The query that the page works through by hand.
 ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
 RELEVANT = {"a", "b"}

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from krag_eval.plotting.styling import (
-    BLUE,
-    ORANGE,
+    FOUND,
+    INK,
+    MISSED,
+    PAPER,
+    PARTIAL,
     SIZE,
     Language,
     bounds_of,
@@ -16,6 +19,7 @@ from krag_eval.plotting.styling import (
     cutoff_words,
     draw_score_axis,
     legend_above,
+    looks_of,
     make_readable,
     metric_name,
     new_axes,
@@ -40,7 +44,8 @@ __all__ = ["diagnosis_waterfall", "metric_bars"]
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]
 
-_COLOURS = {"micro": ORANGE, "macro": BLUE}
+# Average -> how much of its metric's colour fills a bar, which has an edge in full colour.
+_FILLED = {"micro": 0.3, "macro": 1.0}
 _FIRST_FOUND = METRICS["rank"]
 # From here on a number does not fit to the right of a bar.
 _NO_ROOM = 0.8
@@ -55,6 +60,8 @@ def metric_bars(
     language: Language = "en",
 ) -> Axes:
     """Draw every metric at one cutoff as a labelled bar, micro and macro averages side by side.
+
+    Bars have the colour of their metric, those of micro averages a lighter one.
 
     The axis runs from 0 to 1, further only if a value does. Every bar carries its value, zeros
     too; a value that rounds to 0 or 1 without being it says so, and an undefined one reads "n/a".
@@ -80,7 +87,7 @@ def metric_bars(
     keys = [key for group in bars.values() for key in group.values()]
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
     ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
-    for average in _COLOURS:
+    for average in _FILLED:
         _draw_bars(ax, bars, average, averages, bounds, language)
     draw_score_axis(ax, [averages[key] for key in keys])
     names = [_name_of(name, group, result, language) for name, group in bars.items()]
@@ -92,7 +99,7 @@ def metric_bars(
     ax.set_title(title, loc="left", pad=28)
     ax.set_xlabel(_caption(result, cutoff, language), fontsize="small")
     if bars:
-        legend_above(ax)
+        _draw_legend(ax, bars, language)
     make_readable(ax)
     return ax
 
@@ -116,10 +123,13 @@ def diagnosis_waterfall(
     language = checked_language(language)
     steps = diagnosis.waterfall(language)
     ax = new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
-    now = 2 if diagnosis.union else 1
-    for row, (share, end) in enumerate(zip(steps["share"], steps["cumulative"], strict=True)):
-        _draw_step(ax, row, share, end, BLUE if row < now else ORANGE)
+    colours = {"found": FOUND, "found_in_pieces": FOUND if diagnosis.union else PARTIAL}
+    for row, (cause, share, end) in enumerate(
+        zip(steps.index, steps["share"], steps["cumulative"], strict=True)
+    ):
+        _draw_step(ax, row, share, end, colours.get(cause, MISSED))
     draw_score_axis(ax, [])
+    ax.set_xlim(right=1.16)  # room for the number of a first bar up to 1
     ax.set_yticks(range(len(steps)), steps["label"].to_list())
     ax.set_ylim(len(steps) - 0.4, -0.6)
     items = len(diagnosis.items) - diagnosis.counts.get("no_words", 0)
@@ -140,13 +150,10 @@ def _draw_step(ax: Axes, row: int, share: float, end: float, colour: str) -> Non
     ax.barh([row], [end - start], left=[start], height=0.6, color=colour)
     said = f"{value_label(share)} ({value_label(end)})" if row else value_label(share)
     # Where there is no room to the right, to the left; the first bar begins at the labels.
-    past = end > _NO_ROOM
-    within = past and row == 0
-    ax.annotate(
-        said, (end if within or not past else start, row), (-3 if past else 3, 0),
-        textcoords="offset points", ha="right" if past else "left", va="center",
-        fontsize="small", color="white" if within else "black",
-    )  # fmt: skip
+    left = row > 0 and end > _NO_ROOM
+    ax.annotate(said, (start if left else end, row), (-3 if left else 3, 0),
+                textcoords="offset points", ha="right" if left else "left", va="center",
+                fontsize="small")  # fmt: skip
 
 
 def _name_of(
@@ -169,7 +176,7 @@ def _bars_of(averages: Iterable[str]) -> Bars:
     bars: Bars = {}
     for key in averages:
         average, _, name = key.partition("_")
-        if average in _COLOURS and name:
+        if average in _FILLED and name:
             bars.setdefault(name, {})[average] = key
         else:
             bars.setdefault(key, {})["macro"] = key
@@ -185,6 +192,8 @@ def _draw_bars(
     language: Language,
 ) -> None:
     """Draw the bars of one average; where a metric has both, micro goes above macro."""
+    from matplotlib.patheffects import withStroke
+
     rows = [row for row, group in enumerate(bars.values()) if average in group]
     if not rows:
         return
@@ -194,16 +203,36 @@ def _draw_bars(
     keys = [groups[row][average] for row in rows]
     values = [averages[key] for key in keys]
     lengths = [value if math.isfinite(value) else 0.0 for value in values]
+    colours = [look.colour for look in looks_of(keys)]
     drawn = ax.barh(
         [row + side * (len(groups[row]) > 1) for row in rows],
         lengths,
-        height=0.94 * thickness,
-        color=_COLOURS[average],
+        height=0.9 * thickness,
+        color=[(colour, _FILLED[average]) for colour in colours],
+        edgecolor=colours,
+        linewidth=0.8,
         label=word(average, language),
         xerr=_errors(lengths, [bounds[key] for key in keys]),
-        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": "#333333"},
+        error_kw={"elinewidth": 1.0, "capsize": 2.5, "ecolor": INK},
     )
+    if drawn.errorbar is not None:
+        _, caps, (reach,) = drawn.errorbar.lines
+        for part in (*caps, reach):  # to be seen on a dark bar too
+            part.set_path_effects([withStroke(linewidth=2.5, foreground=PAPER)])
     ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
+
+
+def _draw_legend(ax: Axes, bars: Bars, language: Language) -> None:
+    """Tell the averages apart, whatever the colours of the metrics."""
+    from matplotlib.patches import Patch
+
+    there = {average for group in bars.values() for average in group}
+    handles = [
+        Patch(facecolor=(INK, 0.6 * filled), edgecolor=INK, label=word(average, language))
+        for average, filled in _FILLED.items()
+        if average in there
+    ]
+    legend_above(ax, handles=handles)
 
 
 def _errors(

@@ -8,20 +8,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, one_of
-from krag_eval._text import fitted
+from krag_eval._text import fitted, width_of
 from krag_eval.plotting.styling import (
-    BLUE,
-    GREEN,
-    GREY,
+    FAINT,
+    INK,
     LINES,
-    ORANGE,
+    PAPER,
     Language,
+    Look,
+    average_name,
     bounds_of,
     checked_language,
     cutoff_words,
     draw_score_axis,
     finish,
     legend_above,
+    looks_of,
     make_readable,
     metric_name,
     new_axes,
@@ -32,7 +34,7 @@ from krag_eval.plotting.styling import (
     word,
 )
 from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, deepest, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import DEFAULT_METRICS, METRICS, averages_of, resolved_average
 
 if TYPE_CHECKING:
@@ -66,16 +68,24 @@ _HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_reca
 _BY_RANK = ("ndcg", "macro_recall", "micro_recall")
 # Columns of a name, and the share of an axis that two ticks are apart at least.
 _WIDTH, _TICK = 32, 0.09
+# Columns of a name that has room in a legend beside another.
+_SIDE = 23
+# How far all documents are from the last cutoff, as a share of the axis up to there, and how many
+# times the first cutoff the last one is where the axis becomes logarithmic.
+_GAP, _WIDE = 0.2, 20
+# Shares of the axis that a letter of a tick takes in a small picture, and the space between two.
+_LETTER, _SPACE = 0.034, 0.03
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """A line to draw: its name, where its values stand, and their intervals."""
+    """A line to draw: its name, where its values stand, their intervals, and its look."""
 
     name: str
     places: Sequence[float]
     values: Sequence[float]
     bounds: Sequence[tuple[float, float] | None]
+    look: Look
 
     @property
     def end(self) -> tuple[float, float]:
@@ -95,9 +105,9 @@ def cutoff_curves(
     """Draw averages against the cutoff k, one line each, named and numbered at its end.
 
     Of several systems, one average is drawn with a line for each system, at the cutoffs that it
-    was evaluated at. Cutoffs stand at even distances, all retrieved documents after the others.
-    Budgets are left out, see :func:`budget_curves`; of a result alone they are drawn, likewise,
-    only where there is no k.
+    was evaluated at. Cutoffs stand at their numbers, on a logarithmic axis if the last is more than
+    20 times the first, and all retrieved documents after a gap. Budgets are left out, see
+    :func:`budget_curves`; of a result alone they are drawn, likewise, only where there is no k.
 
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned, best with several cutoffs; or
@@ -125,7 +135,7 @@ def cutoff_curves(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['1', '2', '5']
     >>> {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
-    {'first': [[0.0, 0.0], [1.0, 0.5]], 'second': [[0.0, 1.0], [2.0, 1.0]]}
+    {'first': [[1.0, 0.0], [2.0, 0.5]], 'second': [[1.0, 1.0], [5.0, 1.0]]}
     """
     language = checked_language(language)
     if isinstance(result, Mapping):
@@ -138,21 +148,23 @@ def cutoff_curves(
     known = tuple(averages[cutoffs[0]])
     unbounded = _unbounded(known, result.definitions)
     keys = _checked(metrics, known, unbounded, default=_shown(known))
+    places = _places_of(cutoffs)
     lines = [
         _Curve(
             name=_name_of(key, result, language),
-            places=range(len(cutoffs)),
+            places=list(places.values()),
             values=[averages[k][key] for k in cutoffs],
             bounds=[bounds_of(table, f"{key}@{spelled(k)}") for k in cutoffs],
+            look=look,
         )
-        for key in keys
+        for key, look in zip(keys, looks_of(keys), strict=True)
     ]
     ax = new_axes() if ax is None else ax
     _draw_lines(ax, lines)
     _scale(ax, [line.values for line in lines], unbounded.get(keys[0]), language)
+    _scale_cutoffs(ax, places, language)
     _name_ends(ax, lines)
-    _scale_cutoffs(ax, cutoffs, language)
-    ax.set_xlabel(word("k" if by_rank else "budgets", language))
+    ax.set_xlabel(word("k", language) if by_rank else _budget_axis(cutoffs, result, language))
     title = word("against k" if by_rank else "against budgets", language)
     title = title.format(queries=queries_of(result, language))
     ax.set_title(title, loc="left", pad=12)
@@ -181,20 +193,21 @@ def _systems_against_k(
             )
     key = _average_of_all(systems, cutoffs, _only(metrics), "metrics", _BY_RANK)
     tables = _intervals_of(intervals, systems)
-    there = in_order({k for known in cutoffs.values() for k in known})
+    places = _places_of(in_order({k for known in cutoffs.values() for k in known}))
     lines = [
         _Curve(
             name=fitted(name, _WIDTH),
-            places=[there.index(k) for k in cutoffs[name]],
+            places=[places[k] for k in cutoffs[name]],
             values=[result.averages(k)[key] for k in cutoffs[name]],
             bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in cutoffs[name]],
+            look=look,
         )
-        for name, result in systems.items()
+        for (name, result), look in zip(systems.items(), LINES, strict=False)
     ]
     ax = new_axes() if ax is None else ax
     label = _draw_systems(ax, lines, key, systems, language)
+    _scale_cutoffs(ax, places, language)
     _name_ends(ax, lines)
-    _scale_cutoffs(ax, there, language)
     ax.set_xlabel(word("k", language))
     title = word("average against k", language)
     title = title.format(metric=label, queries=_queries_of_all(systems, language))
@@ -230,15 +243,94 @@ def _draw_systems(
     return label
 
 
+def _looks(systems: Iterable[str], key: str) -> Sequence[Look]:
+    """Return a look for each system; a result without a name has that of the metric."""
+    return looks_of([key]) if "" in systems else LINES
+
+
 def _queries_of_all(systems: Mapping[str, EvaluationResult], language: Language) -> str:
     return " / ".join(dict.fromkeys(queries_of(one, language) for one in systems.values()))
 
 
-def _scale_cutoffs(ax: Axes, cutoffs: Sequence[Cutoff], language: Language) -> None:
-    """Name the cutoffs at even distances."""
-    names = [word("all", language) if k is None else spelled(k) for k in cutoffs]
-    ax.set_xticks(range(len(cutoffs)), names)
-    ax.set_xlim(-0.15, max(len(cutoffs) - 1, 0.5))
+def _places_of(cutoffs: Sequence[Cutoff]) -> dict[Cutoff, float]:
+    """Return where cutoffs stand on their axis: at their number, all documents after a gap.
+
+    Budgets that do not count the same share no scale, and stand at even distances.
+
+    >>> _places_of([1, 6, None])
+    {1: 1.0, 6: 6.0, None: 7.0}
+    """
+    if len({k.unit for k in cutoffs if isinstance(k, Budget)}) > 1:
+        return {k: float(place) for place, k in enumerate(cutoffs)}
+    places: dict[Cutoff, float]
+    places = {k: float(_amount(k)) for k in cutoffs if k is not None}
+    if None in cutoffs:
+        low, high = min(places.values(), default=0.0), max(places.values(), default=0.0)
+        beyond = high * (high / low) ** _GAP if _is_wide(places) else high + _GAP * (high - low)
+        places[None] = beyond if beyond > high else high + 1.0
+    return places
+
+
+def _amount(k: int | Budget) -> int:
+    return k.amount if isinstance(k, Budget) else k
+
+
+def _is_wide(places: Mapping[Cutoff, float]) -> bool:
+    """Tell whether the small cutoffs would stand upon each other on a linear axis."""
+    numbers = [place for k, place in places.items() if k is not None]
+    return min(numbers, default=0.0) > 0 and max(numbers) > _WIDE * min(numbers)
+
+
+def _scale_cutoffs(ax: Axes, places: Mapping[Cutoff, float], language: Language) -> None:
+    """Scale the axis of cutoffs, with a tick at each, and its number where there is room."""
+    wide = _is_wide(places)
+    onto, back = (math.log, math.exp) if wide else (float, float)
+    ax.set_xscale("log" if wide else "linear")
+    low, high = onto(min(places.values())), onto(max(places.values()))
+    length = high - low or 1.0
+    names = {place: _tick(k, places, language) for k, place in places.items()}
+    named = _with_room(names, {place: (onto(place) - low) / length for place in names})
+    others = sorted({*names}.difference(named))
+    ax.set_xticks(named, [names[place] for place in named])
+    ax.set_xticks(others, [""] * len(others), minor=True)
+    ax.set_xlim(back(low - 0.04 * length), back(high) if high > low else back(high) + 0.5)
+    numbers = [place for k, place in places.items() if k is not None]
+    if None in places and numbers:  # the axis ends where its numbers do
+        ax.spines["bottom"].set_bounds(ax.get_xlim()[0], max(numbers))
+
+
+def _tick(k: Cutoff, places: Iterable[Cutoff], language: Language) -> str:
+    """Return what stands below a tick: a number, with its unit where there are several."""
+    if not isinstance(k, Budget):
+        return word("all", language) if k is None else str(k)
+    units = {other.unit for other in places if isinstance(other, Budget)}
+    return (
+        word(f"budget tick {k.unit}", language).format(k.amount)
+        if len(units) > 1
+        else f"{k.amount:,}"
+    )
+
+
+def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> list[float]:
+    """Return the places whose names do not touch: the ends, and as many between as there can be."""
+    from unicodedata import east_asian_width
+
+    widths = {
+        place: max(
+            sum(1 + (east_asian_width(one) == "W") for one in line) for line in name.split("\n")
+        )
+        for place, name in names.items()
+    }
+    named: list[float] = []
+    downwards = sorted(names, reverse=True)
+    for place in [*downwards[:2], downwards[-1], *downwards]:
+        if all(
+            abs(shares[place] - shares[other])
+            >= _SPACE + _LETTER * (widths[place] + widths[other]) / 2
+            for other in named
+        ):
+            named.append(place)
+    return sorted(named)
 
 
 def budget_curves(
@@ -294,21 +386,29 @@ def budget_curves(
             places=[k.amount for k in budgets[name]],
             values=[result.averages(k)[key] for k in budgets[name]],
             bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}") for k in budgets[name]],
+            look=look,
         )
-        for name, result in systems.items()
+        for (name, result), look in zip(systems.items(), _looks(systems, key), strict=False)
     ]
     ax = new_axes() if ax is None else ax
     label = _draw_systems(ax, lines, key, systems, language)
     _scale_budgets(ax, [place for line in lines for place in line.places])
     _name_ends(ax, lines)
-    counted = next(iter(budgets.values()))[0].unit
-    measure = fitted(first.settings.get("length", ""), _WIDTH)
-    ax.set_xlabel(word(f"in {counted}", language).format(length=measure))
+    ax.set_xlabel(_budget_axis(next(iter(budgets.values())), first, language))
     title = word("against budget", language)
     title = title.format(metric=label, queries=_queries_of_all(systems, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
+
+
+def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult, language: Language) -> str:
+    """Name an axis of budgets, and what they are counted in if it is one thing."""
+    units = {k.unit for k in budgets if isinstance(k, Budget)}
+    if len(units) > 1:
+        return word("budgets", language)
+    measure = fitted(result.settings.get("length", ""), _WIDTH)
+    return word(f"in {units.pop()}", language).format(length=measure)
 
 
 def latency_points(
@@ -364,8 +464,9 @@ def latency_points(
             places=[time.p50 * per_second],
             values=[values[name]],
             bounds=[bounds_of(tables.get(name), f"{key}@{spelled(k)}")],
+            look=look,
         )
-        for name, time in times.items()
+        for (name, time), look in zip(times.items(), _looks(times, key), strict=False)
     ]
     ax = new_axes() if ax is None else ax
     _draw_reach(ax, lines, [time.p95 * per_second for time in times.values()])
@@ -416,8 +517,9 @@ def _times_of(systems: Mapping[str, EvaluationResult]) -> dict[str, Latency]:
 
 def _draw_reach(ax: Axes, points: Sequence[_Curve], ends: Sequence[float]) -> None:
     """Draw a line from each point to where most answers had come, and one along its interval."""
-    for point, end, (colour, *_) in zip(points, ends, LINES, strict=False):
+    for point, end in zip(points, ends, strict=True):
         (place,), (value,), (bounds,) = point.places, point.values, point.bounds
+        colour = point.look.colour
         ax.plot([place, end], [value, value], color=colour, linewidth=1, alpha=0.6)
         if bounds is not None:
             ax.plot([place, place], bounds, color=colour, linewidth=1, alpha=0.6)
@@ -590,26 +692,48 @@ def threshold_curves(
     ax = new_axes() if ax is None else ax
     lines = {key: [float(value) for value in table[key]] for key in keys}
     places = [float(place) for place in table.index]
-    for (key, values), (colour, marker, dashes) in zip(lines.items(), LINES, strict=False):
+    title, names = _named_at_thresholds(keys, averages, language)
+    for (key, values), look in zip(lines.items(), looks_of(keys), strict=True):
         at_mark = values[places.index(marked)] if marked in places else None
         told = "" if at_mark is None else f" ({value_label(at_mark)})"
         average = None if key in unbounded else definitions.get(key.partition("@")[0])
-        name = with_direction(fitted(key, _WIDTH), average, language)
-        ax.plot(places, values, color=colour, linestyle=dashes, label=f"{name}{told}")
+        name = with_direction(names[key], average, language)
+        ax.plot(places, values, color=look.colour, linestyle=look.dashes, label=f"{name}{told}")
         if marked is not None and at_mark is not None:
-            ax.plot([marked], [at_mark], color=colour, marker=marker, markersize=6)
+            ax.plot([marked], [at_mark], color=look.colour, marker=look.marker, markersize=6,
+                    markerfacecolor=PAPER if look.hollow else look.colour)  # fmt: skip
     if marked is not None:
         name = word("in use", language).format(marked)
-        ax.axvline(marked, color="#000000", linewidth=1, linestyle=":", label=name, zorder=1)
+        ax.axvline(marked, color=INK, linewidth=1, linestyle=":", label=name, zorder=1)
     _scale(ax, list(lines.values()), unbounded.get(keys[0]), language)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(word("threshold", language))
-    columns = 2
+    columns = 1 if max(width_of(str(line.get_label())) for line in ax.lines) > _SIDE else 2
     rows = -(-(len(lines) + (marked is not None)) // columns)
-    ax.set_title(word("against threshold", language), loc="left", pad=10 + 16 * rows)
+    ax.set_title(title, loc="left", pad=10 + 16 * rows)
     legend_above(ax, columns)
     make_readable(ax)
     return ax
+
+
+def _named_at_thresholds(
+    keys: Sequence[str], averages: object, language: Language
+) -> tuple[str, dict[str, str]]:
+    """Return the title, with the cutoff if all have the same, and what each line is called."""
+    from krag_eval.results.result import EvaluationResult
+
+    result = averages if isinstance(averages, EvaluationResult) else None
+    names = {key: average_name(key, language, result) for key in keys}
+    try:
+        parsed = {key: parse_metric(key) for key in keys}
+    except InvalidInput:  # not an average, in a table of the user's own
+        return word("against threshold", language), names
+    cutoffs = {k for _, k in parsed.values()}
+    if len(cutoffs) > 1:
+        return word("against threshold", language), names
+    title = word("against threshold at", language)
+    title = title.format(cutoff=cutoff_words(cutoffs.pop(), language))
+    return title, {key: metric_name(name, language, result) for key, (name, _) in parsed.items()}
 
 
 def _table_of(
@@ -677,9 +801,11 @@ def _name_of(key: str, result: EvaluationResult, language: Language) -> str:
 
 def _draw_lines(ax: Axes, lines: Sequence[_Curve]) -> None:
     """Draw lines with their bands, each with a look of its own."""
-    for line, (colour, marker, dashes) in zip(lines, LINES, strict=False):
+    for line in lines:
+        colour, marker, dashes, hollow = line.look
         ax.plot(line.places, line.values, color=colour, marker=marker, linestyle=dashes,
-                markersize=5, label=line.name, clip_on=False)  # fmt: skip
+                markersize=5, label=line.name, clip_on=False,
+                markerfacecolor=PAPER if hollow else colour)  # fmt: skip
         known = [(place, *bound) for place, bound in zip(line.places, line.bounds, strict=True)
                  if bound is not None]  # fmt: skip
         if known:
@@ -706,10 +832,10 @@ def _name_ends(ax: Axes, lines: Sequence[_Curve]) -> None:
     low, high = ax.get_ylim()
     ends = [line.end for line in lines]
     heights = [low if math.isnan(value) else value for _, value in ends]
-    looks = zip(lines, ends, _apart(heights, 0.052 * (high - low), low), LINES, strict=False)
-    for line, (place, value), height, (colour, *_) in looks:
-        leader = {"arrowstyle": "-", "color": colour, "alpha": 0.6, "shrinkA": 1, "shrinkB": 5,
-                  "linewidth": 0.8}  # fmt: skip
+    apart = _apart(heights, 0.052 * (high - low), low)
+    for line, (place, value), height in zip(lines, ends, apart, strict=True):
+        leader = {"arrowstyle": "-", "color": line.look.colour, "alpha": 0.6, "shrinkA": 1,
+                  "shrinkB": 5, "linewidth": 0.8, "relpos": (0, 0.5)}  # fmt: skip
         ax.annotate(
             f"{line.name} {value_label(value)}",
             (place, low if math.isnan(value) else value),
@@ -754,9 +880,6 @@ def _span(
     return centre - half, centre + half
 
 
-_DECISION = (("precision", ORANGE, "--"), ("recall", BLUE, ":"), ("f1", GREEN, "-"))
-
-
 def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """Draw precision, recall and F1 of a matcher's decision against its threshold.
 
@@ -771,20 +894,21 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """
     ax = new_axes() if ax is None else ax
     curve = calibration.curve
-    for name, colour, style in _DECISION:
+    decision = ["precision", "recall", "f1"]
+    for name, look in zip(decision, looks_of(decision), strict=True):
         ax.plot(
             curve["threshold"],
             curve[name],
             drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
-            color=colour,
-            linestyle=style,
+            color=look.colour,
+            linestyle=look.dashes,
             label=metric_name(name, "en"),
         )
     low, high = calibration.interval
     label = f"{percent(calibration.level)} interval"
-    ax.axvspan(low, high, color=GREY, alpha=0.25, label=label)
+    ax.axvspan(low, high, color=FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
-    ax.axvline(best, color="#000000", linewidth=1, label=f"Best threshold {best:.2f}")
+    ax.axvline(best, color=INK, linewidth=1, label=f"Best threshold {best:.2f}")
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
     ax.set_title(
         f"Decision of {fitted(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from krag_eval._errors import Advice, InvalidInput, clipped, unknown
 from krag_eval.plotting.styling import (
-    BLUE,
-    ORANGE,
-    VERMILLION,
+    FOUND,
+    INK,
+    MISSED,
+    PAPER,
     Language,
     checked_language,
     cutoff_words,
     finish,
+    looks_of,
     make_readable,
     metric_name,
     new_axes,
@@ -24,7 +26,7 @@ from krag_eval.plotting.styling import (
     with_direction,
     word,
 )
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
+from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 
 if TYPE_CHECKING:
@@ -69,20 +71,19 @@ def metric_distribution(
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
     ax = new_axes() if ax is None else ax
-    _draw_histogram(ax, defined)
-    name = f"{metric_name(column, language, result)}@{spelled(k)}"
+    key = result.keys[column]
+    _draw_histogram(ax, defined, looks_of([key])[0].colour)
+    name = metric_name(column, language, result)
     _mark_average(ax, result, column, k, language)
     queries = queries_of(result, language)
     undefined = result.n_counted - len(defined)
     if undefined:
         queries = word("undefined", language).format(queries, undefined)
-    title = word("per query within" if isinstance(k, Budget) else "per query", language).format(
-        metric=metric_name(column, language, result) if isinstance(k, Budget) else name,
-        cutoff=cutoff_words(k, language),
-        queries=queries,
+    title = word("per query", language).format(
+        metric=name, cutoff=cutoff_words(k, language), queries=queries
     )
     ax.set_title(title, loc="left", pad=24)
-    average = result.definitions.get(result.keys[column])
+    average = result.definitions.get(key)
     ax.set_xlabel(with_direction(word("value", language).format(metric=name), average, language))
     ax.set_ylabel(word("number of queries", language))
     exact = word("exactly", language)
@@ -121,7 +122,7 @@ def first_rank_bars(
     ax = new_axes() if ax is None else ax
     places = [*range(len(groups)), len(groups) + 0.4]
     bars = ax.bar(places, [*counts, missed], width=0.8,
-                  color=[BLUE] * len(groups) + [VERMILLION])  # fmt: skip
+                  color=[FOUND] * len(groups) + [MISSED])  # fmt: skip
     labels = [f"{n}\n{_share(n, len(found), language)}" if n else "0" for n in [*counts, missed]]
     ax.bar_label(bars, labels=labels, padding=2, fontsize="small")
     names = [f"{low}" if low == high else f"{low}–{high}" for low, high in groups]
@@ -165,15 +166,15 @@ def _mark_average(
     average = result.averages(k).get(key, math.nan)
     if math.isnan(average):
         return
-    told = f"{metric_name(key, language, result)}@{spelled(k)} = {value_label(average)}"
+    told = f"{metric_name(key, language, result)} = {value_label(average)}"
     place = min(average, 1.0)
-    ax.axvline(place, color="#000000", linewidth=1, linestyle=":")
+    ax.axvline(place, color=INK, linewidth=1, linestyle=":")
     side = "left" if place < 0.25 else "right" if place > 0.75 else "center"
     ax.text(place, 1.01, told, transform=ax.get_xaxis_transform(), ha=side, va="bottom",
             fontsize="small")  # fmt: skip
 
 
-def _draw_histogram(ax: Axes, values: Sequence[float]) -> None:
+def _draw_histogram(ax: Axes, values: Sequence[float], colour: str) -> None:
     lowest = sum(value <= 0 for value in values)
     highest = sum(value >= 1 for value in values)
     edges = [step / _BINS for step in range(_BINS + 1)]
@@ -183,16 +184,16 @@ def _draw_histogram(ax: Axes, values: Sequence[float]) -> None:
     centres = [(low + high) / 2 for low, high in pairwise(edges)]
     width = 0.9 / _BINS
     bars = [
-        *ax.bar([-_APART], [lowest], width, color=VERMILLION),
-        *ax.bar(centres, between, width, color=BLUE),
-        *ax.bar([1 + _APART], [highest], width, color=ORANGE),
+        *ax.bar([-_APART], [lowest], width, color=colour),
+        *ax.bar(centres, between, width, color=colour),
+        *ax.bar([1 + _APART], [highest], width, color=colour),
     ]
     for bar in bars:
         count = round(bar.get_height())
         if count:
             ax.annotate(str(count), (bar.get_x() + bar.get_width() / 2, count), (0, 2),
-                        textcoords="offset points", ha="center", va="bottom",
-                        fontsize="small")  # fmt: skip
+                        textcoords="offset points", ha="center", va="bottom", fontsize="small",
+                        bbox={"color": PAPER, "pad": 0.4})  # fmt: skip
     _scale_counts(ax, [lowest, *between, highest])
 
 

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from krag_eval._errors import one_of
 from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
-    BLUE,
-    GREY,
-    VERMILLION,
+    BETTER,
+    FAINT,
+    INK,
+    PAPER,
+    WORSE,
     Language,
+    at_cutoff,
+    average_name,
     checked_language,
     draw_score_axis,
     finish,
@@ -24,6 +28,7 @@ from krag_eval.plotting.styling import (
     percent,
     word,
 )
+from krag_eval.scoring.cutoffs import parse_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +72,7 @@ def comparison_forest(
         is shown or saved.
     """
     language = checked_language(language)
-    groups = _groups(comparison)
+    groups = _groups(comparison, language)
     if ax is None:
         ax = new_axes(*forest_size(comparison))
     parts = [ax] if len(groups) == 1 else _split(ax, [len(lines) + 0.5 for lines in groups])
@@ -90,16 +95,16 @@ def comparison_forest(
 
 def forest_size(comparison: Comparison) -> tuple[float, float]:
     """Return the width and height in inches that the rows of a comparison need."""
-    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison))
+    return _WIDTH, sum(_AROUND + _ROW * len(lines) for lines in _groups(comparison, "en"))
 
 
-def _groups(comparison: Comparison) -> list[list[_Line]]:
+def _groups(comparison: Comparison, language: Language) -> list[list[_Line]]:
     """Return the lines where higher is better and, apart, scores where lower is, and ranks."""
     groups: tuple[list[Difference], ...] = [], [], []
     for row in comparison.differences:
         unbounded = row.average is not None and row.average.is_unbounded
         groups[_is_lower_better(row) * (1 + unbounded)].append(row)
-    return [_lines_of(rows, comparison) for rows in groups if rows]
+    return [_lines_of(rows, comparison, language) for rows in groups if rows]
 
 
 def _is_lower_better(row: Difference) -> bool:
@@ -124,16 +129,26 @@ def _split(ax: Axes, heights: Sequence[float]) -> list[Axes]:
     return parts
 
 
-def _lines_of(rows: Sequence[Difference], comparison: Comparison) -> list[_Line]:
+def _lines_of(
+    rows: Sequence[Difference], comparison: Comparison, language: Language
+) -> list[_Line]:
     """Return the rows by metric: a heading over each unless there is one row for each."""
     if len(comparison.names) == 2:
-        return [_Line(row.metric, row) for row in rows]
+        return [_Line(_metric_of(row, language), row) for row in rows]
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
-        lines.append(_Line(metric))
+        lines.append(_Line(_metric_of(of_metric[0], language)))
         lines += [_Line(_pair_name(row), row) for row in of_metric]
     return lines
+
+
+def _metric_of(row: Difference, language: Language) -> str:
+    """Name the average of a row, at its cutoff; it knows the label of a metric of one's own."""
+    key, k = parse_metric(row.metric)
+    labels = {} if row.average is None else row.average.labels
+    name = fitted(labels[language], 32) if language in labels else metric_name(key, language)
+    return at_cutoff(name, k, language)
 
 
 def _pair_name(row: Difference) -> str:
@@ -145,7 +160,7 @@ def _draw_rows(
 ) -> None:
     rows = [line.difference for line in lines if line.difference is not None]
     lower = _is_lower_better(rows[0])
-    ax.axvline(0.0, color="#000000", linewidth=1, zorder=1)
+    ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
     for place, line in enumerate(lines):
         if line.difference is not None:
             _draw_difference(ax, place, line.difference, comparison.level)
@@ -175,7 +190,7 @@ def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> Non
         ax.plot([row.ci_low, row.ci_high], [place, place], color=colour, linewidth=2,
                 solid_capstyle="butt", zorder=2)  # fmt: skip
         ax.plot([row.difference], [place], marker="o", markersize=7, color=colour, zorder=3,
-                markerfacecolor=colour if row.is_shown(level) else "white")  # fmt: skip
+                markerfacecolor=colour if row.is_shown(level) else PAPER)  # fmt: skip
     ax.annotate(_told(row), (1.0, place), (8, 0), xycoords=ax.get_yaxis_transform(),
                 textcoords="offset points", va="center", fontsize="small",
                 annotation_clip=False)  # fmt: skip
@@ -183,8 +198,8 @@ def _draw_difference(ax: Axes, place: int, row: Difference, level: float) -> Non
 
 def _colour(row: Difference, level: float) -> str:
     if not row.is_shown(level):
-        return GREY
-    return BLUE if row.better == row.b else VERMILLION
+        return FAINT
+    return BETTER if row.better == row.b else WORSE
 
 
 def _told(row: Difference) -> str:
@@ -226,11 +241,11 @@ def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: 
     better = word("is better", language)
     first = comparison.differences[0]
     names = {
-        VERMILLION: fitted(first.a, 16) if len(comparison.names) == 2 else
+        WORSE: fitted(first.a, 16) if len(comparison.names) == 2 else
         word("second", language),
-        BLUE: fitted(first.b, 16) if len(comparison.names) == 2 else word("first", language),
+        BETTER: fitted(first.b, 16) if len(comparison.names) == 2 else word("first", language),
     }  # fmt: skip
-    left, right = (BLUE, VERMILLION) if lower else (VERMILLION, BLUE)
+    left, right = (BETTER, WORSE) if lower else (WORSE, BETTER)
     for colour, place, told, side in (
         (left, 0.0, f"← {better.format(names[left])}", "left"),
         (right, 1.0, f"{better.format(names[right])} →", "right"),
@@ -277,7 +292,7 @@ def slice_forest(
     pairs = {(getattr(row, "a", ""), getattr(row, "b", "")) for row in rows}
     ax.set_yticks(range(len(rows)), [_slice_name(row, len(pairs)) for row in rows])
     ax.set_ylim(len(rows) - 0.25, -0.75)
-    name = _name_of_average(metric, language)
+    name = average_name(metric, language)
     name = word("lower is better", language).format(name) if lower else name
     axis = _scale_values(ax, slices, metric, rows)
     lines = [word(axis, language).format(percent(slices.level, language), name=name)]
@@ -306,11 +321,6 @@ def _slice_name(row: Slice | SlicedDifference, n_pairs: int) -> str:
     return name if n_pairs == 1 else f"{name}: {_pair_name(row.as_difference())}"
 
 
-def _name_of_average(metric: str, language: Language) -> str:
-    key, _, cutoff = metric.rpartition("@")
-    return f"{metric_name(key, language)}@{cutoff}"
-
-
 def _scale_values(
     ax: Axes,
     slices: Slices | SlicedComparison,
@@ -320,11 +330,11 @@ def _scale_values(
     """Lay out the axis of values or differences, and return what it is called."""
     overall = getattr(slices, "overall", None)
     if overall is None:
-        ax.axvline(0.0, color="#000000", linewidth=1, zorder=1)
+        ax.axvline(0.0, color=INK, linewidth=1, zorder=1)
         _scale(ax, [row.as_difference() for row in rows])
         finish(ax, "x")
         return "slice differences"
-    ax.axvline(overall[metric], color="#000000", linewidth=1, linestyle="--", zorder=1)
+    ax.axvline(overall[metric], color=INK, linewidth=1, linestyle="--", zorder=1)
     values = [getattr(row, end) for row in rows for end in ("value", "low", "high")]
     draw_score_axis(ax, [overall[metric], *values])
     return "slice values"
@@ -342,7 +352,7 @@ def _draw_slice(
         ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt",
                 zorder=2)  # fmt: skip
         ax.plot([value], [place], marker="o", markersize=7, color=colour, zorder=3,
-                markerfacecolor=colour if filled else "white")  # fmt: skip
+                markerfacecolor=colour if filled else PAPER)  # fmt: skip
     told = number_of_queries(row.n, language)
     if math.isnan(value):
         told = word("too few", language).format(told)

@@ -13,16 +13,41 @@ from xml.sax.saxutils import escape
 
 from krag_eval._errors import InvalidInput
 from krag_eval._io import naming
-from krag_eval.plotting.styling import NO_KOREAN_FONT, SIZE
+from krag_eval.plotting.styling import (
+    FOUND,
+    INK,
+    MISSED,
+    NO_KOREAN_FONT,
+    ON_DARK,
+    PAPER,
+    PARTIAL,
+    SIZE,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PLOT_FORMATS", "inline_svg", "save_plot"]
+__all__ = ["DARK", "PLOT_FORMATS", "inline_svg", "save_plot"]
 
 #: File name endings that :func:`save_plot` accepts.
 PLOT_FORMATS = (".png", ".svg", ".pdf")
 
+#: CSS that gives the elements of :func:`inline_svg` their colours on dark paper, for a page that
+#: sets ``--ink``, ``--paper``, ``--good``, ``--warn`` and ``--bad`` itself.
+DARK = "@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}".format(
+    " ".join(f"{variable}: {colour};" for variable, colour in ON_DARK.values())
+)
+
+# Colour -> the variable of a page that it is taken from.
+_VARIABLES = {
+    INK: "--ink",
+    PAPER: "--paper",
+    FOUND: "--good",
+    PARTIAL: "--warn",
+    MISSED: "--bad",
+    **{colour: variable for colour, (variable, _) in ON_DARK.items()},
+}
+_COLOUR = re.compile(r"\b(fill|stroke): (#[0-9a-f]{6})\b")
 _TAG = re.compile(r"<[^<>]+>")
 _NAMES = re.compile(r'(\bid="|href="#|url\(#)')
 
@@ -65,7 +90,9 @@ def inline_svg(
     """Draw an ``<svg>`` element for a page that holds several.
 
     Text stays text, in whatever font the reader has: it can be read aloud, copied and found, and
-    needs no Korean font where it is drawn. The same drawing gives the same characters.
+    needs no Korean font where it is drawn. The same drawing gives the same characters. Colours are
+    those of a saved plot, unless the page sets variables: ``--ink`` and ``--paper``, ``--good``,
+    ``--warn`` and ``--bad``, and those in :data:`DARK`.
 
     Args:
         draw: Called with the Axes to draw on.
@@ -84,7 +111,7 @@ def inline_svg(
         draw(ax)
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
             figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
-    title = ax.get_title(loc="left") if title is None else title
+    title = ax.get_title(loc="left").replace("\n", " ") if title is None else title
     return _for_a_page(written.getvalue(), name, title)
 
 
@@ -94,15 +121,22 @@ def _for_a_page(document: str, name: str, title: str) -> str:
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # Its style sheet would hold for the whole page.
     svg = re.sub(r"\s*<style\b.*?</style>", "", svg, flags=re.DOTALL)
-    svg = _TAG.sub(lambda tag: _NAMES.sub(rf"\g<1>{name}-", tag[0]), svg)
+    svg = _TAG.sub(lambda tag: _COLOUR.sub(_variable, _NAMES.sub(rf"\g<1>{name}-", tag[0])), svg)
     start = svg.index(">")
     view_box = re.search(r'viewBox="[^"]*"', svg[:start])
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'{view_box[0] if view_box else ""} role="img" stroke-linejoin="round" '
-        f'stroke-linecap="butt"><title>{escape(title)}</title>'
+        # What is black has no colour of its own in what matplotlib writes.
+        f'stroke-linecap="butt" style="fill: var(--ink, {INK})"><title>{escape(title)}</title>'
     )
     return opening + svg[start + 1 :]
+
+
+def _variable(colour: re.Match[str]) -> str:
+    """Let a page change a colour, where the colour has a variable."""
+    name, value = colour.groups()
+    return f"{name}: var({_VARIABLES[value]}, {value})" if value in _VARIABLES else colour[0]
 
 
 @contextmanager

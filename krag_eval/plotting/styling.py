@@ -5,39 +5,49 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
-from krag_eval._text import fitted
-from krag_eval.scoring.averages import Average
-from krag_eval.scoring.cutoffs import Budget, Cutoff
-from krag_eval.scoring.metrics import METRICS, label_of, metrics_of
+from krag_eval._text import fitted, width_of
+from krag_eval.scoring.averages import DEFINED, Average
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
+from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
-    "BLUE",
-    "GREEN",
-    "GREY",
+    "BETTER",
+    "FAINT",
+    "FOUND",
+    "INK",
     "KOREAN_FONTS",
     "LANGUAGES",
     "LINES",
+    "MISSED",
     "NO_KOREAN_FONT",
-    "ORANGE",
+    "ON_DARK",
+    "PAPER",
+    "PARTIAL",
     "SIZE",
-    "VERMILLION",
+    "WORSE",
     "Language",
+    "Look",
+    "at_cutoff",
+    "average_name",
     "bounds_of",
     "checked_language",
     "cutoff_words",
     "draw_score_axis",
     "finish",
     "legend_above",
+    "looks_of",
     "make_readable",
     "metric_name",
     "new_axes",
@@ -49,21 +59,113 @@ __all__ = [
     "word",
 ]
 
-# Okabe and Ito's palette: told apart with any kind of colour vision.
-ORANGE, BLUE, GREEN, VERMILLION = "#E69F00", "#0072B2", "#009E73", "#D55E00"
-GREY = "#999999"
-#: Colour, marker and dashes of one line after the other; they can be told apart without colour.
-LINES = (
-    (BLUE, "o", "-"),
-    (ORANGE, "s", "--"),
-    (GREEN, "^", "-."),
-    (VERMILLION, "D", "-"),
-    ("#CC79A7", "v", "--"),
-    ("#56B4E9", "P", "-."),
-    ("#000000", "X", ":"),
-)
+INK, PAPER = "#000000", "#ffffff"
+#: What is not certain, or not about any system or metric.
+FAINT = "#767676"
+#: How a query or an item came out. No metric and no system has these colours.
+FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
+#: The sides of a comparison, dark enough for text.
+BETTER, WORSE = "#0072b2", "#b3320f"
+
+
+class Look(NamedTuple):
+    """How a line is drawn, so that it can be told apart without colour too."""
+
+    colour: str
+    marker: str
+    dashes: str | tuple[int, tuple[float, ...]] = "-"
+    hollow: bool = False
+
+
+# Name -> the colour for white paper, the one for dark paper, marker and dashes. Of the metrics, the
+# first seven, which are drawn together most, are the furthest apart with any colour vision.
+_METRICS: Mapping[str, tuple[str, str, str, str]] = {
+    "recall": ("#14489a", "#699efc", "o", "-"),
+    "precision": ("#962a55", "#f482a6", "s", "--"),
+    "ndcg": ("#7424f5", "#9a3cf5", "D", "-"),
+    "reciprocal_rank": ("#4796cf", "#a7d6fc", "^", "-."),
+    "average_precision": ("#0e0e0d", "#eeeae9", "v", ":"),
+    "hit_rate": ("#8b8888", "#76736f", "X", "--"),
+    "f1": ("#4a1a52", "#a264a0", "P", "-."),
+    "token_recall": ("#4166ad", "#a0b4f1", "<", "-"),
+    "token_precision": ("#9c678f", "#db90c9", ">", "--"),
+    "token_iou": ("#8371e5", "#7f68c1", "p", "-."),
+    "redundancy": ("#082d2c", "#2f8290", "h", ":"),
+    "success": ("#6e6b6b", "#868483", "d", "-"),
+    "r_precision": ("#b04fc0", "#b37dcb", "*", "--"),
+    "rbp": ("#505863", "#c4c5ca", "8", "-."),
+    "rank": ("#3d5a80", "#8fb3dd", "H", "-"),
+}
+_SYSTEMS: Mapping[str, tuple[str, str, str, str]] = {
+    "system-1": ("#2e91ef", "#4c92f9", "o", "-"),
+    "system-2": ("#7f4503", "#f2be5f", "s", "--"),
+    "system-3": ("#2c7c5e", "#247a61", "^", "-."),
+    "system-4": ("#f26701", "#c3370a", "D", "-"),
+    "system-5": ("#b27f9f", "#ad7ea0", "v", "--"),
+    "system-6": ("#204763", "#9ad1fd", "P", "-."),
+    "system-7": (INK, PAPER, "X", ":"),
+}
+_OTHERS = {
+    "better": (BETTER, "#4aa8ea"),
+    "worse": (WORSE, "#ff8f4d"),
+    "unsure": (FAINT, "#8d939c"),
+    "grid": ("#b0b0b0", "#8d939c"),
+}
+#: How one system after the other is drawn.
+LINES = tuple(Look(light, marker, dashes) for light, _, marker, dashes in _SYSTEMS.values())
+# How metrics of the user's own are: in no colour of a metric or of a status.
+_OWN = (LINES[1], LINES[5], LINES[4], LINES[0])
+#: Colour -> its name in the CSS of a page, and what it is on dark paper. Those of ink, paper and
+#: status are the page's.
+ON_DARK: Mapping[str, tuple[str, str]] = {
+    light: (f"--c-{name.replace('_', '-')}", dark)
+    for name, (light, dark, *_) in {**_METRICS, **_SYSTEMS, **_OTHERS}.items()
+    if light != INK
+}
+# Of lines in one colour, as recall at several cutoffs, each has others of these.
+_DASHES = ("-", "--", "-.", ":", (0, (10, 2)), (0, (6, 2, 1, 2, 1, 2)), (0, (1, 3)))
+
 
 SIZE = (7.0, 5.0)
+# Where a line may end: not within "k = 5".
+_SPACES = re.compile("(?<!=) (?!=)")
+# Width of a column of text, in sizes of its font.
+_EM = 0.52
+
+
+def looks_of(averages: Iterable[str]) -> list[Look]:
+    """Return how to draw each average: in the colour of its metric, whatever else is drawn.
+
+    Micro averages are hollow. Lines of one metric differ in dashes.
+
+    >>> [one.colour for one in looks_of(["ndcg@5", "recall", "micro_recall", "macro_recall@5"])]
+    ['#7424f5', '#14489a', '#14489a', '#14489a']
+    >>> [one.hollow for one in looks_of(["macro_recall", "micro_recall"])]
+    [False, True]
+    """
+    looks: list[Look] = []
+    for average in averages:
+        look = _look_of(average, looks)
+        start, taken = _DASHES.index(look.dashes), {(one.colour, one.dashes) for one in looks}
+        start += look.hollow
+        turns = [_DASHES[(start + turn) % len(_DASHES)] for turn in range(len(_DASHES))]
+        free = (dashes for dashes in turns if (look.colour, dashes) not in taken)
+        looks.append(look._replace(dashes=next(free, turns[0])))
+    return looks
+
+
+def _look_of(average: str, others: Sequence[Look]) -> Look:
+    """Return the look of a metric; of one without, one that no other line has, if possible."""
+    key = average.partition("@")[0].partition("(")[0]
+    known = averages_of(METRICS.values()).get(key)
+    name = key if known is None else known.column.removeprefix(DEFINED)
+    if name in _METRICS:
+        light, _, marker, dashes = _METRICS[name]
+        return Look(light, marker, dashes, hollow=key == f"micro_{name}")
+    first = zlib.crc32(key.encode()) % len(_OWN)
+    turns = [*_OWN[first:], *_OWN[:first]]
+    colours = {one.colour for one in others}
+    return next((look for look in turns if look.colour not in colours), turns[0])
 
 
 def new_axes(width: float = SIZE[0], height: float = SIZE[1]) -> Axes:
@@ -117,9 +219,10 @@ def finish(ax: Axes, grid: str) -> None:
         ax.tick_params(axis="y", length=0)
 
 
-def legend_above(ax: Axes, columns: int = 2) -> None:
+def legend_above(ax: Axes, columns: int = 2, handles: Sequence[Any] | None = None) -> None:
     """Put the legend between title and axes, where it covers nothing."""
     ax.legend(
+        handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         ncols=columns,
@@ -158,6 +261,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "micro": "Micro (pooled)",
         "macro": "Macro (mean)",
         "metrics": "Retrieval metrics {cutoff} ({queries})",
+        "at cutoff": "{} {}",
         "cutoff": "at k = {}",
         "budget w": "within {:,} words",
         "budget c": "within {:,} characters",
@@ -179,16 +283,19 @@ _WORDS: dict[Language, dict[str, str]] = {
         "not measured": "not measured: {}",
         "k": "Cutoff k",
         "budgets": "Budget",
+        "budget tick w": "{:,}\nwords",
+        "budget tick c": "{:,}\ncharacters",
+        "budget tick t": "{:,}\nunits",
         "in w": "Budget in words",
         "in c": "Budget in characters",
         "in t": "Budget, measured by {length}",
         "all": "all",
         "lower is better": "{} (lower is better)",
         "against threshold": "Metrics against the threshold",
+        "against threshold at": "Metrics {cutoff} against the threshold",
         "threshold": "Similarity from which a pair is a match (threshold)",
         "in use": "Threshold in use: {:.4g}",
-        "per query": "{metric} query by query ({queries})",
-        "per query within": "{metric} {cutoff}, query by query ({queries})",
+        "per query": "{metric} {cutoff}, query by query ({queries})",
         "number of queries": "Queries",
         "value": "{metric} of a query",
         "exactly": "exactly",
@@ -224,6 +331,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "micro": "Micro 평균(전체 합산)",
         "macro": "Macro 평균(질의별 평균)",
         "metrics": "검색 지표, {cutoff} ({queries})",
+        "at cutoff": "{}, {}",
         "cutoff": "k = {}",
         "budget w": "{:,}단어 이내",
         "budget c": "{:,}자 이내",
@@ -245,16 +353,19 @@ _WORDS: dict[Language, dict[str, str]] = {
         "not measured": "측정하지 않음: {}",
         "k": "컷오프 k",
         "budgets": "예산",
+        "budget tick w": "{:,}단어",
+        "budget tick c": "{:,}자",
+        "budget tick t": "길이 {:,}",
         "in w": "예산(단어 수)",
         "in c": "예산(글자 수)",
         "in t": "예산({length} 기준)",
         "all": "전체",
         "lower is better": "{}(낮을수록 좋음)",
         "against threshold": "임계값에 따른 지표",
+        "against threshold at": "임계값에 따른 지표, {cutoff}",
         "threshold": "임계값(유사도가 이 값 이상이면 일치)",
         "in use": "사용한 임계값: {:.4g}",
-        "per query": "질의별 {metric} 분포 ({queries})",
-        "per query within": "질의별 {metric} 분포, {cutoff} ({queries})",
+        "per query": "질의별 {metric} 분포, {cutoff} ({queries})",
         "number of queries": "질의 수",
         "value": "질의 하나의 {metric}",
         "exactly": "정확히",
@@ -318,6 +429,24 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 
+def average_name(average: str, language: Language, result: EvaluationResult | None = None) -> str:
+    """Return the name of an average at its cutoff; what has no cutoff is no average.
+
+    >>> average_name("macro_recall@10", "en"), average_name("ndcg@1000w", "ko")
+    ('Macro recall at k = 10', 'nDCG, 1,000단어 이내')
+    """
+    try:
+        key, k = parse_metric(average)
+    except InvalidInput:
+        return fitted(average, _WIDTH)
+    return at_cutoff(metric_name(key, language, result), k, language)
+
+
+def at_cutoff(name: str, k: Cutoff, language: Language) -> str:
+    """Return what is called so with its cutoff behind it."""
+    return word("at cutoff", language).format(name, cutoff_words(k, language))
+
+
 def with_direction(
     name: str, average: Average | None, language: Language, *, lines: int = 1
 ) -> str:
@@ -363,15 +492,19 @@ _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
 
 
 def make_readable(ax: Axes) -> None:
-    """Give texts with Hangul a font that shows it, and let no name be taken for a formula.
+    """Let texts be seen whole: a font for Hangul, lines for what is wider than the picture.
+
+    No name is taken for a formula.
 
     Warns:
         KragEvalWarning: If no installed font has the letters.
     """
     from matplotlib.text import Text
 
+    texts = [one for one in ax.findobj(Text) if isinstance(one, Text)]
+    _fold_names(ax, texts)
     lacking: dict[Any, set[str]] = {}
-    for text in ax.findobj(Text):
+    for text in texts:
         text.set_parse_math(False)  # a "$" in a name is a dollar sign
         letters = _without_glyph(_HANGUL.findall(text.get_text()), text.get_fontfamily())
         if letters:
@@ -383,6 +516,49 @@ def make_readable(ax: Axes) -> None:
                 del lacking[text]
     if lacking:
         _warn(set().union(*lacking.values()))
+
+
+def _fold_names(ax: Axes, texts: Iterable[Text]) -> None:
+    """Break the title and the name of the axis below into lines that fit beside the labels.
+
+    matplotlib wraps texts too, but not before it knows the layout, which depends on them.
+    """
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    lines = [line for label in labels for line in label.split("\n")]
+    beside = _EM * 10 * max(map(width_of, lines), default=0) + (20 if ax.get_ylabel() else 0) + 12
+    # Before the layout is known, an axes takes 0.775 of its share of the figure.
+    room = 72 * ax.bbox.width / ax.figure.dpi / 0.775 - beside
+    shown = {ax.get_title(loc="left"), ax.get_xlabel()}
+    for text in [one for one in texts if one.get_text() in shown]:
+        text.set_text(_folded(text.get_text(), room / (float(text.get_fontsize()) * _EM)))
+
+
+def _folded(text: str, width: float) -> str:
+    r"""Break lines that are wider than so many columns: before a bracket if that does, or anywhere.
+
+    >>> _folded("Macro recall at k = 5 (28 queries)", 22), _folded("Macro recall at k = 5", 18)
+    ('Macro recall at k = 5\n(28 queries)', 'Macro recall at\nk = 5')
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        head, bracket, rest = line.rpartition(" (")
+        if width_of(line) <= width:
+            lines.append(line)
+        elif bracket and max(width_of(head), width_of(rest) + 1) <= width:
+            lines += [head, f"({rest}"]
+        else:
+            lines += _filled(_SPACES.split(line), width)
+    return "\n".join(lines)
+
+
+def _filled(words: Iterable[str], width: float) -> list[str]:
+    lines: list[str] = []
+    for one in words:
+        if lines and width_of(f"{lines[-1]} {one}") <= width:
+            lines[-1] += f" {one}"
+        else:
+            lines.append(one)
+    return lines
 
 
 def _warn(letters: set[str]) -> None:

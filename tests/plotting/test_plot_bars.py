@@ -210,11 +210,14 @@ class TestMetricBars:
             metric_bars(evaluated(), language="fr")  # type: ignore[arg-type]
         assert not pyplot.get_fignums()
 
-    def test_colours_are_okabe_and_ito_s(self) -> None:
-        """Orange and blue, which every kind of colour vision tells apart."""
-        ax = metric_bars(evaluated())
-        colours = [to_hex(container[0].get_facecolor()) for container in ax.containers]
-        assert colours == ["#e69f00", "#0072b2"]
+    def test_colours_are_those_of_the_metrics(self) -> None:
+        """Both averages of a metric have its colour; the micro one is lighter, to its edge."""
+        micro, macro = metric_bars(evaluated()).containers
+        edges = [to_hex(bar.get_edgecolor()) for bar in micro]
+        assert edges == [to_hex(bar.get_facecolor()) for bar in list(macro)[1:4]]
+        assert {bar.get_facecolor()[3] for bar in macro} == {1.0}
+        assert max(bar.get_facecolor()[3] for bar in micro) < 0.5
+        assert len({to_hex(bar.get_facecolor()) for bar in macro}) == len(macro)
 
     def test_the_legend_covers_nothing(self) -> None:
         """It lies above the axes and below the title."""

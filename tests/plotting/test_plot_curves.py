@@ -53,6 +53,43 @@ class TestCutoffCurves:
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "all"]
         assert lines(ax)["MRR"] == [0.5, 0.75, 0.75]
 
+    def test_cutoffs_stand_at_their_numbers(self) -> None:
+        """On a linear axis up to 20 times the first one, and all documents after a gap."""
+        ax = cutoff_curves(evaluated([1, 2, 20, None]), "mrr")
+        assert ax.get_xscale() == "linear"
+        # A fifth of the way from 1 to 20.
+        assert list(ax.lines[0].get_xdata()) == [1, 2, 20, pytest.approx(20 + 19 / 5)]
+        assert ax.spines["bottom"].get_bounds()[1] == 20
+        assert ax.get_xlim()[1] == pytest.approx(23.8)
+
+    def test_a_wide_range_is_logarithmic(self) -> None:
+        """All documents are a fifth of the way from 1 to 100 beyond it."""
+        ax = cutoff_curves(evaluated([1, 2, 5, 100, None]), "mrr")
+        assert ax.get_xscale() == "log"
+        assert list(ax.lines[0].get_xdata()) == [1, 2, 5, 100, pytest.approx(100 * 100 ** (1 / 5))]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "5", "100", "all"]
+        assert [tick.get_text() for tick in ax.get_xticklabels(minor=True)] == []
+
+    @pytest.mark.parametrize(
+        "cutoffs",
+        [[1, 2, 5, 100], [*range(1, 21)], [1, 10, 11, 12, 13, 100, None], [1, 19, 20, None],
+         [100, 101, 200], [3], [None]],
+    )  # fmt: skip
+    @pytest.mark.parametrize("language", ["en", "ko"])
+    def test_numbers_of_cutoffs_do_not_touch(self, cutoffs: list[int | None], language) -> None:
+        """In a picture as small as those of a report; each has a tick, the last a number."""
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=(4.9, 3.9), layout="constrained").subplots()
+        with no_complaint_about_fonts():
+            cutoff_curves(evaluated(cutoffs), ax=ax, language=language)
+            ax.figure.canvas.draw()
+        boxes = [tick.get_window_extent() for tick in ax.get_xticklabels()]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+        assert len({*ax.get_xticks(), *ax.get_xticks(minor=True)}) == len(cutoffs)
+        last = {"en": "all", "ko": "전체"}[language] if None in cutoffs else str(cutoffs[-1])
+        assert ax.get_xticklabels()[-1].get_text() == last
+
     def test_lines_are_named_at_their_ends(self) -> None:
         """Name and last value, to the right of the axes, none upon another."""
         ax = cutoff_curves(evaluated([1, 2, 3]))
@@ -141,11 +178,16 @@ class TestCutoffCurves:
     def test_budgets_alone(self) -> None:
         """Where there is no k, they are drawn as cutoffs are."""
         ax = cutoff_curves(in_chunks("small", ["10w", "5w"]), ["token_recall", "redundancy"])
-        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["5w", "10w"]
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["5", "10"]
         assert lines(ax)["Macro token recall"] == [0.25, 0.75]
         assert "Redundancy (lower is better)" in lines(ax)
-        assert ax.get_xlabel() == "Budget"
+        assert ax.get_xlabel() == "Budget in words"
         assert ax.get_title(loc="left") == "Metrics against the budget (2 queries)"
+        mixed = cutoff_curves(in_chunks("small", ["10w", "9c"]), "token_recall")
+        assert {tick.get_text() for tick in mixed.get_xticklabels()} == {
+            "10\nwords", "9\ncharacters"
+        }  # fmt: skip
+        assert mixed.get_xlabel() == "Budget"
 
 
 class TestSystemsAgainstCutoffs:
@@ -164,9 +206,9 @@ class TestSystemsAgainstCutoffs:
         ax = cutoff_curves(systems, "macro_recall")
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "3", "all"]
         drawn = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
-        assert drawn["sample"] == [[0, pytest.approx(1 / 6)], [2, 0.75]]
+        assert drawn["sample"] == [[1, pytest.approx(1 / 6)], [3, 0.75]]
         assert drawn["better"] == [
-            [0, pytest.approx(5 / 12)], [1, pytest.approx(7 / 12)], [3, 0.75]
+            [1, pytest.approx(5 / 12)], [2, pytest.approx(7 / 12)], [pytest.approx(3.4), 0.75]
         ]  # fmt: skip
         assert ax.get_title(loc="left") == "Macro recall against k (2 queries)"
         assert ax.get_ylabel() == "Macro recall"
@@ -486,19 +528,19 @@ class TestThresholdCurves:
         """What was computed is drawn."""
         table = swept().metrics_at_thresholds("macro_recall@1", [0.2, 0.6, 1.0])
         ax = threshold_curves(table)
-        assert lines(ax) == {"macro_recall@1": [1.0, 0.5, 0.0]}
+        assert lines(ax) == {"Macro recall": [1.0, 0.5, 0.0]}
         assert list(ax.lines[0].get_xdata()) == [0.2, 0.6, 1.0]
 
     def test_of_a_column(self) -> None:
         """A single average need not be a table."""
         column = swept().metrics_at_thresholds(["mrr@1", "ndcg@1"], [0.2, 0.6])["ndcg@1"]
-        assert lines(threshold_curves(column)) == {"ndcg@1": [1.0, 0.5]}
+        assert lines(threshold_curves(column)) == {"nDCG": [1.0, 0.5]}
 
     def test_of_a_result(self) -> None:
         """Its own threshold is marked, and the legend has the values there."""
         ax = threshold_curves(swept())
         drawn = lines(ax)
-        assert "macro_recall@1 (0.50)" in drawn
+        assert "Macro recall (0.50)" in drawn
         assert "Threshold in use: 0.6" in drawn
         mark = next(line for line in ax.lines if line.get_label().startswith("Threshold"))
         assert list(mark.get_xdata()) == [0.6, 0.6]
@@ -508,17 +550,17 @@ class TestThresholdCurves:
     def test_a_mark_between_the_rows(self) -> None:
         """A threshold that was not computed is marked, without a value."""
         table = swept().metrics_at_thresholds("mrr@1", [0.2, 0.6])
-        assert list(lines(threshold_curves(table, 0.3))) == ["mrr@1", "Threshold in use: 0.3"]
+        assert list(lines(threshold_curves(table, 0.3))) == ["MRR", "Threshold in use: 0.3"]
 
     def test_chosen_metrics_of_a_result(self) -> None:
         """Averages with their cutoffs, evaluated or not."""
         drawn = lines(threshold_curves(swept(), metrics="macro_precision@7"))
-        assert "macro_precision@7 (0.50)" in drawn
+        assert "Macro precision (0.50)" in drawn
 
     def test_ranks_are_left_out_unless_alone(self) -> None:
         """A table with everything is drawn without the mean rank."""
         table = pd.DataFrame({"mean_rank@1": [1.5, 2.0], "mrr@1": [0.7, 0.5]}, index=[0.1, 0.9])
-        assert list(lines(threshold_curves(table))) == ["mrr@1"]
+        assert list(lines(threshold_curves(table))) == ["MRR"]
         ax = threshold_curves(table["mean_rank@1"])
         assert ax.get_ylabel() == "Mean rank (lower is better)"
         with pytest.raises(ValueError, match=r"'mean_rank@1' has no upper end and shares no axis"):
@@ -531,9 +573,10 @@ class TestThresholdCurves:
     def test_at_a_budget(self) -> None:
         """Of budgets alone, the largest; where lower is better, the legend says so."""
         result = in_chunks("small")
-        assert all("@10w" in name for name in lines(threshold_curves(result)) if "@" in name)
+        title = threshold_curves(result).get_title(loc="left")
+        assert title == "Metrics within 10 words against the threshold"
         drawn = lines(threshold_curves(result, metrics=["redundancy@5w", "mrr@5w"]))
-        assert "redundancy@5w (lower is better) (0.00)" in drawn
+        assert "Redundancy (lower is better) (0.00)" in drawn
 
     def test_a_matcher_without_threshold(self) -> None:
         """There is nothing to draw."""

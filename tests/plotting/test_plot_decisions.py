@@ -24,4 +24,4 @@ def test_decision_interval_and_best_threshold():
     assert max(f1.get_ydata()) == pytest.approx(calibration.best_f1)
     mark = next(line for line in ax.lines if line.get_label() == best)
     assert list(mark.get_xdata()) == [calibration.best_threshold] * 2
-    assert "on 12 pairs" in ax.get_title(loc="left")
+    assert "on 12 pairs" in " ".join(ax.get_title(loc="left").split())

@@ -35,7 +35,7 @@ class TestMetricDistribution:
     def test_bars_say_how_many(self) -> None:
         """Those that are not empty; the average is told as the result has it."""
         told = [text.get_text() for text in metric_distribution(evaluated(), "recall@2").texts]
-        assert sorted(told) == ["1", "1", "Macro recall@2 = 0.58"]
+        assert sorted(told) == ["1", "1", "Macro recall = 0.58"]
 
     def test_the_average_is_marked(self) -> None:
         """Where it stands."""
@@ -63,7 +63,7 @@ class TestMetricDistribution:
         """What is shown, of how much, and what is left out."""
         evaluator = OfflineRetrievalEvaluator([["a"], []], [["a"], ["b"]], no_ground_truth="skip")
         ax = metric_distribution(evaluator.evaluate(k=1), "ndcg@1")
-        assert ax.get_title(loc="left") == "nDCG@1 query by query (1 query, 1 skipped)"
+        assert ax.get_title(loc="left") == "nDCG at k = 1, query by query (1 query, 1 skipped)"
         assert sum(heights(ax)) == 1
 
     def test_at_a_budget(self) -> None:
@@ -73,7 +73,7 @@ class TestMetricDistribution:
         assert [bar.get_height() for bar in ax.patches if bar.get_height()] == [1, 1]
         assert ax.get_title(loc="left") == "Token recall within 5 words, query by query (2 queries)"
         lower = metric_distribution(result, "redundancy@5w")
-        assert lower.get_xlabel() == "Redundancy@5w of a query (lower is better)"
+        assert lower.get_xlabel() == "Redundancy of a query (lower is better)"
         with no_complaint_about_fonts():
             korean = metric_distribution(result, "ndcg@5w", language="ko")
         assert korean.get_title(loc="left") == "질의별 nDCG 분포, 5단어 이내 (질의 2개)"
@@ -87,7 +87,7 @@ class TestMetricDistribution:
         ax = metric_distribution(
             replace(result, rows=replace(result.rows, tables={2: table})), "ndcg@2"
         )
-        assert ax.get_title(loc="left") == "nDCG@2 query by query (2 queries, 1 undefined)"
+        assert ax.get_title(loc="left") == "nDCG at k = 2, query by query (2 queries, 1 undefined)"
         assert sum(heights(ax)) == 1
 
     def test_a_cutoff_that_was_not_evaluated(self) -> None:
@@ -110,7 +110,7 @@ class TestMetricDistribution:
         """Title and axes."""
         with no_complaint_about_fonts():
             ax = metric_distribution(evaluated(), "ndcg@2", language="ko")
-        assert ax.get_title(loc="left") == "질의별 nDCG@2 분포 (질의 2개)"
+        assert ax.get_title(loc="left") == "질의별 nDCG 분포, k = 2 (질의 2개)"
 
 
 class TestFirstRankBars:

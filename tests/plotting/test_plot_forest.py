@@ -20,7 +20,7 @@ from krag_eval.statistics.slices import BUILT_IN_TAGS
 
 from .plot_samples import no_complaint_about_fonts
 
-BLUE, VERMILLION, GREY = "#0072b2", "#d55e00", "#999999"
+BETTER, WORSE, FAINT = "#0072b2", "#b3320f", "#767676"
 
 
 def difference(
@@ -78,9 +78,9 @@ class TestComparisonForest:
             )
         )
         assert drawn(ax) == {
-            "ndcg@10": (0.2, 0.1, 0.3, BLUE, True),
-            "mrr@10": (-0.2, -0.3, -0.1, VERMILLION, True),
-            "map@10": (0.1, -0.1, 0.2, GREY, False),
+            "nDCG at k = 10": (0.2, 0.1, 0.3, BETTER, True),
+            "MRR at k = 10": (-0.2, -0.3, -0.1, WORSE, True),
+            "MAP at k = 10": (0.1, -0.1, 0.2, FAINT, False),
         }
 
     def test_shared_axes_cut_no_interval_off(self) -> None:
@@ -123,7 +123,7 @@ class TestComparisonForest:
         rows = [difference("mean_rank@5"), difference("redundancy@5"), difference("ndcg@5")]
         axes = comparison_forest(comparison(*rows)).figure.axes
         names = [[tick.get_text() for tick in ax.get_yticklabels()] for ax in axes]
-        assert names == [["ndcg@5"], ["redundancy@5"], ["mean_rank@5"]]
+        assert names == [["nDCG at k = 5"], ["Redundancy at k = 5"], ["Mean rank at k = 5"]]
         assert "redundancy and its 95 % interval; lower is better" in axes[1].get_xlabel()
         by_hand = pyplot.figure().add_axes((0.1, 0.1, 0.8, 0.8))
         boxes = [
@@ -135,7 +135,7 @@ class TestComparisonForest:
     def test_a_lower_rank_is_better(self) -> None:
         """A mean rank that grew is a loss for b, and the axis says so."""
         ax = comparison_forest(comparison(difference("mean_rank@10", 0.5, (0.2, 0.8))))
-        assert drawn(ax)["mean_rank@10"][3] == VERMILLION
+        assert drawn(ax)["Mean rank at k = 10"][3] == WORSE
         assert "lower is better" in ax.get_xlabel()
 
     def test_ranks_do_not_share_an_axis_with_scores(self) -> None:
@@ -144,7 +144,10 @@ class TestComparisonForest:
         ax = comparison_forest(both)
         above, below = ax.figure.axes
         assert above is ax
-        assert (list(drawn(above)), list(drawn(below))) == (["ndcg@10"], ["mean_rank@10"])
+        assert (list(drawn(above)), list(drawn(below))) == (
+            ["nDCG at k = 10"],
+            ["Mean rank at k = 10"],
+        )
         assert above.get_xlim()[1] < 0.5 < 2.0 < below.get_xlim()[1]
         above.figure.canvas.draw()
         assert below.get_tightbbox().y1 <= above.get_tightbbox().y0 + 1
@@ -169,9 +172,10 @@ class TestComparisonForest:
             comparison(*(difference(m, pair=p) for p in pairs for m in ("ndcg@5", "mrr@5")))
         )
         names = [tick.get_text() for tick in ax.get_yticklabels()]
-        assert names == ["ndcg@5", "b − a", "c − a", "c − b", "mrr@5", "b − a", "c − a", "c − b"]
+        ndcg, mrr = "nDCG at k = 5", "MRR at k = 5"
+        assert names == [ndcg, "b − a", "c − a", "c − b", mrr, "b − a", "c − a", "c − b"]
         bold = [tick.get_text() for tick in ax.get_yticklabels() if tick.get_weight() == "bold"]
-        assert bold == ["ndcg@5", "mrr@5"]
+        assert bold == [ndcg, mrr]
         assert {"← second-named better", "first-named better →"} <= set(told(ax))
 
     def test_title(self) -> None:
@@ -237,9 +241,9 @@ TINY = Slice("tiny", "mrr@5", 3)
 def test_slices_are_drawn_at_their_values() -> None:
     """With their intervals; filled where one is shown to differ, blue for the better."""
     assert drawn(slice_forest(sliced(WIKI, CHAT, NEWS, TINY))) == {
-        "wiki": (0.8, 0.7, 0.9, BLUE, True),
-        "chat": (0.4, 0.2, 0.6, VERMILLION, True),
-        "news": (0.6, 0.4, 0.8, GREY, False),
+        "wiki": (0.8, 0.7, 0.9, BETTER, True),
+        "chat": (0.4, 0.2, 0.6, WORSE, True),
+        "news": (0.6, 0.4, 0.8, FAINT, False),
     }
 
 
@@ -249,7 +253,7 @@ def test_slices_tell_how_many_queries_they_are() -> None:
     assert told(ax) == ["50 queries, p = 0.002", "3 queries: too few"]
     (line,) = [line for line in ax.lines if line.get_linestyle() == "--"]
     assert list(line.get_xdata()) == [0.6, 0.6]
-    assert ax.get_title(loc="left") == "MRR@5 by corpus (90 queries)"
+    assert ax.get_title(loc="left") == "MRR at k = 5 by corpus (90 queries)"
 
 
 def test_slices_where_lower_is_better() -> None:
@@ -257,7 +261,7 @@ def test_slices_where_lower_is_better() -> None:
     rows = [replace(one, metric="mean_rank@5") for one in (WIKI, CHAT)]
     colours = {name: row[3] for name, row in
                drawn(slice_forest(sliced(*rows, lower=("mean_rank@5",)))).items()}  # fmt: skip
-    assert colours == {"wiki": VERMILLION, "chat": BLUE}
+    assert colours == {"wiki": WORSE, "chat": BETTER}
 
 
 def test_one_metric_of_slices_is_drawn() -> None:
@@ -280,10 +284,10 @@ def test_slices_of_a_comparison_are_drawn_at_their_differences() -> None:
     pair = SlicedComparison(*common, (row, worse), 90, (), 0.95, 1000, 0, "signature")
     ax = pair.plot()
     assert drawn(ax) == {
-        "wiki": (0.3, 0.1, 0.5, BLUE, True),
-        "chat": (-0.3, -0.5, -0.1, VERMILLION, True),
+        "wiki": (0.3, 0.1, 0.5, BETTER, True),
+        "chat": (-0.3, -0.5, -0.1, WORSE, True),
     }
-    assert ax.get_title(loc="left") == "dense − bm25: MRR@5 by corpus (90 queries)"
+    assert ax.get_title(loc="left") == "dense − bm25: MRR at k = 5 by corpus (90 queries)"
     three = replace(pair, rows=(row, replace(row, b="hybrid")))
     assert list(drawn(three.plot())) == ["wiki: dense − bm25", "wiki: hybrid − bm25"]
 
@@ -302,8 +306,8 @@ def test_slices_in_korean() -> None:
     with no_complaint_about_fonts():
         assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
         built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
-    assert ax.get_title(loc="left") == "corpus별 MRR@5 (질의 90개)"
-    assert built_in.get_title(loc="left") == "정답 항목 수별 MRR@5 (질의 90개)"
+    assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질의 90개)"
+    assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질의 90개)"
     for language in LANGUAGES:
         for tag in BUILT_IN_TAGS:
             assert word(f"tag {tag}", language)
