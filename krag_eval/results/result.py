@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
-    from krag_eval.results.diagnosis import Deeper, Diagnosis, Index
+    from krag_eval.results.causes import Deeper, Index
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -398,7 +399,7 @@ class EvaluationResult:
         >>> diagnosis.index_ceiling
         0.5
         """
-        from krag_eval.results.diagnosis import diagnosed
+        from krag_eval.results.causes import diagnosed
 
         return diagnosed(
             self._evidence(),
