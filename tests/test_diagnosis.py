@@ -642,9 +642,34 @@ def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
 )  # fmt: skip
 def test_the_summary_names_the_largest_cause(passages, documents, options, said):
     """And the remedy it points to, as one sentence."""
-    summary = evaluated([passages], [documents]).diagnose(k=2, **options).summary()
-    assert said in summary
-    assert summary.endswith(".")
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    assert said in diagnosis.summary()
+    for summary in (diagnosis.summary(), diagnosis.summary("ko")):
+        assert summary.endswith(".")
+        assert not {"{", "}", "None"} & {*summary, *summary.split()}
+
+
+@pytest.mark.parametrize(
+    ("passages", "documents", "options", "said"),
+    [
+        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 찾았습니다."),
+        ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 분할기에 잘려 있습니다."),
+        ([PETS], ["x"], {"index": CHUNKS}, "deeper=…를 넘기면"),
+        ([PETS], ["x", "y", PETS], {}, "구절의 100%가 순위가 낮고, 그 가운데 절반은 3위"),
+        ([PARSED], ["x"], {"index": CHUNKS}, "1개 가운데 1개는 글자가 색인에 있으니"),
+    ],
+)  # fmt: skip
+def test_the_summary_speaks_korean(passages, documents, options, said):
+    """The same cause, with the same numbers."""
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    assert said in diagnosis.summary("ko")
+
+
+def test_the_summary_speaks_no_other_language(one):
+    """The refusal names the argument."""
+    with pytest.raises(InvalidInput) as refused:
+        one.diagnose(CHUNKS).summary("fr")
+    assert refused.value.argument == "language"
 
 
 def test_the_summary_doubts_a_matcher_that_knows_no_words():

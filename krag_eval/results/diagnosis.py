@@ -10,16 +10,16 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, Place
+from krag_eval._errors import InvalidInput, Place, one_of
 from krag_eval._io import replacing
-from krag_eval.scoring.cutoffs import Cutoff, in_words, spelled, unspelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,6 +152,20 @@ class Diagnosis:
         return {cause: found[cause] for cause in CLASSES if cause in told}
 
     @property
+    def query_classes(self) -> pd.Series[str]:
+        """The class of each query, which is that of its item that is furthest behind.
+
+        By the position of the query, in order; a query without ground truth has none. Items without
+        words decide only where a query has no others. ``result.by("diagnosis", diagnosis=…)``
+        divides the queries by it.
+        """
+        import pandas as pd
+
+        classes = classes_of_queries(self)
+        index = pd.Index([*classes], dtype="int64", name="position")
+        return pd.Series([*classes.values()], index=index, name="class", dtype=object)
+
+    @property
     def shares(self) -> dict[str, float]:
         """Class -> share of the items that have words; they add up to 1, or there are no items."""
         counts = self.counts
@@ -216,9 +230,16 @@ class Diagnosis:
 
         return diagnosis_waterfall(self, ax, language=language)
 
-    def summary(self) -> str:
-        """Say in one sentence what most is lost by, and what to do about it."""
-        return sentence(self)
+    def summary(self, language: Literal["en", "ko"] = "en") -> str:
+        """Say in one sentence what most is lost by, and what to do about it.
+
+        Args:
+            language: Of the sentence.
+
+        Raises:
+            InvalidInput: If the language is another one.
+        """
+        return sentence(self, language=one_of("language", language, ("en", "ko")))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -256,7 +277,7 @@ class Diagnosis:
             raise InvalidInput("", problem, place=place) from error
 
     def __repr__(self) -> str:
-        lines = [f"Diagnosis of {len(self.items)} items at {_within(self.k)}"]
+        lines = [f"Diagnosis of {len(self.items)} items at {within(self.k)}"]
         lines += [
             f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
             for row in self.waterfall().itertuples()
@@ -268,6 +289,20 @@ class Diagnosis:
 
         table = self.waterfall().to_html(float_format=lambda share: f"{share:.3f}", escape=True)
         return f"{table}<p>{escape(self.summary())}</p>"
+
+
+def classes_of_queries(diagnosis: Diagnosis) -> dict[int, str]:
+    """Return what :attr:`Diagnosis.query_classes` holds: position -> class."""
+    behind: dict[int, str] = {}
+    for item in diagnosis.items:
+        known = behind.get(item.position, item.cause)
+        behind[item.position] = max(known, item.cause, key=_behind)
+    return dict(sorted(behind.items()))
+
+
+def _behind(cause: str) -> int:
+    """Return how far behind a class is; one without words is no loss."""
+    return -1 if cause == "no_words" else CLASSES.index(cause)
 
 
 def as_text(diagnosis: Diagnosis) -> str:
@@ -306,37 +341,147 @@ def _label(cause: str, diagnosis: Diagnosis, language: str) -> str:
     return labels[cause][language == "ko"].format(diagnosis.depth)
 
 
-def _within(k: Cutoff) -> str:
+def within(k: Cutoff) -> str:
+    """Say how far down an item may stand to be found.
+
+    >>> within(5), within(None)
+    ('k = 5', 'any rank')
+    """
     return f"k = {k}" if isinstance(k, int) else "any rank" if k is None else in_words(k)
 
 
 #: What a summary advises, as it is written in Python.
 _IN_PYTHON = {
-    "union": "CoverageMatcher(union=True)",
-    "deeper": "pass deeper=…",
-    "index": "pass index=…",
+    "en": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "pass deeper=…",
+        "index": "pass index=…",
+    },
+    "ko": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "deeper=…를 넘기면",
+        "index": "index=…를 넘기면",
+    },
 }
+# What a summary says, in both languages; some add to what others have said.
+_SAID = {
+    "en": {
+        "nothing": "Nothing to diagnose: no query has ground truth with words",
+        "all found": "Nothing is lost: every passage is found within {within}",
+        "found_in_pieces": "{share} of passages come back in pieces, no document holds them whole: "
+        "count pieces with {union}, or try larger chunks or more overlap",
+        "ranked_too_low": "{share} of passages are ranked too low, half of them at rank {rank} or "
+        "better: rerank the first {depth}, or pass on more documents",
+        "one repeat": "; 1 of them stands below near-repeats, drop those first",
+        "repeats": "; {repeats} of them stand below near-repeats, drop those first",
+        "not_retrieved": "{share} of passages are in the index and not among the first {depth} "
+        "documents: try hybrid search, another embedding model or rewritten questions",
+        "gaps": "; {gaps} of {n} share no word with their question",
+        "not_in_top_k": "{share} of passages are in the index and not within {within}: {deeper} to "
+        "see whether ranking or search loses them",
+        "cut_apart": "{share} of passages are cut apart by the splitter: chunks of {words} words; "
+        "try a larger size or overlap",
+        "cut somewhere": "{share} of passages are cut apart by the splitter: try larger chunks or "
+        "more overlap",
+        "not matched": "{share} of passages match no chunk of the index, though the letters of "
+        "{parsed} of {n} are in it: where chunks are cut elsewhere, only the matcher coverage can "
+        "tell why",
+        "not as written": "{share} of passages are not in the index as they are written, though "
+        "the letters of {parsed} of {n} are: look at parsing, spaces and hyphens",
+        "not_in_index": "{share} of passages are not in the index: check what was ingested",
+        "some parsed": " (the letters of {parsed} are: look at parsing)",
+        "not_seen": "{share} of passages are missed: {index} to see whether they can be found at "
+        "all",
+    },
+    "ko": {
+        "nothing": "진단할 것이 없습니다. 정답에 단어가 있는 질의가 없습니다",
+        "all found": "놓친 것이 없습니다. 모든 구절을 {within} 안에서 찾았습니다",
+        "found_in_pieces": "구절의 {share}가 조각으로만 나오고, 온전히 담은 문서는 없습니다. "
+        "{union}로 조각을 합쳐서 판정하거나, 청크를 키우거나 더 겹쳐 잘라 보세요",
+        "ranked_too_low": "구절의 {share}가 순위가 낮고, 그 가운데 절반은 {rank}위 안에 있습니다. "
+        "앞의 {depth}개를 재순위 모델로 다시 정렬하거나 문서를 더 넘겨 보세요",
+        "one repeat": ". 그 가운데 1개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 내세요",
+        "repeats": ". 그 가운데 {repeats}개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 "
+        "내세요",
+        "not_retrieved": "구절의 {share}가 색인에는 있지만 {depth}위 안에 나오지 않았습니다. "
+        "하이브리드 검색이나 다른 임베딩 모델을 쓰거나 질문을 고쳐 써 보세요",
+        "gaps": ". {n}개 가운데 {gaps}개는 질문과 같은 단어가 하나도 없습니다",
+        "not_in_top_k": "구절의 {share}가 색인에는 있지만 {within} 안에 나오지 않았습니다. "
+        "{deeper} 순위 문제인지 검색 문제인지 알 수 있습니다",
+        "cut_apart": "구절의 {share}가 분할기에 잘려 있습니다. 지금 청크는 {words}단어입니다. "
+        "청크를 키우거나 더 겹쳐 잘라 보세요",
+        "cut somewhere": "구절의 {share}가 분할기에 잘려 있습니다. 청크를 키우거나 더 겹쳐 잘라 "
+        "보세요",
+        "not matched": "구절의 {share}는 일치하는 청크가 색인에 없습니다. 다만 {n}개 가운데 "
+        "{parsed}개는 글자가 색인에 있습니다. 다른 곳에서 잘렸는지는 coverage 매처라야 알 수 "
+        "있습니다",
+        "not as written": "구절의 {share}가 적힌 그대로는 색인에 없습니다. 다만 {n}개 가운데 "
+        "{parsed}개는 글자가 색인에 있으니 파싱, 띄어쓰기, 하이픈을 살펴보세요",
+        "not_in_index": "구절의 {share}가 색인에 없습니다. 무엇이 수집되었는지 확인하세요",
+        "some parsed": "({parsed}개는 글자가 색인에 있으니 파싱을 살펴보세요)",
+        "not_seen": "구절의 {share}를 놓쳤습니다. {index} 색인에 있기는 한지 알 수 있습니다",
+    },
+}
+_AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
 
 
-def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] = _IN_PYTHON) -> str:
+def sentence(
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+) -> str:
     """Say what most is lost by, and what to do about it.
 
     Args:
         diagnosis: What was found out.
         ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
             chunks (``"index"``), where it is not Python that is advised.
+        language: ``"en"`` or ``"ko"``.
     """
+    told, facts = _told(diagnosis)
+    facts["share"], facts["within"] = _percent(facts["share"]), within(diagnosis.k)
+    if language == "ko":
+        facts["share"], facts["within"] = facts["share"].replace(" ", ""), _in_korean(diagnosis.k)
+    said = "".join(_SAID[language][key] for key in told)
+    return said.format(**facts, **(ways or _IN_PYTHON[language])) + "."
+
+
+def _told(diagnosis: Diagnosis) -> tuple[list[str], dict[str, Any]]:
+    """Return what there is to say of a diagnosis, and the numbers in it."""
     shares = diagnosis.shares
     if math.isnan(next(iter(shares.values()))):
-        return "Nothing to diagnose: no query has ground truth with words."
+        return ["nothing"], {"share": 0.0}
     counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
     lost = {cause: share for cause, share in shares.items() if cause not in counted}
     cause = max(lost, key=lambda one: lost[one], default="")
     if not lost.get(cause):
-        return f"Nothing is lost: every passage is found within {_within(diagnosis.k)}."
-    of_it = [item for item in diagnosis.items if item.cause == cause]
-    remedy = _REMEDIES[cause](diagnosis, of_it).format_map(ways)
-    return f"{_percent(lost[cause])} of passages {remedy}."
+        return ["all found"], {"share": 0.0}
+    items = [item for item in diagnosis.items if item.cause == cause]
+    ranks = [item.rank for item in items if item.rank is not None]
+    facts = {
+        "share": lost[cause],
+        "n": len(items),
+        "depth": diagnosis.depth,
+        "words": diagnosis.chunk_words,
+        "rank": int(np.median(ranks)) if ranks else None,
+        "repeats": sum(bool(item.repeats_above) for item in items),
+        "gaps": sum(item.query_overlap == 0 for item in items),
+        "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
+    }
+    return _told_of(cause, facts, knows_words=diagnosis.knows_words), facts
+
+
+def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> list[str]:
+    """Return what to say of the largest cause."""
+    if cause == "cut_apart" and not facts["words"]:
+        return ["cut somewhere"]
+    if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:
+        return ["not as written" if knows_words else "not matched"]
+    more = {
+        "ranked_too_low": ("repeats", "one repeat" if facts["repeats"] == 1 else "repeats"),
+        "not_retrieved": ("gaps", "gaps"),
+        "not_in_index": ("parsed", "some parsed"),
+    }
+    fact, added = more.get(cause, ("", ""))
+    return [cause, added] if facts.get(fact) else [cause]
 
 
 def _percent(share: float) -> str:
@@ -348,75 +493,7 @@ def _percent(share: float) -> str:
     return "100 %" if share == 1.0 else f"{min(max(round(100 * share), 1), 99)} %"
 
 
-def _in_pieces(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        "come back in pieces, no document holds them whole: count pieces with "
-        "{union}, or try larger chunks or more overlap"
-    )
-
-
-def _too_low(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    ranks = [item.rank for item in items if item.rank is not None]
-    repeats = sum(bool(item.repeats_above) for item in items)
-    stand = "stands" if repeats == 1 else "stand"
-    more = f"; {repeats} of them {stand} below near-repeats, drop those first" if repeats else ""
-    return (
-        f"are ranked too low, half of them at rank {int(np.median(ranks))} or better: rerank the "
-        f"first {diagnosis.depth}, or pass on more documents{more}"
-    )
-
-
-def _unretrieved(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    gaps = sum(item.query_overlap == 0 for item in items)
-    more = f"; {gaps} of {len(items)} share no word with their question" if gaps else ""
-    return (
-        f"are in the index and not among the first {diagnosis.depth} documents: try hybrid search, "
-        f"another embedding model or rewritten questions{more}"
-    )
-
-
-def _not_in_top(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        f"are in the index and not within {_within(diagnosis.k)}: {{deeper}} to see whether "
-        "ranking or search loses them"
-    )
-
-
-def _cut(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    words = diagnosis.chunk_words
-    return (
-        f"are cut apart by the splitter: chunks of {words} words; try a larger size or overlap"
-        if words
-        else "are cut apart by the splitter: try larger chunks or more overlap"
-    )
-
-
-def _not_indexed(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    parsed = sum((item.letters or 0.0) >= diagnosis.threshold for item in items)
-    if parsed * 2 > len(items) and not diagnosis.knows_words:
-        return (
-            f"match no chunk of the index, though the letters of {parsed} of {len(items)} are in "
-            "it: where chunks are cut elsewhere, only the matcher coverage can tell why"
-        )
-    if parsed * 2 > len(items):
-        return (
-            f"are not in the index as they are written, though the letters of {parsed} of "
-            f"{len(items)} are: look at parsing, spaces and hyphens"
-        )
-    more = f" (the letters of {parsed} are: look at parsing)" if parsed else ""
-    return f"are not in the index: check what was ingested{more}"
-
-
-def _unseen(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return "are missed: {index} to see whether they can be found at all"
-
-
-_REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], str]] = {
-    "found_in_pieces": _in_pieces,
-    "ranked_too_low": _too_low,
-    "not_retrieved": _unretrieved,
-    "not_in_top_k": _not_in_top,
-    "cut_apart": _cut,
-    "not_in_index": _not_indexed,
-    "not_seen": _unseen,
-}
+def _in_korean(k: Cutoff) -> str:
+    if isinstance(k, Budget):
+        return _AMOUNTS[k.unit].format(k.amount)
+    return "검색된 문서" if k is None else f"k = {k}"

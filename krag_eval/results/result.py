@@ -495,6 +495,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         metrics: str | Iterable[str] | None = None,
         *,
+        diagnosis: Diagnosis | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
@@ -517,10 +518,13 @@ class EvaluationResult:
             tag: One of :attr:`tags` or, unless the queries have a tag of that name, ``"items"``
                 (their number in the ground truth), ``"question_length"`` (words),
                 ``"golden_length"`` (words of the longest item) or ``"language"`` (as the script of
-                the question tells it).
+                the question tells it); with ``diagnosis``, ``"diagnosis"``.
             k: One of the cutoffs that were evaluated; the deepest if not given.
             metrics: Averages such as ``"recall"`` or, at a cutoff of their own, ``"ndcg@10"``; the
                 main ones if not given: recall, nDCG, MRR and the hit rate.
+            diagnosis: What :meth:`diagnose` returned, for the tag ``"diagnosis"``: the class of
+                each query's item that is furthest behind. What was found decides the class, so that
+                recall differs between these slices by definition.
             level: How often an interval should cover the true value, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap, and of random permutations.
             seed: The same seed gives the same digits.
@@ -551,6 +555,7 @@ class EvaluationResult:
             level=level,
             n_resamples=n_resamples,
             seed=seed,
+            diagnosis=diagnosis,
         )
 
     def budget_to_recall(
