@@ -27,11 +27,13 @@ FLOORS = (
     {"data", "datasets", "retrievers", "streaming", "distributed"},
     {"cli", "report", "plotting", "integrations", "compat"},
 )
-#: The only arrows up: methods that draw, report or compare what they belong to.
+#: The only arrows up: methods that draw, report or compare what they belong to, and the one that
+#: reads its data set again.
 CONVENIENCE = {
     ("calibration", "plotting"),
     ("evaluator", "plotting"),
     ("results.diagnosis", "plotting"),
+    ("results.result", "datasets.loading"),
     ("results.result", "report"),
     ("statistics.comparison", "plotting"),
     ("statistics.comparison", "report"),

@@ -23,7 +23,6 @@ from krag_eval._errors import (
     InvalidInput,
     InvalidType,
     Place,
-    Refusal,
     clipped,
     one_of,
 )
@@ -33,7 +32,7 @@ from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.jsonl import read_chunks
-from krag_eval.datasets.loading import load_dataset
+from krag_eval.datasets.loading import dataset_in
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
     DocumentLike,
@@ -412,23 +411,11 @@ def audit(
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
     if ids is not None and not isinstance(ids, bool):
         raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
-    data = _dataset(dataset)
+    data = dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
     looked_at = _LookedAt(data, None if index is None else _Chunks.of(index, ids), matcher, ids)
     return looked_at.audited(int(k))
-
-
-def _dataset(source: Any) -> Dataset:
-    """Return a data set, loaded if need be."""
-    if isinstance(source, Dataset):
-        return source
-    try:
-        return load_dataset(source)
-    except Refusal as error:
-        if error.argument != "source" or error.place is not None:
-            raise
-        raise type(error)("dataset", error.problem, error.fix, query=error.query) from error
 
 
 def _read_id(document: DocumentLike, ids: bool | None, at: Location) -> str | None:

@@ -52,7 +52,7 @@ from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
-__all__ = ["MOST_PAIRS", "Deeper", "Index", "checked_depth", "diagnosed"]
+__all__ = ["MOST_PAIRS", "Deeper", "Index", "checked_depth", "diagnosed", "matcher_of"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -214,7 +214,7 @@ def diagnosed(
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
-    judge = _Judge(evidence, _matcher_of(evidence, signature, matcher), index, most_pairs)
+    judge = _Judge(evidence, matcher_of(signature, evidence.matcher, matcher), index, most_pairs)
     state = _State.of(evidence, k, judge)
     lists = _Lists.of(state, deeper, depth, labels)
     rows = judge.rows(state, lists)
@@ -245,8 +245,12 @@ def checked_depth(depth: object, k: Cutoff) -> int | None:
     return checked
 
 
-def _matcher_of(evidence: Evidence, signature: str, given: str | Matcher | None) -> Matcher:
-    """Return the matcher of a result: as it is held, as given, or as the signature says."""
+def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None) -> Matcher:
+    """Return the matcher of a result: as given, as it is held, or as the signature says.
+
+    Raises:
+        InvalidInput: If another one is given, or the signature does not tell all.
+    """
     if given is not None:
         matcher = resolve_matcher(given)
         if matcher.signature != signature:
@@ -256,8 +260,8 @@ def _matcher_of(evidence: Evidence, signature: str, given: str | Matcher | None)
                 "leave it out, or evaluate again with the other one",
             )
         return matcher
-    if evidence.matcher is not None:
-        return evidence.matcher
+    if held is not None:
+        return held
     try:
         return resolve_matcher(signature)
     except (InvalidInput, InvalidType) as error:
@@ -349,7 +353,11 @@ class _State:
                 "",
                 "this result was saved without its texts, and a diagnosis compares them with the "
                 "chunks",
-                "diagnose before saving, or save it with to_json(path, texts=True)",
+                Advice(
+                    "pass {}, what it was evaluated on; next time, save it with "
+                    "to_json(path, texts=True)",
+                    dataset=...,
+                ),
             )
         return self.texts.ground_truth(int(self.found.item_query[item]))[self.numbers[item] - 1]
 
@@ -553,7 +561,7 @@ class _Judge:
                 "matcher",
                 f": the result was read from a file, which keeps texts, and "
                 f"{self.matcher.signature} compares more than texts",
-                "evaluate again and diagnose before saving",
+                Advice("pass {}, what it was evaluated on", dataset=...),
             )
         owner, documents = self._alternatives(state)
         rank, similarity = self._deeper(state, lists, owner, documents)

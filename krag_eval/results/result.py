@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, text, whole
+from krag_eval._errors import Advice, Fix, InvalidInput, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average
@@ -354,6 +354,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         depth: int | None = None,
         *,
+        dataset: Any = None,
         source_key: str = "source",
         matcher: str | Matcher | None = None,
         most_pairs: int = 10**7,
@@ -378,6 +379,10 @@ class EvaluationResult:
                 missed. The predicted documents beyond the cutoff if not given.
             k: The cutoff; the deepest that was evaluated if not given.
             depth: How far the deeper lists are looked at; to their ends if not given.
+            dataset: What the result was evaluated on, where it does not hold its texts, as after
+                :func:`~krag_eval.evaluate_file` or ``to_json`` without them: a
+                :class:`~krag_eval.datasets.Dataset` or what :func:`~krag_eval.load_dataset` makes
+                one of, such as the path of a file. It is read whole and matched again.
             source_key: The key in the metadata that names a document's source.
             matcher: The matcher of the result, where it was read from a file and its signature
                 does not tell all.
@@ -386,7 +391,8 @@ class EvaluationResult:
 
         Raises:
             TypeError: If one of the arguments is of another type.
-            ValueError: If the result holds no evidence, or no texts where they are needed; the
+            ValueError: If the result holds no evidence, or no texts where they are needed, and
+                ``dataset`` is not given; the data set has other queries, ground truth or lists; the
                 index is empty; there is not one list per query; or there are too many pairs.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
@@ -401,9 +407,14 @@ class EvaluationResult:
         """
         from krag_eval.results.causes import diagnosed
 
+        source = self
+        if dataset is not None:
+            from krag_eval.datasets.loading import evaluated_again
+
+            source = evaluated_again(self, dataset, matcher)
         return diagnosed(
-            self._evidence(),
-            self.labels,
+            source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
+            source.labels,
             deepest(self.k) if k is None else check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
@@ -414,13 +425,15 @@ class EvaluationResult:
             most_pairs=most_pairs,
         )
 
-    def _evidence(self) -> Evidence:
+    def _evidence(
+        self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
+    ) -> Evidence:
         if self.evidence is None:
             raise InvalidInput(
                 "",
                 "this result holds no evidence (similarities of the pairs), as after a run in "
                 "parts",
-                "evaluate the queries in question with OfflineRetrievalEvaluator",
+                fix,
             )
         return self.evidence
 
