@@ -518,8 +518,8 @@ class EvaluationResult:
         A slice is the queries of one value of a tag; numbers of many values are divided at their
         quartiles. Queries without the tag are a slice of their own. Per slice and metric there are
         the value with its interval, the difference to all other queries with its interval, and the
-        p of a permutation test, corrected by Holm (1979) over all of them. Under 10 queries there
-        are counts alone.
+        p of a permutation test, corrected by Holm (1979) over all of them (two slices that are each
+        other's rest are one test). Under 10 queries there are counts alone.
 
         Of a metric that is 0 or 1 for every query, intervals are score intervals (Wilson 1927;
         Newcombe 1998, method 10, of a difference), and p counts all ways to deal out the queries.
