@@ -18,6 +18,8 @@ import argparse
 import gzip
 import json
 import random
+import tracemalloc
+from collections.abc import Callable
 from itertools import accumulate, chain
 from pathlib import Path
 
@@ -35,7 +37,7 @@ GOALS = {1: 2.6, 5: 6.0}
 
 def rows(quick: bool) -> list[Row]:
     questions = 100 if quick else QUESTIONS
-    return [
+    times = [
         beside_the_floor(
             f"coverage, every text used by {users} question{'s' if users > 1 else ''}",
             generated_queries(questions, users),
@@ -44,20 +46,52 @@ def rows(quick: bool) -> list[Row]:
         )
         for users, goal in GOALS.items()
     ]
+    return [*times, memory(generated_queries(questions, 1))]
+
+
+def memory(queries: QuerySet) -> Row:
+    """Say what is allocated at the peak, beyond the texts."""
+    texts = distinct_texts(queries)
+    evaluated(generated_queries(2, 1))  # loads what is loaded on first use
+
+    def peak(job: Callable[[], object]) -> float:
+        tracemalloc.start()
+        kept = job()
+        most = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+        del kept
+        return most
+
+    ours = peak(lambda: evaluated(queries))
+    tokens = peak(lambda: list(tokenize_all(resolve_tokenizer("words"), texts)))
+    size = sum(map(len, texts)) / 1e6
+    return Row(
+        "coverage, memory beyond the texts",
+        ours / tokens,
+        unit="× the tokens",
+        ours=f"{ours:.0f} MB",
+        theirs=f"{tokens:.0f} MB",
+        note=f"at the peak; {size:.0f} million characters, and their tokens as lists of texts",
+    )
+
+
+def distinct_texts(queries: QuerySet) -> list[str]:
+    return list(dict.fromkeys(chain(queries.actual.elements, queries.predicted.elements)))
+
+
+def evaluated(queries: QuerySet) -> object:
+    evaluator = OfflineRetrievalEvaluator(
+        list(queries.actual), list(queries.predicted), matcher="coverage(union=yes)"
+    )
+    return evaluator.evaluate([1, 3, 5, 10]).averages(5)
 
 
 def beside_the_floor(name: str, queries: QuerySet, goal: Goal | None, rounds: int) -> Row:
-    texts = list(dict.fromkeys(chain(queries.actual.elements, queries.predicted.elements)))
+    texts = distinct_texts(queries)
     tokenizer = resolve_tokenizer("words")
-    actual, predicted = list(queries.actual), list(queries.predicted)
-
-    def evaluated() -> object:
-        evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher="coverage(union=yes)")
-        return evaluator.evaluate([1, 3, 5, 10]).averages(5)
-
     timings = in_turns(
         {
-            "ours": evaluated,
+            "ours": lambda: evaluated(queries),
             "floor": lambda: sum(map(len, tokenize_all(tokenizer, texts))),
         },
         rounds,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from krag_eval.matching.fuzzy import FuzzyMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
-    from krag_eval.results.diagnosis import Diagnosis, Index
+    from krag_eval.results.causes import Index
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
     from krag_eval.retrievers.evaluating import (
@@ -69,7 +70,7 @@ _HOMES = {
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
-    "Index": "results.diagnosis",
+    "Index": "results.causes",
     "JudgedQuery": "scoring.queries",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",

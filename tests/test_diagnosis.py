@@ -10,7 +10,7 @@ import json
 import math
 import pickle
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import pytest
@@ -20,6 +20,7 @@ from reference_pieces import Query, Rules, positions_shared, random_case
 
 from krag_eval import (
     AnyOf,
+    Conventions,
     CoverageMatcher,
     Diagnosis,
     EvaluationResult,
@@ -29,8 +30,11 @@ from krag_eval import (
     MetadataMatcher,
     NumbersMatcher,
     OfflineRetrievalEvaluator,
+    evaluate_file,
+    load_dataset,
 )
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.datasets import Dataset
 from krag_eval.results.diagnosis import CLASSES
 
 # --- the slow reference ----------------------------------------------------------------------
@@ -590,6 +594,133 @@ def test_a_saved_result_by_id_lacks_the_ids(tmp_path):
     assert refused.value.argument == "matcher"
 
 
+# --- the data set again ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A file of queries, of which every item meets another fate."""
+    rows = [
+        {"question": "Fee?", "actual": [FEE], "predicted": [CHUNKS[0], CHUNKS[1]]},
+        {"question": "Loan?", "actual": [LOAN, NOWHERE], "predicted": [CHUNKS[1], CHUNKS[4]]},
+        {"question": "Pets?", "actual": [PETS], "predicted": [CHUNKS[0], PETS]},
+    ]
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
+
+
+ASKED = {"index": [*CHUNKS, PETS], "k": 1}
+
+
+@pytest.mark.parametrize("rows", [None, "rows.csv", "rows.parquet"])
+def test_a_streamed_result_reads_its_data_set_again(run, tmp_path, rows):
+    """With rows or without; from a path or a data set; saved or not."""
+    here = load_dataset(run).evaluator(matcher="coverage").evaluate([1, 2])
+    expected = here.diagnose(**ASKED)
+    assert causes(expected) == ["found", "cut_apart", "not_in_index", "ranked_too_low"]
+    per_query = None if rows is None else tmp_path / rows
+    streamed = evaluate_file(run, [1, 2], per_query=per_query, matcher="coverage", chunk_size=2)
+    with pytest.raises(InvalidInput) as refused:
+        streamed.diagnose(**ASKED)
+    assert "dataset=" in str(refused.value.fix)
+    assert streamed.diagnose(**ASKED, dataset=run) == expected
+    assert streamed.diagnose(**ASKED, dataset=load_dataset(run)) == expected
+    streamed.to_json(tmp_path / "result.json")
+    saved = EvaluationResult.from_json(tmp_path / "result.json")
+    assert saved.diagnose(**ASKED, dataset=str(run)) == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"matcher": "coverage(union=yes)", "threshold": 0.5, "matching_criteria": "partial"},
+        {"matcher": "text", "conventions": Conventions.krag()},
+        {"matcher": "contains", "no_ground_truth": "skip"},
+    ],
+)
+def test_a_result_saved_without_texts_reads_them_again(run, tmp_path, options):
+    """It is matched as it was: matcher, threshold, conventions, queries without ground truth."""
+    dataset = load_dataset(run)
+    if "no_ground_truth" in options:
+        dataset = replace(dataset, actual=[*dataset.actual[:2], []])
+    with no_advice():
+        result = dataset.evaluator(**options).evaluate([1, "20w"])
+        result.to_json(tmp_path / "result.json")
+        saved = EvaluationResult.from_json(tmp_path / "result.json")
+        expected = result.diagnose(**ASKED)
+        assert saved.diagnose(**ASKED, dataset=dataset) == expected
+
+
+def test_ids_are_read_again(tmp_path):
+    """A file of a result keeps none."""
+    dataset = Dataset(["one?"], [["1"]], [["3", "1"]], defaults={"matcher": "id"})
+    dataset.evaluator().evaluate([1, 2]).to_json(tmp_path / "r.json", texts=True)
+    saved = EvaluationResult.from_json(tmp_path / "r.json")
+    assert causes(saved.diagnose(["1", "3"], k=1, dataset=dataset)) == ["ranked_too_low"]
+
+
+def test_queries_that_were_not_labelled_may_have_questions(run):
+    """A position is no label that could differ."""
+    data = load_dataset(run)
+    plain = OfflineRetrievalEvaluator(data.actual, data.predicted, matcher="coverage").evaluate(1)
+    assert causes(plain.diagnose(**ASKED, dataset=data)) == causes(plain.diagnose(**ASKED))
+
+
+def other(part, position, value):
+    """Return what makes another data set of one."""
+
+    def changed(data):
+        values = list(getattr(data, part))
+        values[position] = value
+        return replace(data, **{part: values})
+
+    return changed
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize(
+    ("change", "needs_rows"),
+    [
+        (lambda data: replace(data, predicted=None), False),
+        (lambda data: Dataset(data.queries[:2], data.actual[:2], data.predicted[:2]), False),
+        (other("actual", 0, [PETS]), False),
+        (other("predicted", 2, [PETS]), False),
+        (other("queries", 1, "Loans?"), True),
+        (other("actual", 1, [LOAN, "ten other words that are nowhere in any of these"]), True),
+    ],
+)
+def test_another_data_set_is_refused(run, tmp_path, change, needs_rows, rows):
+    """As far as rows, or sums alone, can tell: labels, ground truth, counts."""
+    result = evaluate_file(
+        run, [1, 2], per_query=tmp_path / "rows.csv" if rows else None, matcher="coverage"
+    )
+    data = change(load_dataset(run))
+    if needs_rows and not rows:
+        assert len(result.diagnose(**ASKED, dataset=data).items) == 4
+        return
+    with pytest.raises(InvalidInput) as refused:
+        result.diagnose(**ASKED, dataset=data)
+    assert refused.value.argument == "dataset"
+
+
+def test_what_is_no_data_set_is_refused(one):
+    """By the name of the argument."""
+    with pytest.raises(InvalidType) as refused:
+        one.diagnose(CHUNKS, dataset=3)
+    assert refused.value.argument == "dataset"
+
+
+def test_a_matcher_that_no_signature_tells_is_asked_for(run):
+    """One of your own, of a run in parts."""
+    streamed = evaluate_file(run, 1, matcher=SameLength())
+    with pytest.raises(InvalidInput) as refused:
+        streamed.diagnose(**ASKED, dataset=run)
+    assert refused.value.argument == "matcher"
+    diagnosis = streamed.diagnose(**ASKED, dataset=run, matcher=SameLength())
+    assert diagnosis.matcher == SameLength().signature
+
+
 def test_budgets_are_cutoffs(one):
     """Of 9, 10 and 10 words, the first two documents fit into 20."""
     assert causes(one.diagnose(CHUNKS, k="20w")) == causes(one.diagnose(CHUNKS, k=2))
@@ -642,9 +773,34 @@ def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
 )  # fmt: skip
 def test_the_summary_names_the_largest_cause(passages, documents, options, said):
     """And the remedy it points to, as one sentence."""
-    summary = evaluated([passages], [documents]).diagnose(k=2, **options).summary()
-    assert said in summary
-    assert summary.endswith(".")
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    assert said in diagnosis.summary()
+    for summary in (diagnosis.summary(), diagnosis.summary("ko")):
+        assert summary.endswith(".")
+        assert not {"{", "}", "None"} & {*summary, *summary.split()}
+
+
+@pytest.mark.parametrize(
+    ("passages", "documents", "options", "said"),
+    [
+        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 찾았습니다."),
+        ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 분할기에 잘려 있습니다."),
+        ([PETS], ["x"], {"index": CHUNKS}, "deeper=…를 넘기면"),
+        ([PETS], ["x", "y", PETS], {}, "구절의 100%가 순위가 낮고, 그 가운데 절반은 3위"),
+        ([PARSED], ["x"], {"index": CHUNKS}, "1개 가운데 1개는 글자가 색인에 있으니"),
+    ],
+)  # fmt: skip
+def test_the_summary_speaks_korean(passages, documents, options, said):
+    """The same cause, with the same numbers."""
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    assert said in diagnosis.summary("ko")
+
+
+def test_the_summary_speaks_no_other_language(one):
+    """The refusal names the argument."""
+    with pytest.raises(InvalidInput) as refused:
+        one.diagnose(CHUNKS).summary("fr")
+    assert refused.value.argument == "language"
 
 
 def test_the_summary_doubts_a_matcher_that_knows_no_words():

@@ -18,6 +18,7 @@ from scipy import stats
 
 from krag_eval import (
     AnyOf,
+    Diagnosis,
     EvaluationResult,
     KragEvalWarning,
     Metric,
@@ -206,6 +207,109 @@ def test_holm_corrects_over_all_slices_and_metrics() -> None:
         largest = max(largest, min(1.0, p * (len(ps) - place)))
         expected[i] = largest
     assert [one.p_holm for one in slices.rows] == [expected[i] for i in range(len(ps))]
+
+
+@pytest.mark.parametrize("metrics", [["recall"], ["mrr", "ndcg"]])
+def test_two_slices_are_one_test(metrics: list[str]) -> None:
+    """Each is the rest of the other: the smallest p counts as often as there are metrics."""
+    result = at_ranks([1, 1, 2, 3] * 10 + [2, 4, 0] * 10, {"corpus": ["wiki"] * 40 + ["chat"] * 30})
+    slices = result.by("corpus", metrics=metrics, **FEW)
+    wiki, chat = (
+        {one.metric: one for one in slices.rows if one.slice == name} for name in ("wiki", "chat")
+    )
+    assert {key: one.p_holm for key, one in wiki.items()} == {k: c.p_holm for k, c in chat.items()}
+    ps = sorted(one.p_permutation for one in wiki.values())
+    assert min(one.p_holm for one in wiki.values()) == pytest.approx(ps[0] * len(metrics))
+
+
+def test_a_third_slice_makes_three_tests_where_it_has_values() -> None:
+    """A mean rank is defined where something is found: news has none, so there it is one test."""
+    ranks = [1, 2] * 10 + [2, 3] * 10 + [0] * 20
+    result = at_ranks(ranks, {"corpus": ["wiki"] * 20 + ["chat"] * 20 + ["news"] * 20})
+    found = result.by("corpus", metrics="mean_rank", **FEW)
+    of = {one.slice: one for one in found.rows}
+    assert of["news"].n == 0
+    assert of["wiki"].p_holm == of["wiki"].p_permutation == of["chat"].p_holm
+    recall = result.by("corpus", metrics="recall", **FEW)
+    ps = [one.p_permutation for one in recall.rows]
+    assert min(one.p_holm for one in recall.rows) == pytest.approx(3 * min(ps))
+
+
+# --- what a diagnosis found --------------------------------------------------------------------
+
+
+def diagnosable(n: int = 12) -> tuple[EvaluationResult, list[str]]:
+    """Return a result and its index: of three queries, two lose an item."""
+    here, cut, nowhere = "a b c d e f", "g h i j k l m n o p", "q r s t u v"
+    index = [here, "g h i j k", "l m n o p"]
+    actual = [[here], [here, cut], [cut, nowhere, "!"]] * n
+    queries = [f"q {i}?" for i in range(3 * n)]
+    with no_advice():
+        evaluator = OfflineRetrievalEvaluator(
+            actual, [[here, "x"]] * (3 * n), matcher="coverage", queries=queries
+        )
+        return evaluator.evaluate([1, 2]), index
+
+
+def test_by_what_a_diagnosis_found() -> None:
+    """The item that is furthest behind decides; one without words does not."""
+    result, index = diagnosable()
+    diagnosis = result.diagnose(index, k=1)
+    expected = ["found", "cut_apart", "not_in_index"] * 12
+    assert diagnosis.query_classes.to_list() == expected
+    assert diagnosis.query_classes.index.to_list() == list(range(36))
+    slices = result.by("diagnosis", 1, "micro_recall", diagnosis=diagnosis, **FEW)
+    assert {one.slice: (one.n, one.value) for one in slices.rows} == {
+        "found": (12, 1.0),
+        "cut_apart": (12, 0.5),
+        "not_in_index": (12, 0.0),
+    }
+    assert "k = 1" in slices.about
+
+
+def test_a_diagnosis_that_was_read_back_divides_alike(tmp_path: Path) -> None:
+    """So do results that were saved."""
+    result, index = diagnosable()
+    result.diagnose(index, k=1).to_json(tmp_path / "diagnosis.json")
+    result.to_json(tmp_path / "result.json")
+    diagnosis = Diagnosis.from_json(tmp_path / "diagnosis.json")
+    saved = EvaluationResult.from_json(tmp_path / "result.json")
+    slices = saved.by("diagnosis", metrics="mrr", diagnosis=diagnosis, **FEW)
+    assert slices == result.by("diagnosis", metrics="mrr", diagnosis=diagnosis, **FEW)
+
+
+def test_queries_without_items_have_no_class() -> None:
+    """They are a slice of their own, where they count."""
+    with no_advice():
+        evaluator = OfflineRetrievalEvaluator(
+            [["a"], [], ["!"]], [["a"], ["a"], ["a"]], matcher="coverage", no_ground_truth="zero"
+        )
+        result = evaluator.evaluate(1)
+    diagnosis = result.diagnose()
+    assert diagnosis.query_classes.to_dict() == {0: "found", 2: "no_words"}
+    with no_advice():
+        slices = result.by("diagnosis", diagnosis=diagnosis, **FEW)
+    assert set(slices.names) == {"found", "no_words", "(no diagnosis)"}
+
+
+@pytest.mark.parametrize(
+    ("tag", "make", "error", "argument"),
+    [
+        ("diagnosis", lambda one, index: None, InvalidInput, "tag"),
+        ("diagnosis", lambda one, index: "found", InvalidType, "diagnosis"),
+        ("items", lambda one, index: one.diagnose(index), InvalidInput, "diagnosis"),
+        ("diagnosis", lambda one, index: diagnosable(10)[0].diagnose(index), InvalidInput,
+         "diagnosis"),
+    ],
+)  # fmt: skip
+def test_what_is_no_diagnosis_of_this_result(
+    tag: str, make: Any, error: type[Exception], argument: str
+) -> None:
+    """It must be there for this tag alone, and of the same queries."""
+    result, index = diagnosable()
+    with pytest.raises(error) as refused:
+        result.by(tag, diagnosis=make(result, index), **FEW)
+    assert refused.value.argument == argument  # type: ignore[attr-defined]
 
 
 def test_micro_averages_are_formed_anew() -> None:

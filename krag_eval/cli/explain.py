@@ -70,7 +70,8 @@ def diagnose(
     Python with its texts, whose name ends in .json. Have more documents retrieved than K: where the
     lists end at K, nobody can tell what was ranked too low from what was not retrieved.
     """
-    from krag_eval.results.diagnosis import as_text, checked_depth
+    from krag_eval.results.causes import checked_depth
+    from krag_eval.results.diagnosis import as_text
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")

@@ -23,7 +23,6 @@ from krag_eval._errors import (
     InvalidInput,
     InvalidType,
     Place,
-    Refusal,
     clipped,
     one_of,
 )
@@ -33,7 +32,7 @@ from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.jsonl import read_chunks
-from krag_eval.datasets.loading import load_dataset
+from krag_eval.datasets.loading import dataset_in
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
     DocumentLike,
@@ -47,8 +46,8 @@ from krag_eval.documents import (
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import Units
-from krag_eval.matching.numbering import numbered
-from krag_eval.matching.pieces import shared_runs
+from krag_eval.matching.numbering import TokenNumbers, numbered
+from krag_eval.matching.pieces import held_anywhere, shared_runs
 from krag_eval.matching.tokenizers import Tokenizer, tokenizer_name
 from krag_eval.statistics.gates import Gate, GateReport
 
@@ -144,6 +143,8 @@ _FORMAT, _FORMAT_VERSION = "krag_eval.audit", 1
 # Columns of a text in a table, and how many chunks or queries are named.
 _WIDTH = 100
 _NAMED = 5
+# Words of chunks that are looked through at a time.
+_PART = 1 << 20
 
 _TEXT = ExactTextMatcher()
 _QUESTION = ExactTextMatcher(case_sensitive=False, fold_whitespace=True)
@@ -410,23 +411,11 @@ def audit(
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
     if ids is not None and not isinstance(ids, bool):
         raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
-    data = _dataset(dataset)
+    data = dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
     looked_at = _LookedAt(data, None if index is None else _Chunks.of(index, ids), matcher, ids)
     return looked_at.audited(int(k))
-
-
-def _dataset(source: Any) -> Dataset:
-    """Return a data set, loaded if need be."""
-    if isinstance(source, Dataset):
-        return source
-    try:
-        return load_dataset(source)
-    except Refusal as error:
-        if error.argument != "source" or error.place is not None:
-            raise
-        raise type(error)("dataset", error.problem, error.fix, query=error.query) from error
 
 
 def _read_id(document: DocumentLike, ids: bool | None, at: Location) -> str | None:
@@ -674,10 +663,19 @@ class _LookedAt:
             if self._size(text) and _TEXT.key(text) not in self.chunks.by_text
         ]
         wanted = np.array([self.unit[text] for text in texts], np.int64)
+        run = np.minimum(self.tokens.sizes[wanted], self.min_run)
+        held = np.zeros(len(texts), np.int64)
+        for length in np.unique(run).tolist():
+            at = np.flatnonzero(run == length)
+            held[at] = held_anywhere(self.tokens.take(wanted[at]), self._parts(), length)
+        return dict(zip(texts, held.tolist(), strict=True))
+
+    def _parts(self) -> Iterator[TokenNumbers]:
+        """Yield the words of the chunks, each text once, so many at a time."""
         chunks = np.array([self.unit[text] for text in dict.fromkeys(self.chunks.texts)], np.int64)
-        runs = shared_runs(self.tokens, Units.of_block(self.tokens, wanted, chunks), self.min_run)
-        found = dict(zip(runs.truths.unit().tolist(), runs.held_together().tolist(), strict=True))
-        return {text: found[self.unit[text]] for text in texts}
+        part = np.cumsum(self.tokens.sizes[chunks]) // _PART
+        for texts in np.split(chunks, np.flatnonzero(np.diff(part)) + 1):
+            yield self.tokens.take(texts)
 
     def _twins(self) -> Iterator[FoundAt]:
         own = defaultdict(set)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped, one_of
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    Refusal,
+    clipped,
+    muted,
+    one_of,
+)
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.dataset import Dataset
@@ -31,7 +40,11 @@ from krag_eval.datasets.tabular import (
 )
 from krag_eval.datasets.vocabularies import KNOWN, Mapped, is_autorag, is_langsmith, roles_of, said
 
-__all__ = ["load_dataset"]
+if TYPE_CHECKING:
+    from krag_eval.matching.base import Matcher
+    from krag_eval.results.result import EvaluationResult
+
+__all__ = ["dataset_in", "evaluated_again", "load_dataset"]
 
 #: What a file may be.
 Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]
@@ -110,6 +123,99 @@ def load_dataset(
                        checked_choice(tags))  # fmt: skip
     with within_memory(_name(source)):
         return _dataset(_table(source, options), mapped, corpus, retrieved, options)
+
+
+def dataset_in(source: Any) -> Dataset:
+    """Return a data set, loaded if need be; a refusal names it ``dataset``."""
+    if isinstance(source, Dataset):
+        return source
+    try:
+        return load_dataset(source)
+    except Refusal as error:
+        if error.argument != "source" or error.place is not None:
+            raise
+        raise type(error)("dataset", error.problem, error.fix, query=error.query) from error
+
+
+def evaluated_again(
+    result: EvaluationResult, source: Any, matcher: str | Matcher | None = None
+) -> EvaluationResult:
+    """Evaluate a data set as a result was, for the evidence and the texts that this has lost.
+
+    Args:
+        result: The result. Where it has rows, its labels are kept, and each query must have the
+            same ground truth and the same counts; without rows, the sums must be the same.
+        source: The data set, or what :func:`load_dataset` makes one of.
+        matcher: The matcher, where the signature of the result does not tell all.
+
+    Raises:
+        InvalidInput: If the data set has other queries, ground truth or lists.
+    """
+    from krag_eval.results.causes import matcher_of
+    from krag_eval.results.rows import NoRows
+    from krag_eval.scoring.cutoffs import Budget
+
+    data, settings = dataset_in(source), result.settings
+    if data.predicted is None:
+        problem = "holds no retrieved documents, and the result is of such"
+        raise InvalidInput("dataset", problem, "pass the one with the lists that were evaluated")
+    if data.n_queries != result.n_queries:
+        problem = f"must have the {result.n_queries} queries of the result, got {data.n_queries}"
+        raise InvalidInput("dataset", problem, _EVALUATED_ON)
+    held = None if result.evidence is None else result.evidence.matcher
+    grades, threshold = settings.get("grades", "-"), settings["threshold"]
+    with muted():
+        again = data.evaluator(
+            queries=data.queries if isinstance(result.rows, NoRows) else result.labels,
+            matcher=matcher_of(settings["matcher"], held, matcher),
+            threshold=None if threshold == "-" else float(threshold),
+            matching_criteria=settings["criteria"],
+            conventions=result.conventions,
+            no_ground_truth=settings["no_ground_truth"].partition("(")[0],
+            grade_key=None if grades == "-" else grades,
+        ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
+    if isinstance(result.rows, NoRows):
+        _check_same_sums(result, again)
+    else:
+        _check_same_rows(result, again, data.queries)
+    return again
+
+
+_EVALUATED_ON = "pass what the result was evaluated on, unchanged"
+
+
+def _check_same_sums(result: EvaluationResult, again: EvaluationResult) -> None:
+    """Refuse other sums at the cutoffs of both."""
+    for k in {*result.k} & {*again.k}:
+        ours, theirs = (one.summary.sums[k].totals for one in (result, again))
+        if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+            problem = "does not have the sums of the result: other documents, or others retrieved"
+            raise InvalidInput("dataset", problem, _EVALUATED_ON)
+
+
+def _check_same_rows(
+    result: EvaluationResult, again: EvaluationResult, labels: Sequence[str | int]
+) -> None:
+    """Refuse other labels, other ground truth, and other counts at the cutoffs of both."""
+    from krag_eval.results.rows import COUNT_COLUMNS
+
+    if result.labels != [*range(len(labels))]:
+        _check_each("another label", result.labels, labels, labels)
+    if result.rows.digests is not None and again.rows.digests is not None:
+        _check_each("other ground truth", result.rows.digests, again.rows.digests, labels)
+    for k in {*result.k} & {*again.k}:
+        for name in COUNT_COLUMNS:
+            sides = result.tables[k][name].tolist(), again.tables[k][name].tolist()
+            _check_each("other documents", *sides, labels)
+
+
+def _check_each(
+    what: str, ours: Iterable[Any], theirs: Iterable[Any], labels: Iterable[str | int]
+) -> None:
+    for position, (our, their, label) in enumerate(zip(ours, theirs, labels, strict=True)):
+        if our != their:
+            problem = f"has {what} for query {position}, {clipped(label)}, than the result"
+            raise InvalidInput("dataset", problem, _EVALUATED_ON)
 
 
 def _name(source: Any) -> str:

@@ -1,7 +1,7 @@
-"""Diagnosis: whose fault a miss is, the index, the splitter, the ranking or the search.
+"""Diagnosis: what became of every ground-truth item, and what to do about what most is lost by.
 
-For ``EvaluationResult.diagnose``. Every ground-truth item gets the first class that applies; the
-index is read once and kept in an :class:`Index`. pandas is loaded only for a table.
+Made by ``EvaluationResult.diagnose``, with :mod:`krag_eval.results.causes`. pandas is loaded only
+for a table.
 """
 
 from __future__ import annotations
@@ -9,66 +9,23 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from itertools import count, pairwise
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Place,
-    clipped,
-    muted,
-    text,
-    whole,
-)
+from krag_eval._errors import InvalidInput, Place, one_of
 from krag_eval._io import replacing
-from krag_eval.documents import (
-    DocumentLike,
-    QuerySet,
-    Reading,
-    check_documents,
-    is_blank,
-    metadata_of,
-    read_id,
-    read_text,
-    text_of,
-)
-from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
-from krag_eval.matching.coverage import CoverageMatcher
-from krag_eval.matching.joins import Units
-from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import held_anywhere, shared_runs
-from krag_eval.matching.tokenizers import Tokenizer, word_tokens
-from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
-from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["CLASSES", "MOST_PAIRS", "Deeper", "DiagnosedItem", "Diagnosis", "Index", "diagnosed"]
-
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-#: Longer ranked lists: one per query, by label, or asked of a function.
-Deeper: TypeAlias = (
-    "Sequence[Sequence[DocumentLike]] | Mapping[Any, Sequence[DocumentLike]] | "
-    "Callable[[str], Iterable[DocumentLike]]"
-)
+__all__ = ["CLASSES", "DiagnosedItem", "Diagnosis"]
 
 #: What can have become of an item: furthest along first, at the end what has no words to find.
 CLASSES = (
@@ -82,124 +39,8 @@ CLASSES = (
     "not_seen",
     "no_words",
 )
-#: Pairs that are scored one by one at most, unless more are allowed.
-MOST_PAIRS = 10**7
 
 _FORMAT, _FORMAT_VERSION = "krag_eval.diagnosis", 1
-_NEVER = 2**62
-# A chunk repeats another if it holds this share of its words in runs of five.
-_REPEATS = CoverageMatcher(0.8)
-# So many pairs of ground truth and chunks at a time, where a run is a word or two: nearly every
-# chunk has some of them.
-_MOST_SHORT, _SHORT = 5_000_000, 2
-# Letters in a run, as with the tokenizer "character"; and how many are looked through at a time.
-_LETTERS, _BLOCK = 15, 1 << 22
-_NO_LETTER = re.compile(r"[\W_]+")
-_NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
-
-
-class Index:
-    """The chunks of a store, read once: what several diagnoses share.
-
-    Args:
-        chunks: All of them: texts, dicts with ``"page_content"``, or documents of LangChain,
-            LlamaIndex or Haystack; any iterable. For the matcher ``"id"``, ids will do.
-
-    Attributes:
-        documents: The chunks as they are compared.
-
-    Raises:
-        InvalidType: If it is not an iterable of documents.
-        InvalidInput: If there are none.
-
-    >>> len(Index(["Opening hours: nine to five.", "Closed on Mondays."]))
-    2
-    """
-
-    def __init__(self, chunks: Iterable[DocumentLike]) -> None:
-        if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
-            raise InvalidType(
-                "index",
-                "must be the chunks of the store (texts or documents) or an Index of them, got "
-                f"{clipped(chunks)}",
-            )
-        self.documents = check_documents(list(chunks), "index")
-        if not self.documents:
-            raise InvalidInput(
-                "index",
-                "must hold at least one chunk, got none",
-                "an iterator can be used once; keep its chunks as Index(chunks)",
-            )
-        self._read: list[tuple[Tokenizer, dict[str, int], TokenNumbers]] = []
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def __repr__(self) -> str:
-        return f"<Index of {len(self)} chunk{'' if len(self) == 1 else 's'}>"
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """The distinct texts, each with its number in order of appearance."""
-        texts = dict.fromkeys(map(text_of, self.documents))
-        return {one: number for number, one in enumerate(texts)}
-
-    @cached_property
-    def _first(self) -> IntArray:
-        """The first chunk of each distinct text; shape (texts,)."""
-        number = [self._numbers[text_of(one)] for one in self.documents]
-        return np.unique(np.array(number, np.int64), return_index=True)[1]
-
-    def _tokens(self, tokenizer: Tokenizer) -> tuple[dict[str, int], TokenNumbers]:
-        """Return the number of each token, and the tokens of the distinct texts."""
-        for known, numbers, tokens in self._read:
-            if known == tokenizer:
-                return numbers, tokens
-        numbers = defaultdict(count().__next__)
-        tokens = numbered(tokenizer, list(self._numbers), numbers)
-        self._read.append((tokenizer, dict(numbers), tokens))
-        return self._read[-1][1:]
-
-    def _tokens_with(self, tokenizer: Tokenizer, texts: Sequence[str]) -> TokenNumbers:
-        """Return the tokens of the distinct texts and, after them, of others."""
-        known, tokens = self._tokens(tokenizer)
-        # A dict of its own: what several threads ask for must not change what is kept.
-        others = numbered(tokenizer, texts, defaultdict(count(len(known)).__next__, known))
-        return TokenNumbers(
-            np.concatenate([tokens.flat, others.flat]), np.concatenate([tokens.sizes, others.sizes])
-        )
-
-    def _source(self, document: DocumentLike, key: str) -> Any:
-        """Return where a document is from: by its own metadata, or by those of the same chunk."""
-        source = metadata_of(document).get(key)
-        number = self._numbers.get(text_of(document)) if source is None else None
-        if number is not None:
-            source = metadata_of(self.documents[self._first[number]]).get(key)
-        return source
-
-    @cached_property
-    def _common(self) -> BoolArray:
-        """Whether more than half of the distinct texts have a word; shape (words,)."""
-        tokens = self._tokens(word_tokens)[1]
-        often = np.bincount(tokens.flat, minlength=1) > len(tokens) / 2
-        place = np.flatnonzero(often[tokens.flat])
-        where = np.searchsorted(np.cumsum(tokens.sizes), place, side="right")
-        pairs = np.unique(where * len(often) + tokens.flat[place])
-        return np.bincount(pairs % len(often), minlength=len(often)) > len(tokens) / 2
-
-    @property
-    def _median_words(self) -> int:
-        return int(np.median(self._tokens(word_tokens)[1].sizes))
-
-    def _overlap(self, question: str, chunk: int) -> float | None:
-        """Return the share of a question's words that a chunk has; common words do not count."""
-        numbers, tokens = self._tokens(word_tokens)
-        words = {numbers.get(word, -1 - at) for at, word in enumerate({*word_tokens(question)})}
-        words = {word for word in words if word < 0 or not self._common[word]}
-        if not words:
-            return None
-        number = self._numbers[text_of(self.documents[chunk])]
-        return len(words & {*tokens.take(np.array([number])).flat.tolist()}) / len(words)
 
 
 @dataclass(frozen=True)
@@ -311,6 +152,20 @@ class Diagnosis:
         return {cause: found[cause] for cause in CLASSES if cause in told}
 
     @property
+    def query_classes(self) -> pd.Series[str]:
+        """The class of each query, which is that of its item that is furthest behind.
+
+        By the position of the query, in order; a query without ground truth has none. Items without
+        words decide only where a query has no others. ``result.by("diagnosis", diagnosis=…)``
+        divides the queries by it.
+        """
+        import pandas as pd
+
+        classes = classes_of_queries(self)
+        index = pd.Index([*classes], dtype="int64", name="position")
+        return pd.Series([*classes.values()], index=index, name="class", dtype=object)
+
+    @property
     def shares(self) -> dict[str, float]:
         """Class -> share of the items that have words; they add up to 1, or there are no items."""
         counts = self.counts
@@ -375,9 +230,16 @@ class Diagnosis:
 
         return diagnosis_waterfall(self, ax, language=language)
 
-    def summary(self) -> str:
-        """Say in one sentence what most is lost by, and what to do about it."""
-        return sentence(self)
+    def summary(self, language: Literal["en", "ko"] = "en") -> str:
+        """Say in one sentence what most is lost by, and what to do about it.
+
+        Args:
+            language: Of the sentence.
+
+        Raises:
+            InvalidInput: If the language is another one.
+        """
+        return sentence(self, language=one_of("language", language, ("en", "ko")))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -415,7 +277,7 @@ class Diagnosis:
             raise InvalidInput("", problem, place=place) from error
 
     def __repr__(self) -> str:
-        lines = [f"Diagnosis of {len(self.items)} items at {_within(self.k)}"]
+        lines = [f"Diagnosis of {len(self.items)} items at {within(self.k)}"]
         lines += [
             f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
             for row in self.waterfall().itertuples()
@@ -427,6 +289,20 @@ class Diagnosis:
 
         table = self.waterfall().to_html(float_format=lambda share: f"{share:.3f}", escape=True)
         return f"{table}<p>{escape(self.summary())}</p>"
+
+
+def classes_of_queries(diagnosis: Diagnosis) -> dict[int, str]:
+    """Return what :attr:`Diagnosis.query_classes` holds: position -> class."""
+    behind: dict[int, str] = {}
+    for item in diagnosis.items:
+        known = behind.get(item.position, item.cause)
+        behind[item.position] = max(known, item.cause, key=_behind)
+    return dict(sorted(behind.items()))
+
+
+def _behind(cause: str) -> int:
+    """Return how far behind a class is; one without words is no loss."""
+    return -1 if cause == "no_words" else CLASSES.index(cause)
 
 
 def as_text(diagnosis: Diagnosis) -> str:
@@ -465,37 +341,147 @@ def _label(cause: str, diagnosis: Diagnosis, language: str) -> str:
     return labels[cause][language == "ko"].format(diagnosis.depth)
 
 
-def _within(k: Cutoff) -> str:
+def within(k: Cutoff) -> str:
+    """Say how far down an item may stand to be found.
+
+    >>> within(5), within(None)
+    ('k = 5', 'any rank')
+    """
     return f"k = {k}" if isinstance(k, int) else "any rank" if k is None else in_words(k)
 
 
 #: What a summary advises, as it is written in Python.
 _IN_PYTHON = {
-    "union": "CoverageMatcher(union=True)",
-    "deeper": "pass deeper=…",
-    "index": "pass index=…",
+    "en": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "pass deeper=…",
+        "index": "pass index=…",
+    },
+    "ko": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "deeper=…를 넘기면",
+        "index": "index=…를 넘기면",
+    },
 }
+# What a summary says, in both languages; some add to what others have said.
+_SAID = {
+    "en": {
+        "nothing": "Nothing to diagnose: no query has ground truth with words",
+        "all found": "Nothing is lost: every passage is found within {within}",
+        "found_in_pieces": "{share} of passages come back in pieces, no document holds them whole: "
+        "count pieces with {union}, or try larger chunks or more overlap",
+        "ranked_too_low": "{share} of passages are ranked too low, half of them at rank {rank} or "
+        "better: rerank the first {depth}, or pass on more documents",
+        "one repeat": "; 1 of them stands below near-repeats, drop those first",
+        "repeats": "; {repeats} of them stand below near-repeats, drop those first",
+        "not_retrieved": "{share} of passages are in the index and not among the first {depth} "
+        "documents: try hybrid search, another embedding model or rewritten questions",
+        "gaps": "; {gaps} of {n} share no word with their question",
+        "not_in_top_k": "{share} of passages are in the index and not within {within}: {deeper} to "
+        "see whether ranking or search loses them",
+        "cut_apart": "{share} of passages are cut apart by the splitter: chunks of {words} words; "
+        "try a larger size or overlap",
+        "cut somewhere": "{share} of passages are cut apart by the splitter: try larger chunks or "
+        "more overlap",
+        "not matched": "{share} of passages match no chunk of the index, though the letters of "
+        "{parsed} of {n} are in it: where chunks are cut elsewhere, only the matcher coverage can "
+        "tell why",
+        "not as written": "{share} of passages are not in the index as they are written, though "
+        "the letters of {parsed} of {n} are: look at parsing, spaces and hyphens",
+        "not_in_index": "{share} of passages are not in the index: check what was ingested",
+        "some parsed": " (the letters of {parsed} are: look at parsing)",
+        "not_seen": "{share} of passages are missed: {index} to see whether they can be found at "
+        "all",
+    },
+    "ko": {
+        "nothing": "진단할 것이 없습니다. 정답에 단어가 있는 질의가 없습니다",
+        "all found": "놓친 것이 없습니다. 모든 구절을 {within} 안에서 찾았습니다",
+        "found_in_pieces": "구절의 {share}가 조각으로만 나오고, 온전히 담은 문서는 없습니다. "
+        "{union}로 조각을 합쳐서 판정하거나, 청크를 키우거나 더 겹쳐 잘라 보세요",
+        "ranked_too_low": "구절의 {share}가 순위가 낮고, 그 가운데 절반은 {rank}위 안에 있습니다. "
+        "앞의 {depth}개를 재순위 모델로 다시 정렬하거나 문서를 더 넘겨 보세요",
+        "one repeat": ". 그 가운데 1개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 내세요",
+        "repeats": ". 그 가운데 {repeats}개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 "
+        "내세요",
+        "not_retrieved": "구절의 {share}가 색인에는 있지만 {depth}위 안에 나오지 않았습니다. "
+        "하이브리드 검색이나 다른 임베딩 모델을 쓰거나 질문을 고쳐 써 보세요",
+        "gaps": ". {n}개 가운데 {gaps}개는 질문과 같은 단어가 하나도 없습니다",
+        "not_in_top_k": "구절의 {share}가 색인에는 있지만 {within} 안에 나오지 않았습니다. "
+        "{deeper} 순위 문제인지 검색 문제인지 알 수 있습니다",
+        "cut_apart": "구절의 {share}가 분할기에 잘려 있습니다. 지금 청크는 {words}단어입니다. "
+        "청크를 키우거나 더 겹쳐 잘라 보세요",
+        "cut somewhere": "구절의 {share}가 분할기에 잘려 있습니다. 청크를 키우거나 더 겹쳐 잘라 "
+        "보세요",
+        "not matched": "구절의 {share}는 일치하는 청크가 색인에 없습니다. 다만 {n}개 가운데 "
+        "{parsed}개는 글자가 색인에 있습니다. 다른 곳에서 잘렸는지는 coverage 매처라야 알 수 "
+        "있습니다",
+        "not as written": "구절의 {share}가 적힌 그대로는 색인에 없습니다. 다만 {n}개 가운데 "
+        "{parsed}개는 글자가 색인에 있으니 파싱, 띄어쓰기, 하이픈을 살펴보세요",
+        "not_in_index": "구절의 {share}가 색인에 없습니다. 무엇이 수집되었는지 확인하세요",
+        "some parsed": "({parsed}개는 글자가 색인에 있으니 파싱을 살펴보세요)",
+        "not_seen": "구절의 {share}를 놓쳤습니다. {index} 색인에 있기는 한지 알 수 있습니다",
+    },
+}
+_AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
 
 
-def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] = _IN_PYTHON) -> str:
+def sentence(
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+) -> str:
     """Say what most is lost by, and what to do about it.
 
     Args:
         diagnosis: What was found out.
         ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
             chunks (``"index"``), where it is not Python that is advised.
+        language: ``"en"`` or ``"ko"``.
     """
+    told, facts = _told(diagnosis)
+    facts["share"], facts["within"] = _percent(facts["share"]), within(diagnosis.k)
+    if language == "ko":
+        facts["share"], facts["within"] = facts["share"].replace(" ", ""), _in_korean(diagnosis.k)
+    said = "".join(_SAID[language][key] for key in told)
+    return said.format(**facts, **(ways or _IN_PYTHON[language])) + "."
+
+
+def _told(diagnosis: Diagnosis) -> tuple[list[str], dict[str, Any]]:
+    """Return what there is to say of a diagnosis, and the numbers in it."""
     shares = diagnosis.shares
     if math.isnan(next(iter(shares.values()))):
-        return "Nothing to diagnose: no query has ground truth with words."
+        return ["nothing"], {"share": 0.0}
     counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
     lost = {cause: share for cause, share in shares.items() if cause not in counted}
     cause = max(lost, key=lambda one: lost[one], default="")
     if not lost.get(cause):
-        return f"Nothing is lost: every passage is found within {_within(diagnosis.k)}."
-    of_it = [item for item in diagnosis.items if item.cause == cause]
-    remedy = _REMEDIES[cause](diagnosis, of_it).format_map(ways)
-    return f"{_percent(lost[cause])} of passages {remedy}."
+        return ["all found"], {"share": 0.0}
+    items = [item for item in diagnosis.items if item.cause == cause]
+    ranks = [item.rank for item in items if item.rank is not None]
+    facts = {
+        "share": lost[cause],
+        "n": len(items),
+        "depth": diagnosis.depth,
+        "words": diagnosis.chunk_words,
+        "rank": int(np.median(ranks)) if ranks else None,
+        "repeats": sum(bool(item.repeats_above) for item in items),
+        "gaps": sum(item.query_overlap == 0 for item in items),
+        "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
+    }
+    return _told_of(cause, facts, knows_words=diagnosis.knows_words), facts
+
+
+def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> list[str]:
+    """Return what to say of the largest cause."""
+    if cause == "cut_apart" and not facts["words"]:
+        return ["cut somewhere"]
+    if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:
+        return ["not as written" if knows_words else "not matched"]
+    more = {
+        "ranked_too_low": ("repeats", "one repeat" if facts["repeats"] == 1 else "repeats"),
+        "not_retrieved": ("gaps", "gaps"),
+        "not_in_index": ("parsed", "some parsed"),
+    }
+    fact, added = more.get(cause, ("", ""))
+    return [cause, added] if facts.get(fact) else [cause]
 
 
 def _percent(share: float) -> str:
@@ -507,819 +493,7 @@ def _percent(share: float) -> str:
     return "100 %" if share == 1.0 else f"{min(max(round(100 * share), 1), 99)} %"
 
 
-def _in_pieces(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        "come back in pieces, no document holds them whole: count pieces with "
-        "{union}, or try larger chunks or more overlap"
-    )
-
-
-def _too_low(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    ranks = [item.rank for item in items if item.rank is not None]
-    repeats = sum(bool(item.repeats_above) for item in items)
-    stand = "stands" if repeats == 1 else "stand"
-    more = f"; {repeats} of them {stand} below near-repeats, drop those first" if repeats else ""
-    return (
-        f"are ranked too low, half of them at rank {int(np.median(ranks))} or better: rerank the "
-        f"first {diagnosis.depth}, or pass on more documents{more}"
-    )
-
-
-def _unretrieved(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    gaps = sum(item.query_overlap == 0 for item in items)
-    more = f"; {gaps} of {len(items)} share no word with their question" if gaps else ""
-    return (
-        f"are in the index and not among the first {diagnosis.depth} documents: try hybrid search, "
-        f"another embedding model or rewritten questions{more}"
-    )
-
-
-def _not_in_top(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        f"are in the index and not within {_within(diagnosis.k)}: {{deeper}} to see whether "
-        "ranking or search loses them"
-    )
-
-
-def _cut(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    words = diagnosis.chunk_words
-    return (
-        f"are cut apart by the splitter: chunks of {words} words; try a larger size or overlap"
-        if words
-        else "are cut apart by the splitter: try larger chunks or more overlap"
-    )
-
-
-def _not_indexed(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    parsed = sum((item.letters or 0.0) >= diagnosis.threshold for item in items)
-    if parsed * 2 > len(items) and not diagnosis.knows_words:
-        return (
-            f"match no chunk of the index, though the letters of {parsed} of {len(items)} are in "
-            "it: where chunks are cut elsewhere, only the matcher coverage can tell why"
-        )
-    if parsed * 2 > len(items):
-        return (
-            f"are not in the index as they are written, though the letters of {parsed} of "
-            f"{len(items)} are: look at parsing, spaces and hyphens"
-        )
-    more = f" (the letters of {parsed} are: look at parsing)" if parsed else ""
-    return f"are not in the index: check what was ingested{more}"
-
-
-def _unseen(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return "are missed: {index} to see whether they can be found at all"
-
-
-_REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], str]] = {
-    "found_in_pieces": _in_pieces,
-    "ranked_too_low": _too_low,
-    "not_retrieved": _unretrieved,
-    "not_in_top_k": _not_in_top,
-    "cut_apart": _cut,
-    "not_in_index": _not_indexed,
-    "not_seen": _unseen,
-}
-
-
-def diagnosed(
-    evidence: Evidence,
-    labels: Sequence[str | int],
-    k: Cutoff,
-    *,
-    signature: str,
-    matcher: str | Matcher | None = None,
-    index: Index | Iterable[DocumentLike] | None = None,
-    deeper: Deeper | None = None,
-    depth: int | None = None,
-    source_key: str = "source",
-    most_pairs: int = MOST_PAIRS,
-) -> Diagnosis:
-    """Find out what became of every item; see ``EvaluationResult.diagnose``.
-
-    Args:
-        evidence: What was found.
-        labels: The label of each query.
-        k: The cutoff.
-        signature: The matcher's signature in the result.
-        matcher: The matcher, where the result does not hold it.
-        index: The chunks.
-        deeper: Longer lists.
-        depth: How far they are looked at.
-        source_key: Metadata that name a document's source.
-        most_pairs: Pairs of texts to score one by one at most.
-    """
-    text("source_key", source_key, "the name of a metadata key")
-    most_pairs = whole("most_pairs", most_pairs, 1)
-    depth = checked_depth(depth, k)
-    if index is not None and not isinstance(index, Index):
-        index = Index(index)
-    judge = _Judge(evidence, _matcher_of(evidence, signature, matcher), index, most_pairs)
-    state = _State.of(evidence, k, judge)
-    lists = _Lists.of(state, deeper, depth, labels)
-    rows = judge.rows(state, lists)
-    items = _items(state, rows, labels)
-    told = _Telling(state, judge, lists, rows, source_key)
-    return Diagnosis(
-        tuple(told.of(items)),
-        k,
-        lists.depth if lists.there else None,
-        None if index is None else len(index),
-        index._median_words if index is not None and len(rows.owner) and told.has_texts else None,
-        state.found.threshold,
-        signature,
-        judge.matcher.union,
-        judge.knows_words,
-    )
-
-
-def checked_depth(depth: object, k: Cutoff) -> int | None:
-    if depth is None:
-        return None
-    checked = whole("depth", depth, 1)
-    if isinstance(k, int) and checked <= k:
-        raise InvalidInput(
-            "depth", f"must be larger than the cutoff, got {checked} with k = {k}", "look deeper"
-        )
-    return checked
-
-
-def _matcher_of(evidence: Evidence, signature: str, given: str | Matcher | None) -> Matcher:
-    """Return the matcher of a result: as it is held, as given, or as the signature says."""
-    if given is not None:
-        matcher = resolve_matcher(given)
-        if matcher.signature != signature:
-            raise InvalidInput(
-                "matcher",
-                f"must be the one of the result, {signature}, got {matcher.signature}",
-                "leave it out, or evaluate again with the other one",
-            )
-        return matcher
-    if evidence.matcher is not None:
-        return evidence.matcher
-    try:
-        return resolve_matcher(signature)
-    except (InvalidInput, InvalidType) as error:
-        raise InvalidInput(
-            "matcher",
-            f": this result was saved or copied, and nothing can be compared by its signature "
-            f"{signature} alone",
-            Advice("pass {}, the matcher it was made with", matcher=...),
-        ) from error
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """What is known of the items from the result alone.
-
-    Attributes:
-        found: What was found.
-        texts: Where the texts are.
-        limit: Of each query, how many documents are within the cutoff; shape (queries,).
-        cause: Class of each item, ``""`` where it is yet to be found; shape (items,).
-        rank: Where it stands, 0 for nowhere; shape (items,).
-        similarity: To the most similar document of all; shape (items,).
-        together: Share that the documents within the cutoff hold together; shape (items,).
-        together_in_all: The same of all documents; shape (items,).
-    """
-
-    found: Relevance
-    texts: Texts | None
-    limit: IntArray
-    cause: NDArray[np.object_]
-    rank: IntArray
-    similarity: FloatArray
-    together: FloatArray
-    together_in_all: FloatArray
-
-    @classmethod
-    def of(cls, evidence: Evidence, k: Cutoff, judge: _Judge) -> _State:
-        found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
-        n_items = len(found.item_query)
-        if isinstance(k, Budget):
-            limit = found.prefix(k)
-        else:
-            limit = np.full(found.n_queries, k) if k is not None else found.n_retrieved
-        of_item = limit[found.item_query]
-        alone = (found.pair_similarity >= found.threshold) & (
-            found.pair_rank <= of_item[found.pair_item]
-        )
-        rank = np.full(n_items, _NEVER)
-        np.minimum.at(rank, found.pair_item[alone], found.pair_rank[alone])
-        similarity = np.zeros(n_items)
-        np.maximum.at(similarity, found.pair_item, found.pair_similarity)
-        cause = np.full(n_items, "", object)
-        shares = [np.full(n_items, np.nan)] * 2
-        if judge.knows_words:
-            completed = _together(found).completed_rank
-            in_pieces = (rank == _NEVER) & (completed <= of_item)
-            cause[in_pieces] = "found_in_pieces"
-            rank[in_pieces] = completed[in_pieces]
-            shares = [_shares(found, last) for last in (of_item, np.full(n_items, _NEVER))]
-        cause[(rank < _NEVER) & (cause == "")] = "found"
-        rank[rank == _NEVER] = 0
-        state = cls(found, evidence.texts, limit, cause, rank, similarity, *shares)
-        judge.mark_without_words(state)
-        return state
-
-    @cached_property
-    def pending(self) -> IntArray:
-        """The items that nothing is known of yet."""
-        return np.flatnonzero(self.cause == "")
-
-    @cached_property
-    def queries(self) -> list[int]:
-        """The queries of these items."""
-        queries: list[int] = np.unique(self.found.item_query[self.pending]).tolist()
-        return queries
-
-    @cached_property
-    def numbers(self) -> IntArray:
-        """Place of each item in its query's list as given, from 1; shape (items,)."""
-        if self.found.item_number is not None:
-            return self.found.item_number
-        query = self.found.item_query
-        return np.asarray(np.arange(len(query)) - np.searchsorted(query, query) + 1, np.int64)
-
-    def alternatives(self, item: int) -> Sequence[DocumentLike]:
-        """Return the documents of an item."""
-        if self.texts is None:
-            raise InvalidInput(
-                "",
-                "this result was saved without its texts, and a diagnosis compares them with the "
-                "chunks",
-                "diagnose before saving, or save it with to_json(path, texts=True)",
-            )
-        return self.texts.ground_truth(int(self.found.item_query[item]))[self.numbers[item] - 1]
-
-
-def _together(found: Relevance) -> RelevanceTogether:
-    """Return the same as if documents counted together."""
-    arguments = {one.name: getattr(found, one.name) for one in fields(Relevance) if one.init}
-    return RelevanceTogether(**{**arguments, "_counts": {}})
-
-
-def _shares(found: Relevance, last_rank: IntArray) -> FloatArray:
-    """Return how much of each item the documents up to a rank hold together; shape (items,)."""
-    pieces = found.pieces_known
-    item = pieces.alternative_item
-    seen = pieces.added_rank <= last_rank[item[pieces.added_alternative]]
-    held = np.bincount(
-        pieces.added_alternative[seen], pieces.added_tokens[seen], minlength=len(item)
-    )
-    shares = np.zeros(len(last_rank))
-    np.maximum.at(shares, item, held / np.maximum(pieces.alternative_tokens, 1))
-    return shares
-
-
-class _Lists:
-    """The deeper lists of the queries where something is missing.
-
-    Attributes:
-        there: Whether there is anything deeper.
-        given: Whether lists were given, beside the predicted ones.
-        depth: How deep they go.
-        by_query: Query -> its deeper list.
-    """
-
-    def __init__(
-        self, by_query: Mapping[int, Sequence[DocumentLike]], *, given: bool, depth: int
-    ) -> None:
-        self.by_query, self.given, self.depth = by_query, given, depth
-        self.there = given or depth > 0
-
-    @classmethod
-    def of_state(cls, state: _State, depth: int | None) -> _Lists:
-        """Return the predicted lists, if some of them go beyond the cutoff."""
-        cut = (
-            state.found.n_retrieved if depth is None else np.minimum(state.found.n_retrieved, depth)
-        )
-        if not (cut > state.limit).any():
-            return cls({}, given=False, depth=0)
-        texts = state.texts
-        of = {} if texts is None else {q: texts.documents(q)[:depth] for q in state.queries}
-        return cls(of, given=False, depth=int(cut.max()) if depth is None else depth)
-
-    @classmethod
-    def of(cls, state: _State, deeper: Any, depth: int | None, labels: Sequence[Any]) -> _Lists:
-        """Return the lists that were given, by whatever means, or the predicted ones."""
-        if deeper is None:
-            return cls.of_state(state, depth)
-        take = _taking(deeper, labels)
-        of = {query: _documents(take(query), query)[:depth] for query in state.queries}
-        longest = max(map(len, of.values()), default=int(state.limit.max(initial=1)))
-        return cls(of, given=True, depth=depth or longest)
-
-
-def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:
-    """Return what answers for a query, by its position."""
-    if isinstance(deeper, Mapping):
-
-        def by_label(query: int) -> Any:
-            if labels[query] not in deeper:
-                raise InvalidInput(
-                    "deeper", f"has no list for {clipped(labels[query])}, where something is missed"
-                )
-            return deeper[labels[query]]
-
-        return by_label
-    ask = getattr(deeper, "invoke", deeper)  # of LangChain's retrievers
-    if callable(ask):
-
-        def asked(query: int) -> Any:
-            if not isinstance(labels[query], str):
-                raise InvalidInput(
-                    "deeper",
-                    f"is a function of the question, and query {query} is labelled {labels[query]}",
-                    Advice("evaluate with {}, the questions", queries=...),
-                )
-            return ask(labels[query])
-
-        return asked
-    if isinstance(deeper, (str, bytes)) or not hasattr(deeper, "__len__"):
-        raise InvalidType(
-            "deeper",
-            "must be a list of ranked documents per query, a dict of them by label, or a function "
-            f"from a question to them, got {clipped(deeper)}",
-        )
-    if len(deeper) != len(labels):
-        raise InvalidInput(
-            "deeper", f"must have one list per query, got {len(deeper)} for {len(labels)} queries"
-        )
-    return list(deeper).__getitem__
-
-
-def _documents(given: Any, query: int) -> Sequence[DocumentLike]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidType(
-            "deeper", f"must be a list of documents, got {clipped(given)}", query=query
-        )
-    with _about("deeper", {"deeper": [query]}):
-        return check_documents(list(given), "deeper")
-
-
-@contextmanager
-def _about(argument: str, queries: Mapping[str, Sequence[int] | None]) -> Iterator[None]:
-    """Let a refusal name the user's argument, and the user's query.
-
-    Args:
-        argument: Its name.
-        queries: Names that refusals may bear -> the query meant by each of theirs, if any.
-    """
-    try:
-        yield
-    except (InvalidInput, InvalidType) as error:
-        if error.argument not in queries:
-            raise
-        of = queries[error.argument]
-        query = of[error.query or 0] if of else None
-        kind = InvalidType if isinstance(error, InvalidType) else InvalidInput
-        raise kind(argument, error.problem, error.fix, query=query, within=error.within) from error
-
-
-class _Rows(NamedTuple):
-    """The alternatives of the items that are yet to be found; each of shape (rows,).
-
-    Attributes:
-        owner: Item of each, ascending.
-        cause: Class.
-        rank: Rank beyond the cutoff at which it stands, 0 for none.
-        similarity: Of the best chunk.
-        together: Share that the chunks hold together, NaN if not known.
-        chunk: Best chunk of the index, -1 for none.
-    """
-
-    owner: IntArray
-    cause: NDArray[np.object_]
-    rank: IntArray
-    similarity: FloatArray
-    together: FloatArray
-    chunk: IntArray
-
-    def best(self) -> _Rows:
-        """Return the alternative of each item that is furthest along."""
-        place = np.array([CLASSES.index(cause) for cause in self.cause], np.int64)
-        order = np.lexsort((-self.similarity, self.rank, place, self.owner))
-        first = order[np.diff(self.owner[order], prepend=-1) != 0]
-        return _Rows(*(column[first] for column in self))
-
-
-class _Judge:
-    """Compares the alternatives of items with chunks."""
-
-    def __init__(
-        self, evidence: Evidence, matcher: Matcher, index: Index | None, most_pairs: int
-    ) -> None:
-        self.matcher, self.index, self.most_pairs = matcher, index, most_pairs
-        self.threshold = evidence.relevance.threshold
-        self.words = _words_of(matcher)
-        if self.words is not None and evidence.relevance.pieces is None:
-            raise InvalidInput(
-                "",
-                "this result was saved by a version that did not keep what documents hold together",
-                "evaluate again",
-            )
-        self.reading = read_text if evidence.texts is None else evidence.texts.reading
-        self._lacks = isinstance(evidence.texts, StoredTexts) and (
-            matcher._document_reading is not read_text
-        )
-
-    @property
-    def knows_words(self) -> bool:
-        """Whether it can tell what documents hold together."""
-        return self.words is not None
-
-    def mark_without_words(self, state: _State) -> None:
-        """Set the class of the items that have no words."""
-        pending = state.pending
-        pieces = state.found.pieces
-        if pieces is not None:
-            tokens = np.zeros(len(state.cause))
-            np.maximum.at(tokens, pieces.alternative_item, pieces.alternative_tokens)
-            state.cause[pending[tokens[pending] == 0]] = "no_words"
-        elif state.texts is not None:
-            for item in pending.tolist():
-                if all(_is_wordless(self.matcher, [*state.alternatives(item)])):
-                    state.cause[item] = "no_words"
-        vars(state).pop("pending")
-
-    def rows(self, state: _State, lists: _Lists) -> _Rows:
-        """Return the classes of the alternatives of all pending items."""
-        if self.index is None and not lists.given:
-            return self._from_evidence(state, lists)
-        if self._lacks:
-            raise InvalidInput(
-                "matcher",
-                f": the result was read from a file, which keeps texts, and "
-                f"{self.matcher.signature} compares more than texts",
-                "evaluate again and diagnose before saving",
-            )
-        owner, documents = self._alternatives(state)
-        rank, similarity = self._deeper(state, lists, owner, documents)
-        n = len(owner)
-        chunk, together = np.full(n, -1), state.together_in_all[owner]
-        seen = similarity
-        if self.index is not None:
-            similarity, chunk, together = self._in_index(documents)
-        elif n:
-            # Of all that came back, in the lists given and in those predicted.
-            single = np.bincount(owner, minlength=len(state.cause))[owner] == 1
-            similarity = np.where(single, np.maximum(seen, state.similarity[owner]), seen)
-        cause = self._causes(rank, similarity, together, lists)
-        rank = np.where(cause == "ranked_too_low", rank, 0)
-        return _Rows(owner, cause, rank, similarity, together, chunk)
-
-    def _causes(
-        self, rank: IntArray, similarity: FloatArray, together: FloatArray, lists: _Lists
-    ) -> NDArray[np.object_]:
-        alone = (similarity >= self.threshold) & (similarity > 0)
-        cause = np.full(len(rank), "not_seen", object)
-        if self.index is not None:
-            cause[:] = "not_in_index"
-            with np.errstate(invalid="ignore"):
-                cause[(together >= self.threshold) & (together > 0)] = "cut_apart"
-            cause[alone] = "not_retrieved" if lists.there else "not_in_top_k"
-            cause[alone & (rank > 0)] = "ranked_too_low"
-        else:
-            cause[rank > 0] = "ranked_too_low"
-        return cause
-
-    def _from_evidence(self, state: _State, lists: _Lists) -> _Rows:
-        """Return the pending items as the predicted lists alone show them."""
-        found, owner = state.found, state.pending
-        first = np.full(len(state.cause), _NEVER)
-        near = found.pair_similarity >= self.threshold
-        near &= found.pair_rank <= (lists.depth if lists.there else 0)
-        np.minimum.at(first, found.pair_item[near], found.pair_rank[near])
-        rank = np.where(first[owner] < _NEVER, first[owner], 0)
-        cause = np.where(rank > 0, "ranked_too_low", "not_seen").astype(object)
-        return _Rows(
-            owner, cause, rank, state.similarity[owner], state.together_in_all[owner],
-            np.full(len(owner), -1),
-        )  # fmt: skip
-
-    def _alternatives(self, state: _State) -> tuple[IntArray, list[DocumentLike]]:
-        owner: list[int] = []
-        documents: list[DocumentLike] = []
-        pieces = state.found.pieces
-        for item in state.pending.tolist():
-            several = state.alternatives(item)
-            if pieces is None:
-                wordless = _is_wordless(self.matcher, several)
-            else:
-                start, stop = np.searchsorted(pieces.alternative_item, [item, item + 1])
-                wordless = (pieces.alternative_tokens[start:stop] == 0).tolist()
-            for one, nothing in zip(several, wordless, strict=True):
-                if not nothing:
-                    owner.append(item)
-                    documents.append(one)
-        return np.array(owner, np.int64), documents
-
-    def _deeper(
-        self, state: _State, lists: _Lists, owner: IntArray, documents: Sequence[DocumentLike]
-    ) -> tuple[IntArray, FloatArray]:
-        """Return the rank at which each alternative stands in the deeper lists, 0 for none.
-
-        With it comes the similarity of the most similar document there.
-        """
-        rank, similarity = np.full(len(owner), _NEVER), np.zeros(len(owner))
-        if not lists.by_query or not len(owner):
-            return np.where(rank < _NEVER, rank, 0), similarity
-        of_query = state.found.item_query[owner]
-        queries = np.unique(of_query)
-        cuts = np.searchsorted(of_query, [*queries.tolist(), _NEVER])
-        actual = [list(documents[a:b]) for a, b in pairwise(cuts.tolist())]
-        predicted = [list(lists.by_query[query]) for query in queries.tolist()]
-        with muted(), _about("deeper", {"predicted_docs": queries.tolist()}):
-            matches = self.matcher.match(QuerySet.from_lists(actual, predicted))
-        near = matches.similarity >= self.threshold
-        # A better rank is one that the predicted list had no use for: the next free one counts.
-        stands = np.maximum(matches.rank, state.limit[of_query[matches.item]] + 1)
-        np.minimum.at(rank, matches.item[near], stands[near])
-        np.maximum.at(similarity, matches.item, matches.similarity)
-        rank, similarity = rank[matches.same_as], similarity[matches.same_as]
-        return np.where(rank < _NEVER, rank, 0), similarity
-
-    def _in_index(
-        self, documents: Sequence[DocumentLike]
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return the similarity of the best chunk of each document, that chunk, and the share."""
-        if not documents:
-            return np.empty(0), np.empty(0, np.int64), np.empty(0)
-        if self.words is not None:
-            return self._by_words(list(map(text_of, documents)), self.words)
-        index = self._index()
-        self._check_pairs(documents, index)
-        with muted(), _about("index", {"predicted_docs": None}):
-            queries = QuerySet.from_lists([list(documents)], [index.documents])
-            matches = self.matcher.match(queries)
-        similarity, chunk = _best(
-            len(documents), matches.item, matches.similarity, matches.rank - 1
-        )
-        same = matches.same_as
-        return similarity[same], chunk[same], np.full(len(documents), np.nan)
-
-    def _index(self) -> Index:
-        assert self.index is not None
-        return self.index
-
-    def _check_pairs(self, documents: Sequence[DocumentLike], index: Index) -> None:
-        texts = {text_of(one) for one in documents}
-        n = len(texts) * len(index)
-        if n > self.most_pairs and _scores_pairs(self.matcher):
-            raise InvalidInput(
-                "index",
-                f": {self.matcher.signature} compares every pair, and {len(texts):,} passages with "
-                f"{len(index):,} chunks are {n:,} pairs; at most {self.most_pairs:,} are compared",
-                Advice("allow more with {}, or evaluate with {}", ("most_pairs", ...),
-                       ("matcher", "coverage")),
-            )  # fmt: skip
-
-    def _by_words(
-        self, texts: Sequence[str], matcher: CoverageMatcher
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        index = self._index()
-        distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
-        tokens = index._tokens_with(matcher.tokenizer, list(distinct))
-        chunks = np.arange(len(tokens) - len(distinct))
-        similarity, together = np.zeros(len(distinct)), np.zeros(len(distinct))
-        chunk = np.full(len(distinct), -1)
-        run = np.minimum(tokens.sizes[len(chunks) :], matcher.min_run)
-        for truths in filter(len, _batches(run, len(chunks))):
-            units = Units.of_block(tokens, truths + len(chunks), chunks)
-            runs = shared_runs(tokens, units, matcher.min_run)
-            truth = runs.truths.unit() - len(chunks)
-            share = runs.held / tokens.sizes[runs.truths.unit(runs.truth)]
-            held_by = runs.documents.unit(runs.document)
-            best, where = _best(len(distinct), truth[runs.truth], share, held_by)
-            similarity, chunk = np.maximum(similarity, best), np.maximum(chunk, where)
-            together[truth] = runs.held_together() / np.maximum(tokens.sizes[runs.truths.unit()], 1)
-        number = [distinct[one] for one in texts]
-        chunk = np.where(chunk < 0, -1, index._first[chunk])
-        return similarity[number], chunk[number], together[number]
-
-
-def _best(
-    n: int, item: IntArray, similarity: FloatArray, chunk: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """Return the greatest similarity of each item and the first chunk that has it, -1 for none."""
-    order = np.lexsort((chunk, -similarity, item))
-    first = order[np.diff(item[order], prepend=-1) != 0]
-    best, where = np.zeros(n), np.full(n, -1)
-    best[item[first]], where[item[first]] = similarity[first], chunk[first]
-    return best, where
-
-
-def _batches(run: IntArray, n_chunks: int) -> Iterator[IntArray]:
-    """Yield the texts in parts; those whose runs are in nearly every chunk, few at a time."""
-    yield np.flatnonzero(run > _SHORT)
-    short = np.flatnonzero((run > 0) & (run <= _SHORT))
-    size = max(1, _MOST_SHORT // max(n_chunks, 1))
-    for start in range(0, len(short), size):
-        yield short[start : start + size]
-
-
-def _words_of(matcher: Matcher) -> CoverageMatcher | None:
-    """Return the matcher if documents may hold an item together.
-
-    Those that ask for numbers, or about the shorter text, decide about a document alone.
-    """
-    decides_pairs = not isinstance(matcher, CoverageMatcher) or (
-        matcher.numbers or matcher.direction == "either"
-    )
-    return None if decides_pairs else matcher  # type: ignore[return-value]
-
-
-def _scores_pairs(matcher: Matcher) -> bool:
-    """Tell whether a matcher looks at every pair, as neither keys nor runs of words need."""
-    parts = getattr(matcher, "parts", None)
-    if isinstance(matcher, (AndMatcher, OrMatcher)) and parts:
-        return any(map(_scores_pairs, parts))
-    return not isinstance(matcher, (KeyMatcher, CoverageMatcher))
-
-
-def _is_wordless(matcher: Matcher, documents: Sequence[DocumentLike]) -> list[bool]:
-    """Tell which documents have nothing that a matcher could find."""
-    if isinstance(matcher, (AndMatcher, OrMatcher)):
-        choose = any if isinstance(matcher, AndMatcher) else all
-        parts = [_is_wordless(part, documents) for part in matcher.parts]
-        return [choose(one) for one in zip(*parts, strict=True)]
-    if isinstance(matcher, CoverageMatcher):
-        return [not matcher.tokenizer(text_of(one)) for one in documents]
-    if matcher._document_reading is read_text:
-        return [is_blank(text_of(one)) for one in documents]
-    return [False] * len(documents)
-
-
-def _items(state: _State, rows: _Rows, labels: Sequence[str | int]) -> list[DiagnosedItem]:
-    """Return all items with what was found out about them."""
-    best = {int(row[0]): row for row in zip(*(one.tolist() for one in rows.best()), strict=True)}
-    items = []
-    for item, query in enumerate(state.found.item_query.tolist()):
-        one = DiagnosedItem(
-            labels[query], query, int(state.numbers[item]), str(state.cause[item]),
-            int(state.rank[item]) or None, float(state.similarity[item]),
-            _known(state.together[item]),
-        )  # fmt: skip
-        if item in best:
-            _, cause, rank, similarity, together, chunk = best[item]
-            one = replace(
-                one, cause=cause, rank=rank or None, similarity=similarity,
-                together=_known(together), chunk=None if chunk < 0 else chunk,
-            )  # fmt: skip
-        elif one.cause == "no_words":
-            one = replace(one, similarity=None, together=None)
-        items.append(one)
-    return items
-
-
-def _known(share: float) -> float | None:
-    return None if math.isnan(share) else float(share)
-
-
-class _Telling:
-    """What may tell why an item is missed."""
-
-    def __init__(
-        self, state: _State, judge: _Judge, lists: _Lists, rows: _Rows, source_key: str
-    ) -> None:
-        self.state, self.index, self.lists = state, judge.index, lists
-        self.key, self.reading = source_key, judge.reading
-        self.pending = {int(item) for item in rows.owner.tolist()}
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether chunks have texts, and are not ids alone."""
-        chunks = [] if self.index is None else self.index.documents
-        return not (self.reading is read_id and all(isinstance(one, str) for one in chunks))
-
-    def of(self, items: Sequence[DiagnosedItem]) -> Iterator[DiagnosedItem]:
-        """Yield the items, those that are missed with what may tell why."""
-        repeats = self._repeats(items) if self.state.texts is not None else {}
-        letters = self._letters(items)
-        for number, item in enumerate(items):
-            if number not in self.pending:
-                yield item
-                continue
-            flags = repeats.get(item.position)
-            above = self._above(item)
-            yield replace(
-                item,
-                query_overlap=self._overlap(item),
-                right_source=self._source(number, item),
-                repeats_above=None if flags is None else sum(flags[:above]),
-                letters=letters.get(number),
-            )
-
-    def _above(self, item: DiagnosedItem) -> int:
-        """Return how many documents stand above an item; of one that stands nowhere, all seen."""
-        return int(self.state.limit[item.position]) if item.rank is None else item.rank - 1
-
-    def _seen(self, query: int, n: int | None = None) -> Sequence[DocumentLike]:
-        """Return the first documents of a query: the predicted ones, then those of deeper lists."""
-        assert self.state.texts is not None
-        limit = int(self.state.limit[query])
-        predicted = self.state.texts.documents(query)[:limit]
-        return [*predicted, *self.lists.by_query.get(query, ())[limit:]][
-            : limit if n is None else n
-        ]
-
-    def _overlap(self, item: DiagnosedItem) -> float | None:
-        asked = self.index is not None and item.chunk is not None and isinstance(item.query, str)
-        if not asked or item.cause == "not_in_index" or not self.has_texts:
-            return None
-        assert self.index is not None
-        return self.index._overlap(str(item.query), int(item.chunk or 0))
-
-    def _source(self, number: int, item: DiagnosedItem) -> bool | None:
-        if self.state.texts is None:
-            return None
-        own = {self._of(one) for one in self.state.alternatives(number)} - {None}
-        is_there = item.chunk is not None and item.cause != "not_in_index"
-        if not own and self.index is not None and is_there:
-            own = {self._of(self.index.documents[item.chunk or 0])} - {None}
-        if not own:
-            return None
-        return any(self._of(one) in own for one in self._seen(item.position))
-
-    def _of(self, document: DocumentLike) -> str | None:
-        """Return the source of a document, as text: metadata may hold what cannot be hashed."""
-        if self.index is None:
-            source = metadata_of(document).get(self.key)
-        else:
-            source = self.index._source(document, self.key)
-        return None if source is None else repr(source)
-
-    def _repeats(self, items: Sequence[DiagnosedItem]) -> dict[int, list[bool]]:
-        """Return, per query, which of the documents above its items repeat a better-ranked one."""
-        most: dict[int, int] = {}
-        for number in self.pending:
-            query = items[number].position
-            most[query] = max(most.get(query, 0), self._above(items[number]))
-        texts = {
-            query: [_text_seen(one, self.reading) for one in self._seen(query, n)]
-            for query, n in most.items()
-        }
-        texts = {query: several for query, several in texts.items() if any(several) or not several}
-        if not texts:
-            return {}
-        with muted():
-            lists = list(texts.values())
-            matches = _REPEATS.match(QuerySet.from_lists(lists, lists))
-        flags = np.zeros(len(matches.same_as), np.bool_)
-        before = np.cumsum([0, *map(len, lists)])
-        rank = np.arange(len(flags)) - np.repeat(before[:-1], np.diff(before)) + 1
-        better = matches.rank < rank[matches.item]
-        flags[matches.item[better & (matches.similarity >= _REPEATS.threshold)]] = True
-        return {
-            query: flags[start:stop].tolist()
-            for query, (start, stop) in zip(texts, pairwise(before.tolist()), strict=True)
-        }
-
-    def _letters(self, items: Sequence[DiagnosedItem]) -> dict[int, float]:
-        """Return how much of the letters of items the index has that does not have their words."""
-        missing = {
-            number: max(map(_letters, map(text_of, self.state.alternatives(number))), key=len)
-            for number in self.pending
-            if items[number].cause == "not_in_index" and self.has_texts
-        }
-        missing = {number: one for number, one in missing.items() if len(one) >= _LETTERS}
-        if not missing or self.index is None:
-            return {}
-        own = _codes(list(missing.values()))
-        held = held_anywhere(own, _blocks(map(_letters, self.index._numbers)), _LETTERS)
-        return dict(zip(missing, (held / own.sizes).tolist(), strict=True))
-
-
-def _text_seen(document: DocumentLike, reading: Reading) -> str:
-    """Return the text of a document; a string that is an id has none."""
-    return "" if reading is read_id and isinstance(document, str) else text_of(document)
-
-
-def _letters(text: str) -> str:
-    r"""Return the letters and digits of a text, in lower case.
-
-    >>> _letters("Re-\ntrieval, 2nd ed.")
-    'retrieval2nded'
-    """
-    if text.isascii():
-        return text.lower().encode("ascii").translate(None, _NO_ASCII_LETTERS).decode("ascii")
-    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).lower())
-
-
-def _codes(texts: Sequence[str]) -> TokenNumbers:
-    """Return the characters of texts as numbers."""
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
-    return TokenNumbers(codes, np.array([len(one) for one in texts], np.int64))
-
-
-def _blocks(texts: Iterable[str]) -> Iterator[TokenNumbers]:
-    """Yield the characters of texts in parts of about so many."""
-    block: list[str] = []
-    size = 0
-    for one in texts:
-        block.append(one)
-        size += len(one)
-        if size > _BLOCK:
-            yield _codes(block)
-            block, size = [], 0
-    yield _codes(block)
+def _in_korean(k: Cutoff) -> str:
+    if isinstance(k, Budget):
+        return _AMOUNTS[k.unit].format(k.amount)
+    return "검색된 문서" if k is None else f"k = {k}"

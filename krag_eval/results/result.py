@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, boolean, text, whole
+from krag_eval._errors import Advice, Fix, InvalidInput, boolean, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average, in_pairs
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
-    from krag_eval.results.diagnosis import Deeper, Diagnosis, Index
+    from krag_eval.results.causes import Deeper, Index
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -369,6 +370,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         depth: int | None = None,
         *,
+        dataset: Any = None,
         source_key: str = "source",
         matcher: str | Matcher | None = None,
         most_pairs: int = 10**7,
@@ -393,6 +395,10 @@ class EvaluationResult:
                 missed. The predicted documents beyond the cutoff if not given.
             k: The cutoff; the deepest that was evaluated if not given.
             depth: How far the deeper lists are looked at; to their ends if not given.
+            dataset: What the result was evaluated on, where it does not hold its texts, as after
+                :func:`~krag_eval.evaluate_file` or ``to_json`` without them: a
+                :class:`~krag_eval.datasets.Dataset` or what :func:`~krag_eval.load_dataset` makes
+                one of, such as the path of a file. It is read whole and matched again.
             source_key: The key in the metadata that names a document's source.
             matcher: The matcher of the result, where it was read from a file and its signature
                 does not tell all.
@@ -401,7 +407,8 @@ class EvaluationResult:
 
         Raises:
             TypeError: If one of the arguments is of another type.
-            ValueError: If the result holds no evidence, or no texts where they are needed; the
+            ValueError: If the result holds no evidence, or no texts where they are needed, and
+                ``dataset`` is not given; the data set has other queries, ground truth or lists; the
                 index is empty; there is not one list per query; or there are too many pairs.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
@@ -414,11 +421,16 @@ class EvaluationResult:
         >>> diagnosis.index_ceiling
         0.5
         """
-        from krag_eval.results.diagnosis import diagnosed
+        from krag_eval.results.causes import diagnosed
 
+        source = self
+        if dataset is not None:
+            from krag_eval.datasets.loading import evaluated_again
+
+            source = evaluated_again(self, dataset, matcher)
         return diagnosed(
-            self._evidence(),
-            self.labels,
+            source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
+            source.labels,
             deepest(self.k) if k is None else check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
@@ -429,13 +441,15 @@ class EvaluationResult:
             most_pairs=most_pairs,
         )
 
-    def _evidence(self) -> Evidence:
+    def _evidence(
+        self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
+    ) -> Evidence:
         if self.evidence is None:
             raise InvalidInput(
                 "",
                 "this result holds no evidence (similarities of the pairs), as after a run in "
                 "parts",
-                "evaluate the queries in question with OfflineRetrievalEvaluator",
+                fix,
             )
         return self.evidence
 
@@ -510,6 +524,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         metrics: str | Iterable[str] | None = None,
         *,
+        diagnosis: Diagnosis | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
@@ -519,8 +534,8 @@ class EvaluationResult:
         A slice is the queries of one value of a tag; numbers of many values are divided at their
         quartiles. Queries without the tag are a slice of their own. Per slice and metric there are
         the value with its interval, the difference to all other queries with its interval, and the
-        p of a permutation test, corrected by Holm (1979) over all of them. Under 10 queries there
-        are counts alone.
+        p of a permutation test, corrected by Holm (1979) over all of them (two slices that are each
+        other's rest are one test). Under 10 queries there are counts alone.
 
         Of a metric that is 0 or 1 for every query, intervals are score intervals (Wilson 1927;
         Newcombe 1998, method 10, of a difference), and p counts all ways to deal out the queries.
@@ -532,10 +547,13 @@ class EvaluationResult:
             tag: One of :attr:`tags` or, unless the queries have a tag of that name, ``"items"``
                 (their number in the ground truth), ``"question_length"`` (words),
                 ``"golden_length"`` (words of the longest item) or ``"language"`` (as the script of
-                the question tells it).
+                the question tells it); with ``diagnosis``, ``"diagnosis"``.
             k: One of the cutoffs that were evaluated; the deepest if not given.
             metrics: Averages such as ``"recall"`` or, at a cutoff of their own, ``"ndcg@10"``; the
                 main ones if not given: recall, nDCG, MRR and the hit rate.
+            diagnosis: What :meth:`diagnose` returned, for the tag ``"diagnosis"``: the class of
+                each query's item that is furthest behind. What was found decides the class, so that
+                recall differs between these slices by definition.
             level: How often an interval should cover the true value, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap, and of random permutations.
             seed: The same seed gives the same digits.
@@ -566,6 +584,7 @@ class EvaluationResult:
             level=level,
             n_resamples=n_resamples,
             seed=seed,
+            diagnosis=diagnosis,
         )
 
     def budget_to_recall(

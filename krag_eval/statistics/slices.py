@@ -34,6 +34,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import replacing
 from krag_eval.documents import Tag, read_id
+from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILT_IN_TAGS",
+    "DIAGNOSED",
     "FEWEST_QUERIES",
     "Slice",
     "SlicedComparison",
@@ -109,7 +111,8 @@ class Slice:
         ci_low: Lower bound of the interval of the difference.
         ci_high: Upper bound.
         p_permutation: Two-sided p of the permutation test, never 0.
-        p_holm: The same, corrected for all slices and metrics.
+        p_holm: The same, corrected for all slices and metrics; two slices that are each other's
+            rest are one test.
     """
 
     slice: str
@@ -265,7 +268,7 @@ class _Sliced:
             row.slice if row.n == sizes[row.slice] else f"{row.slice} on {row.metric}": row.n
             for row in self.rows
         }
-        n_tests = sum(not math.isnan(row.p_permutation) for row in self.rows)
+        n_tests = self._n_tests
         n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
         notes = _too_many(self.tag, list(sizes.values()), n_asked)
         least_p = 1 / (self.n_resamples + 1)
@@ -284,6 +287,10 @@ class _Sliced:
                 more = f" and {len(small) - 10} more" if len(small) > 10 else ""
                 notes.append(f"{told}: {', '.join(small[:10])}{more}.")
         return notes
+
+    @property
+    def _n_tests(self) -> int:
+        return sum(not math.isnan(row.p_permutation) for row in self.rows)
 
     def summary(self) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is."""
@@ -417,6 +424,12 @@ class Slices(_Sliced):
     _kind: ClassVar[str] = "result"
     _n_names: ClassVar[int] = 2
 
+    @property
+    def _n_tests(self) -> int:
+        same = _same_tests(self.rows)
+        rows = [row for i, row in enumerate(self.rows) if i not in same]
+        return sum(not math.isnan(row.p_permutation) for row in rows)
+
     def summary(self) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is."""
         lines = [line for _, line in self._shown()]
@@ -545,19 +558,19 @@ def slices(
     level: float,
     n_resamples: int,
     seed: int,
+    diagnosis: Diagnosis | None = None,
 ) -> Slices:
     """Return the averages within slices of the queries; see ``EvaluationResult.by``."""
     check_sampling(level, n_resamples, seed)
     check_counted(result)
     averages = _averages(result, k, metrics)
-    division = _Division.of([result], tag)
+    division = _Division.of([result], tag, diagnosis)
     division.warn_of_too_many(len(averages))
-    rows = _measured(result, averages, division, level, n_resamples, seed)
-    corrected = holm([row.p_permutation for row in rows])
+    rows = _corrected(_measured(result, averages, division, level, n_resamples, seed))
     return Slices(
         tag=tag,
         about=division.about,
-        rows=tuple(replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)),
+        rows=tuple(rows),
         n_queries=len(division.place),
         lower_is_better=_lower(averages),
         level=float(level),
@@ -635,14 +648,21 @@ class _Division:
     place: IntArray
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult], tag: str) -> _Division:
+    def of(
+        cls, results: Sequence[EvaluationResult], tag: str, diagnosis: Diagnosis | None = None
+    ) -> _Division:
         """Divide the queries that all results have.
 
         Raises:
-            InvalidType: If the tag is not text.
-            InvalidInput: If there is no such tag, or the results differ in it.
+            InvalidType: If the tag is not text, or the diagnosis none.
+            InvalidInput: If there is no such tag, the results differ in it, or the diagnosis is of
+                another result.
         """
-        values, about = _values(results, text("tag", tag, "the name of a tag"))
+        text("tag", tag, "the name of a tag")
+        if diagnosis is None:
+            values, about = _values(results, tag)
+        else:
+            values, about = _classes(results[0], tag, diagnosis)
         counted = results[0].counted.tolist()
         kept = [value for value, counts in zip(values, counted, strict=True) if counts]
         return cls(tag, about, *_divided(tag, kept))
@@ -685,9 +705,13 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         for other in others:
             _check_same_tags(tag, first, other, results[0].labels)
         return first, ""
+    if tag == DIAGNOSED and len(results) == 1:
+        problem = f": {tag!r} divides by what a diagnosis found, and there is none"
+        raise InvalidInput("tag", problem, "pass diagnosis=result.diagnose(…) beside it")
     if tag not in BUILT_IN_TAGS:
         known = dict.fromkeys(name for result in results for name in result.tags)
-        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS])
+        more = [DIAGNOSED] if len(results) == 1 else []
+        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS, *more])
     about, values_of = BUILT_IN_TAGS[tag]
     *unsure, last = results
     for result in unsure:
@@ -696,6 +720,28 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         except InvalidInput:
             continue  # another may have kept what it takes
     return values_of(last), about
+
+
+def _classes(result: EvaluationResult, tag: str, diagnosis: Diagnosis) -> tuple[Sequence[Tag], str]:
+    """Return the class of each query's item that is furthest behind, ``None`` without an item.
+
+    Raises:
+        InvalidType: If it is no diagnosis.
+        InvalidInput: If the tag is another one, or the diagnosis is of other queries.
+    """
+    if not isinstance(diagnosis, Diagnosis):
+        raise InvalidType("diagnosis", f"must be what diagnose returned, got {clipped(diagnosis)}")
+    if tag != DIAGNOSED:
+        problem = f"is for the tag {DIAGNOSED!r}, and the tag is {clipped(tag)}"
+        raise InvalidInput("diagnosis", problem, "leave it out")
+    items = Counter((item.position, item.query) for item in diagnosis.items)
+    n_items = _n_items(result)
+    if items != Counter({(at, one): n_items[at] for at, one in enumerate(result.labels)}):
+        problem = "is of other queries or other ground truth than this result"
+        raise InvalidInput("diagnosis", problem, "diagnose this result")
+    classes = classes_of_queries(diagnosis)
+    about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
+    return [classes.get(query) for query in range(result.n_queries)], about
 
 
 def _check_same_tags(
@@ -774,6 +820,9 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
     "golden_length": ("words of the longest ground-truth item", _golden_lengths),
     "language": ("language as the script tells it", _languages),
 }
+
+#: The tag that divides by what a diagnosis found.
+DIAGNOSED = "diagnosis"
 
 _LANGUAGES = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 _HAN = "Han script"
@@ -1168,6 +1217,26 @@ def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level
     extreme = ~(np.abs(draws.permuted[:, i]) < abs(row.difference) - rounding)
     p = (int(np.count_nonzero(extreme)) + 1) / (len(extreme) + 1)  # never 0: Phipson, Smyth 2010
     return replace(row, ci_low=bounds[0], ci_high=bounds[1], p_permutation=p)
+
+
+def _corrected(rows: Sequence[Slice]) -> list[Slice]:
+    """Correct p for the number of tests by Holm (1979)."""
+    same = _same_tests(rows)
+    asked = [i for i in range(len(rows)) if i not in same]
+    corrected = dict(zip(asked, holm([rows[i].p_permutation for i in asked]), strict=True))
+    return [replace(row, p_holm=corrected[same.get(i, i)]) for i, row in enumerate(rows)]
+
+
+def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
+    """Return the rows whose test is that of an earlier one: row -> the earlier row.
+
+    Where all queries are in two slices, each is the rest of the other.
+    """
+    of_metric: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.n:
+            of_metric.setdefault(row.metric, []).append(i)
+    return {several[1]: several[0] for several in of_metric.values() if len(several) == 2}
 
 
 # Pairs of systems.
