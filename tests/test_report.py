@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from krag_eval.report import write_comparison_report, write_report
 QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]
 ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]
 PREDICTED = [["nine", "five"], ["no drinks"], ["everyone"]]
+MICRO = "Micro averages, where all items or documents weigh the same"
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
@@ -77,11 +79,18 @@ def page(tmp_path: Path) -> Callable[..., Page]:
 def evaluated(
     actual: list[list[str]] = ACTUAL, predicted: list[list[str]] = PREDICTED, **options: Any
 ) -> EvaluationResult:
-    k = options.pop("k", [1, 2])
+    k, metrics = options.pop("k", [1, 2]), options.pop("metrics", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)
         evaluator = OfflineRetrievalEvaluator(actual, predicted, **options)
-        return evaluator.evaluate(k=k)
+        return evaluator.evaluate(k=k, metrics=metrics)
+
+
+def figures(written: Page) -> dict[str, str]:
+    """Return the figures up front: name and cutoff -> value as written."""
+    cards = written.source.split('<div class="card">')[1:]
+    found = [re.search(r'name">(.*?)<.*?figure">(.*?)<', one, re.DOTALL) for one in cards]
+    return {one[1]: one[2] for one in found if one}
 
 
 def result(**options: Any) -> EvaluationResult:
@@ -112,7 +121,66 @@ class TestResult:
             assert f"{value:.3f}" in cells
         intervals = [text for text in written.of("small") if "–" in text]
         assert len(intervals) == len(result().to_dict())
-        assert "macro_recall" in written.of("code")
+
+    def test_one_label_per_metric(self, page):
+        """What people call it, and never the key beside it."""
+        written = page(result())
+        assert "Macro recall" in written.of("th")
+        assert "macro_recall" not in written.source
+
+    def test_micro_averages_are_folded(self, page):
+        """They stand in a table of their own; a micro average alone is no repetition."""
+        written = page(result())
+        rows = written.of("th")
+        assert rows.index("nDCG") < rows.index("Micro recall")
+        folded = written.texts.index(("summary", MICRO))
+        told = [text for _, text in written.texts[folded + 1 :]]
+        assert "Micro recall" in told
+        assert "Micro recall" not in [text for _, text in written.texts[:folded]]
+
+    def test_four_figures_up_front(self, page):
+        """Of three queries at 2: recall 1/2, nDCG and MRR as derived here, one perfect.
+
+        First: items nine and ten, nine at rank 1; its nDCG is 1 / (1 + 1 / log2(3)). The others
+        have one item each, one not found and one found first.
+        """
+        (of_first, n) = 1 / (1 + 1 / math.log2(3)), 3
+        expected = {
+            "Macro recall at k = 2": (0.5 + 0 + 1) / n,
+            "nDCG at k = 2": (of_first + 0 + 1) / n,
+            "MRR at k = 2": 2 / n,
+            "Perfect queries at k = 2": 1 / n,
+        }
+        assert figures(page(result())) == {name: f"{value:.3f}" for name, value in expected.items()}
+
+    def test_the_interval_of_the_share_perfect(self, page):
+        """Wilson's of 1 in 3: its bounds p solve |1/3 - p| = 1.959964 sqrt(p (1 - p) / 3)."""
+        said = page(result()).of("p")
+        (low, high), z = (0.0614922, 0.7923404), 1.959964
+        for bound in (low, high):
+            assert abs(1 / 3 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 3), 1e-5)
+        assert f"95 % interval {low:.3f}–{high:.3f}" in said
+
+    def test_figures_of_what_was_evaluated(self, page):
+        """Of recall, nDCG and MRR those there are; else the first three, micro ones left out."""
+        assert list(figures(page(result(metrics=["mrr"])))) == [
+            "MRR at k = 2", "Perfect queries at k = 2",
+        ]  # fmt: skip
+        others = ["precision", "map", "hit_rate", "rank"]
+        assert list(figures(page(result(metrics=others)))) == [
+            "Macro precision at k = 2", "MAP at k = 2", "Hit rate at k = 2",
+            "Perfect queries at k = 2",
+        ]  # fmt: skip
+
+    def test_outcomes_at_a_glance(self, page):
+        """A bar as wide as the counts, described in words, and a legend with shares."""
+        written = page(result())
+        (bar,) = [one for tag, one in written.elements if one.get("class") == "outcomes"]
+        label = "Outcomes of the queries at k = 2: perfect: 1, partial: 1, missed: 1"
+        assert (bar["role"], bar["aria-label"]) == ("img", label)
+        assert "perfect: 1 (33 %)" in written.of("li")
+        widths = [one["style"] for tag, one in written.elements if one.get("style")]
+        assert [one for one in widths if one and "flex-grow" in one] == ["flex-grow: 1"] * 3
 
     def test_without_intervals(self, page):
         """Nothing is computed that was not asked for."""
@@ -173,7 +241,8 @@ class TestResult:
         """And the page says that there are more; 0 leaves the section out."""
         written = page(result(), n_queries=1)
         assert "1 of the 2 queries that lost something are shown." in written
-        assert sum(tag == "details" for tag, _ in written.elements) == 1
+        folded = [one for tag, one in written.elements if tag == "details"]
+        assert sum(one.get("class") != "micro" for one in folded) == 1
         assert "The hardest queries" not in page(result(), n_queries=0)
 
     def test_nothing_was_lost(self, page):

@@ -127,6 +127,14 @@ _ENGLISH = {
     "at all": "all documents",
     "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
     "{value}{interval}); {perfect} of {queries} queries got everything.",
+    "macro_recall says": "The share of what should come back that did, averaged over the queries.",
+    "ndcg says": "How much came back and how early; 1 means everything, at the very top.",
+    "mrr says": "How early the first match comes: 1 at rank 1, 0.5 at rank 2.",
+    "share perfect": "Perfect queries",
+    "so many perfect": "{perfect} of {queries} queries got everything.",
+    "metric at": "{metric} {cutoff}",
+    "micro": "Micro averages, where all items or documents weigh the same",
+    "outcomes at": "Outcomes of the queries at {cutoff}: {counts}",
     "few": "These numbers rest on {} queries. With fewer than {} the intervals are too narrow: "
     "the true uncertainty is larger. Evaluate more queries.",
     "metrics": "Metrics",
@@ -220,6 +228,14 @@ _KOREAN = {
     "at all": "검색된 문서 전체",
     "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "
     "{value}{interval}). 질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
+    "macro_recall says": "질의마다 찾아야 할 정답 가운데 얼마나 찾았는지를 평균한 값입니다.",
+    "ndcg says": "얼마나 많이, 얼마나 앞에서 찾았는지 봅니다. 모두 맨 앞에서 찾으면 1입니다.",
+    "mrr says": "첫 관련 문서가 얼마나 앞에 나오는지를 봅니다. 1위면 1, 2위면 0.5입니다.",
+    "share perfect": "모두 찾은 질의 비율",
+    "so many perfect": "질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
+    "metric at": "{metric}({cutoff})",
+    "micro": "Micro 평균(모든 항목이나 문서를 똑같이 센 값)",
+    "outcomes at": "{cutoff} 기준 질의별 결과 - {counts}",
     "few": "질의 {}개로 얻은 수치입니다. 질의가 {}개보다 적으면 신뢰구간이 실제보다 좁게 "
     "나옵니다. 불확실성이 적어도 이만큼은 된다고 보고, 질의를 더 모으세요.",
     "metrics": "지표",

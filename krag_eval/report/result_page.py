@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, muted, whole
+from krag_eval._text import whole_percent
 from krag_eval.plotting import Language
-from krag_eval.plotting.styling import with_direction
+from krag_eval.plotting.styling import cutoff_words, with_direction
 from krag_eval.report.query_list import hardest
 from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
-from krag_eval.statistics.intervals import FEW_QUERIES
+from krag_eval.statistics.intervals import FEW_QUERIES, wilson
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +31,38 @@ _SIZE = (4.9, 3.9)
 _TELLING = ("ndcg", "recall")
 
 
-class _MetricRow(NamedTuple):
-    """An average: its name, its spelling and, per cutoff, value and interval."""
+# The figures up front, where the result has them; if it has none, the first so many that it has.
+_FRONT = ("macro_recall", "ndcg", "mrr")
+_MICRO, _MACRO = "micro_", "macro_"
+
+
+class _Figure(NamedTuple):
+    """A figure up front: its name and cutoff, value and interval, and what it says."""
 
     name: str
-    key: str
+    value: str
+    interval: str
+    said: str
+
+
+class _MetricRow(NamedTuple):
+    """An average: its name and, per cutoff, value and interval."""
+
+    name: str
     cells: list[tuple[str, str]]
+
+
+class _Outcome(NamedTuple):
+    """An outcome of queries: what it is called, how many have it at each cutoff, and here.
+
+    ``here`` is at the cutoff of the page, ``share`` the same in percent of all queries.
+    """
+
+    status: str
+    name: str
+    counts: list[int]
+    here: int
+    share: str
 
 
 def result_page(
@@ -65,11 +92,12 @@ def result_page(
         "few": w["few"].format(n_counted, FEW_QUERIES)
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
+        "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
-        "metrics": _metric_groups(result, cutoffs, bounds, language),
+        **_metric_tables(result, cutoffs, bounds, language),
         "budgets": [spelled(one) for one in cutoffs if isinstance(one, Budget)],
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
-        "statuses": _status_rows(result, cutoffs, w),
+        **_outcomes(result, cutoffs, cutoff, w),
         "pictures": list(_pictures(result, cutoff, bounds, language)),
         **hardest(result, cutoff, n_queries, w),
         "settings": list(result.settings.items()),
@@ -121,43 +149,109 @@ def _summary(
 
 
 def _interval(bounds: pd.DataFrame, average: str) -> str:
-    low, high = (float(bounds[bound][average]) for bound in ("low", "high"))
+    return _span(*(float(bounds[bound][average]) for bound in ("low", "high")))
+
+
+def _span(low: float, high: float) -> str:
     return "" if math.isnan(low) or math.isnan(high) else f"{number(low)}–{number(high)}"
 
 
-def _metric_groups(
+def _figures(
+    result: EvaluationResult,
+    cutoff: Cutoff,
+    bounds: pd.DataFrame | None,
+    level: str,
+    language: Language,
+) -> Iterator[_Figure]:
+    """Yield what the page begins with: three averages, and the share of perfect queries."""
+    w, averages = words(language), result.averages(cutoff)
+    known = [key for key in _FRONT if key in averages]
+    for key in known or [one for one in averages if not _is_folded(one, averages)][:3]:
+        average = f"{key}@{spelled(cutoff)}"
+        is_bounded = bounds is not None and average in bounds.index
+        interval = _interval(bounds, average) if bounds is not None and is_bounded else ""
+        name = _name_at(_name_of(key, result, language), cutoff, language)
+        yield _Figure(
+            name, number(averages[key]), _told(interval, level, w), w.get(f"{key} says", "")
+        )
+    n = result.n_counted
+    perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
+    share = perfect / n if n else math.nan
+    interval = _span(*wilson(share, n, _LEVEL)) if n and level else ""
+    said = w["so many perfect"].format(perfect=perfect, queries=n)
+    name = _name_at(w["share perfect"], cutoff, language)
+    yield _Figure(name, number(share), _told(interval, level, w), said)
+
+
+def _told(interval: str, level: str, w: Mapping[str, str]) -> str:
+    """Say of which level an interval is, where that is known."""
+    return f"{w['interval'].format(level)} {interval}" if interval and level else interval
+
+
+def _name_of(key: str, result: EvaluationResult, language: Language) -> str:
+    """Return what an average is called on the page, wherever it stands."""
+    name = plotting.metric_name(key, language, result)
+    return with_direction(name, result.definitions.get(key), language)
+
+
+def _name_at(name: str, cutoff: Cutoff, language: Language) -> str:
+    return words(language)["metric at"].format(metric=name, cutoff=cutoff_words(cutoff, language))
+
+
+def _is_folded(key: str, averages: Collection[str]) -> bool:
+    """Tell whether an average is the micro one of two, so that the other says nearly the same.
+
+    >>> [_is_folded(key, ["micro_f1", "macro_f1", "mrr"]) for key in ("micro_f1", "macro_f1")]
+    [True, False]
+    """
+    return key.startswith(_MICRO) and _MACRO + key.removeprefix(_MICRO) in averages
+
+
+def _metric_tables(
     result: EvaluationResult,
     cutoffs: list[Cutoff],
     bounds: pd.DataFrame | None,
     language: Language,
-) -> dict[str, list[_MetricRow]]:
-    """Return the rows of the table of metrics: by item and, if words are counted, by word."""
+) -> dict[str, Any]:
+    """Return the rows of the tables of metrics: by item and, if words are counted, by word.
+
+    Micro averages that have a macro one beside them are a table of their own.
+    """
     by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    groups: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
-    for key in dict.fromkeys(average.rpartition("@")[0] for average in values):
+    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    metrics: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
+    micro: list[_MetricRow] = []
+    for key in keys:
         cells = []
         for cutoff in cutoffs:
             average = f"{key}@{spelled(cutoff)}"
             known = bounds is not None and average in bounds.index
             interval = _interval(bounds, average) if bounds is not None and known else ""
             cells.append((number(values[average]), interval))
-        name = plotting.metric_name(key, language, result)
-        told = with_direction(name, result.definitions.get(key), language)
-        groups["by word" if key in by_word else "by item"].append(_MetricRow(told, key, cells))
-    return {heading: rows for heading, rows in groups.items() if rows}
+        group = metrics["by word" if key in by_word else "by item"]
+        row = _MetricRow(_name_of(key, result, language), cells)
+        (micro if _is_folded(key, keys) else group).append(row)
+    return {"metrics": {heading: rows for heading, rows in metrics.items() if rows}, "micro": micro}
 
 
-def _status_rows(
-    result: EvaluationResult, cutoffs: list[Cutoff], w: Mapping[str, str]
-) -> list[tuple[str, str, list[int]]]:
-    """Return each status that occurs, with how many queries have it at each cutoff."""
-    columns = {cutoff: result.statuses(cutoff) for cutoff in cutoffs}
-    counts = {
-        status: [int((columns[cutoff] == status).sum()) for cutoff in cutoffs]
-        for status in STATUSES
+def _outcomes(
+    result: EvaluationResult, cutoffs: list[Cutoff], cutoff: Cutoff, w: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return each status that occurs, with how many queries have it, and the bar of one cutoff."""
+    columns = {one: result.statuses(one) for one in cutoffs}
+    outcomes = []
+    for status in STATUSES:
+        counts = {one: int((column == status).sum()) for one, column in columns.items()}
+        if any(counts.values()):
+            here = counts[cutoff]
+            share = w["percent"].format(whole_percent(here / result.n_queries))
+            outcomes.append(_Outcome(status, w[status], [*counts.values()], here, share))
+    told = ", ".join(f"{one.name}: {one.here}" for one in outcomes if one.here)
+    return {
+        "outcomes": outcomes,
+        "outcome_label": w["outcomes at"].format(cutoff=words_of(cutoff, w), counts=told),
     }
-    return [(status, w[status], numbers) for status, numbers in counts.items() if any(numbers)]
 
 
 def _pictures(
