@@ -626,25 +626,35 @@ def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
 
 
 @pytest.mark.parametrize(
-    ("passages", "documents", "options", "said"),
+    ("passages", "documents", "options", "said", "korean"),
     [
-        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "Nothing is lost"),
-        (["!!!"], ["x"], {"index": CHUNKS}, "Nothing to diagnose"),
-        ([LOAN], ["x"], {"index": CHUNKS}, "cut apart by the splitter: chunks of 9 words"),
-        ([LOAN], [CHUNKS[2], CHUNKS[3]], {"index": CHUNKS}, "in pieces"),
-        ([PETS], ["x"], {"index": CHUNKS}, "deeper"),
-        ([PETS], ["x"], {"index": CHUNKS, "deeper": [["x", "y", "z"]]}, "first 3"),
-        ([PETS], ["x", "y", PETS], {}, "rerank the first 3"),
-        ([NOWHERE], ["x"], {"index": CHUNKS}, "ingested"),
-        ([PARSED], ["x"], {"index": CHUNKS}, "parsing"),
-        ([NOWHERE], ["x"], {}, "index"),
+        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "Nothing is lost", "놓친 것이 없습니다"),
+        (["!!!"], ["x"], {"index": CHUNKS}, "Nothing to diagnose", "진단할 것이 없습니다"),
+        ([LOAN], ["x"], {"index": CHUNKS}, "splitter: chunks of 9 words", "지금 청크는 9단어"),
+        ([LOAN], [CHUNKS[2], CHUNKS[3]], {"index": CHUNKS}, "in pieces", "조각으로"),
+        ([PETS], ["x"], {"index": CHUNKS}, "deeper", "deeper=…를 주면"),
+        ([PETS], ["x"], {"index": CHUNKS, "deeper": [["x", "y", "z"]]}, "first 3", "앞의 3개"),
+        ([PETS], ["x", "y", PETS], {}, "rerank the first 3", "앞의 3개를 재정렬"),
+        ([NOWHERE], ["x"], {"index": CHUNKS}, "ingested", "색인에 없습니다"),
+        ([PARSED], ["x"], {"index": CHUNKS}, "parsing", "파싱, 띄어쓰기"),
+        ([NOWHERE], ["x"], {}, "index", "index=…를 주면"),
     ],
 )  # fmt: skip
-def test_the_summary_names_the_largest_cause(passages, documents, options, said):
-    """And the remedy it points to, as one sentence."""
-    summary = evaluated([passages], [documents]).diagnose(k=2, **options).summary()
+def test_the_summary_names_the_largest_cause(passages, documents, options, said, korean):
+    """And the remedy it points to, as one sentence, in both languages."""
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    summary, in_korean = diagnosis.summary(), diagnosis.summary("ko")
     assert said in summary
+    assert korean in in_korean
     assert summary.endswith(".")
+    assert in_korean.endswith(("다.", "요."))
+
+
+def test_a_summary_speaks_languages_there_are(one):
+    """Another is refused, by name."""
+    with pytest.raises(InvalidInput) as refused:
+        one.diagnose(CHUNKS, k=2).summary("de")
+    assert refused.value.argument == "language"
 
 
 def test_the_summary_doubts_a_matcher_that_knows_no_words():

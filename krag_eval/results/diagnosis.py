@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import count, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from krag_eval._errors import (
     Place,
     clipped,
     muted,
+    one_of,
     text,
     whole,
 )
@@ -375,9 +377,16 @@ class Diagnosis:
 
         return diagnosis_waterfall(self, ax, language=language)
 
-    def summary(self) -> str:
-        """Say in one sentence what most is lost by, and what to do about it."""
-        return sentence(self)
+    def summary(self, language: Literal["en", "ko"] = "en") -> str:
+        """Say in one sentence what most is lost by, and what to do about it.
+
+        Args:
+            language: ``"en"`` or ``"ko"``.
+
+        Raises:
+            InvalidInput: If there is no such language.
+        """
+        return sentence(self, language=language)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -465,112 +474,131 @@ def _label(cause: str, diagnosis: Diagnosis, language: str) -> str:
     return labels[cause][language == "ko"].format(diagnosis.depth)
 
 
-def _within(k: Cutoff) -> str:
-    return f"k = {k}" if isinstance(k, int) else "any rank" if k is None else in_words(k)
+def _within(k: Cutoff, language: str = "en") -> str:
+    if isinstance(k, int):
+        return f"k = {k}"
+    if language == "ko":
+        return "검색된 문서" if k is None else f"{k.amount:,}{_UNITS_IN_KOREAN[k.unit]}"
+    return "any rank" if k is None else in_words(k)
 
+
+_UNITS_IN_KOREAN = {"w": "단어", "c": "자", "t": "(직접 정한 길이)"}
+_LANGUAGES = ("en", "ko")
 
 #: What a summary advises, as it is written in Python.
 _IN_PYTHON = {
-    "union": "CoverageMatcher(union=True)",
-    "deeper": "pass deeper=…",
-    "index": "pass index=…",
+    "en": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "pass deeper=…",
+        "index": "pass index=…",
+    },
+    "ko": {
+        "union": "CoverageMatcher(union=True)",
+        "deeper": "deeper=…를 주면",
+        "index": "index=…를 주면",
+    },
 }
 
 
-def sentence(diagnosis: Diagnosis, ways: Mapping[str, str] = _IN_PYTHON) -> str:
+def sentence(
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+) -> str:
     """Say what most is lost by, and what to do about it.
 
     Args:
         diagnosis: What was found out.
         ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
             chunks (``"index"``), where it is not Python that is advised.
+        language: ``"en"`` or ``"ko"``.
+
+    Raises:
+        InvalidInput: If there is no such language.
     """
-    shares = diagnosis.shares
-    if math.isnan(next(iter(shares.values()))):
-        return "Nothing to diagnose: no query has ground truth with words."
+    phrases = _PHRASES[one_of("language", language, _LANGUAGES)]
+    if math.isnan(next(iter(diagnosis.shares.values()))):
+        return phrases["nothing to diagnose"]
+    told = sentences(diagnosis, ways, language)
+    return told[0] if told else phrases["nothing lost"].format(_within(diagnosis.k, language))
+
+
+def sentences(
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+) -> list[str]:
+    """Say what is lost by each cause and what to do about it, the largest loss first.
+
+    The arguments are those of :func:`sentence`, which is the first of these.
+    """
+    phrases = _PHRASES[one_of("language", language, _LANGUAGES)]
+    ways = _IN_PYTHON[language] if ways is None else ways
     counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
-    lost = {cause: share for cause, share in shares.items() if cause not in counted}
-    cause = max(lost, key=lambda one: lost[one], default="")
-    if not lost.get(cause):
-        return f"Nothing is lost: every passage is found within {_within(diagnosis.k)}."
-    of_it = [item for item in diagnosis.items if item.cause == cause]
-    remedy = _REMEDIES[cause](diagnosis, of_it).format_map(ways)
-    return f"{_percent(lost[cause])} of passages {remedy}."
+    shares = diagnosis.shares
+    lost = {cause: share for cause, share in shares.items() if cause not in counted and share > 0}
+    told = []
+    for cause in sorted(lost, key=lambda one: lost[one], reverse=True):
+        of_it = [item for item in diagnosis.items if item.cause == cause]
+        remedy = _REMEDIES[cause](diagnosis, of_it)
+        said = "".join(phrases[part] for part in remedy.parts)
+        known = {"n": len(of_it), "depth": diagnosis.depth, **remedy.numbers, **ways}
+        known["within"] = _within(diagnosis.k, language)
+        share = phrases["percent"].format(_percent(lost[cause]))
+        told.append(phrases["share"].format(share, said.format_map(known)))
+    return told
 
 
-def _percent(share: float) -> str:
+def _percent(share: float) -> int:
     """Round to whole percents, but a part is neither nothing nor all.
 
     >>> _percent(0.087), _percent(0.999), _percent(0.0001), _percent(1.0)
-    ('9 %', '99 %', '1 %', '100 %')
+    (9, 99, 1, 100)
     """
-    return "100 %" if share == 1.0 else f"{min(max(round(100 * share), 1), 99)} %"
+    return 100 if share == 1.0 else min(max(round(100 * share), 1), 99)
 
 
-def _in_pieces(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        "come back in pieces, no document holds them whole: count pieces with "
-        "{union}, or try larger chunks or more overlap"
-    )
+class _Remedy(NamedTuple):
+    """What is said of a cause: which phrases, one after the other, and the numbers in them."""
+
+    parts: tuple[str, ...]
+    numbers: Mapping[str, int] = MappingProxyType({})
 
 
-def _too_low(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
+def _in_pieces(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
+    return _Remedy(("in pieces",))
+
+
+def _too_low(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
     ranks = [item.rank for item in items if item.rank is not None]
     repeats = sum(bool(item.repeats_above) for item in items)
-    stand = "stands" if repeats == 1 else "stand"
-    more = f"; {repeats} of them {stand} below near-repeats, drop those first" if repeats else ""
-    return (
-        f"are ranked too low, half of them at rank {int(np.median(ranks))} or better: rerank the "
-        f"first {diagnosis.depth}, or pass on more documents{more}"
-    )
+    more = ("repeat" if repeats == 1 else "repeats",) if repeats else ()
+    return _Remedy(("too low", *more), {"rank": int(np.median(ranks)), "repeats": repeats})
 
 
-def _unretrieved(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
+def _unretrieved(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
     gaps = sum(item.query_overlap == 0 for item in items)
-    more = f"; {gaps} of {len(items)} share no word with their question" if gaps else ""
-    return (
-        f"are in the index and not among the first {diagnosis.depth} documents: try hybrid search, "
-        f"another embedding model or rewritten questions{more}"
-    )
+    return _Remedy(("not retrieved", *(("gaps",) if gaps else ())), {"gaps": gaps})
 
 
-def _not_in_top(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return (
-        f"are in the index and not within {_within(diagnosis.k)}: {{deeper}} to see whether "
-        "ranking or search loses them"
-    )
+def _not_in_top(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
+    return _Remedy(("not in top",))
 
 
-def _cut(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
+def _cut(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
     words = diagnosis.chunk_words
-    return (
-        f"are cut apart by the splitter: chunks of {words} words; try a larger size or overlap"
-        if words
-        else "are cut apart by the splitter: try larger chunks or more overlap"
-    )
+    return _Remedy(("cut by words",), {"words": words}) if words else _Remedy(("cut",))
 
 
-def _not_indexed(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
+def _not_indexed(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
     parsed = sum((item.letters or 0.0) >= diagnosis.threshold for item in items)
-    if parsed * 2 > len(items) and not diagnosis.knows_words:
-        return (
-            f"match no chunk of the index, though the letters of {parsed} of {len(items)} are in "
-            "it: where chunks are cut elsewhere, only the matcher coverage can tell why"
-        )
+    numbers = {"parsed": parsed}
     if parsed * 2 > len(items):
-        return (
-            f"are not in the index as they are written, though the letters of {parsed} of "
-            f"{len(items)} are: look at parsing, spaces and hyphens"
-        )
-    more = f" (the letters of {parsed} are: look at parsing)" if parsed else ""
-    return f"are not in the index: check what was ingested{more}"
+        return _Remedy(("parsed" if diagnosis.knows_words else "matches no chunk",), numbers)
+    return _Remedy(("not indexed", *(("some parsed",) if parsed else ())), numbers)
 
 
-def _unseen(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> str:
-    return "are missed: {index} to see whether they can be found at all"
+def _unseen(diagnosis: Diagnosis, items: Sequence[DiagnosedItem]) -> _Remedy:
+    return _Remedy(("unseen",))
 
 
-_REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], str]] = {
+_REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], _Remedy]] = {
     "found_in_pieces": _in_pieces,
     "ranked_too_low": _too_low,
     "not_retrieved": _unretrieved,
@@ -578,6 +606,63 @@ _REMEDIES: dict[str, Callable[[Diagnosis, Sequence[DiagnosedItem]], str]] = {
     "cut_apart": _cut,
     "not_in_index": _not_indexed,
     "not_seen": _unseen,
+}
+
+_PHRASES: dict[str, dict[str, str]] = {
+    "en": {
+        "nothing to diagnose": "Nothing to diagnose: no query has ground truth with words.",
+        "nothing lost": "Nothing is lost: every passage is found within {}.",
+        "percent": "{} %",
+        "share": "{} of passages {}.",
+        "in pieces": "come back in pieces, no document holds them whole: count pieces with "
+        "{union}, or try larger chunks or more overlap",
+        "too low": "are ranked too low, half of them at rank {rank} or better: rerank the first "
+        "{depth}, or pass on more documents",
+        "repeat": "; 1 of them stands below near-repeats, drop those first",
+        "repeats": "; {repeats} of them stand below near-repeats, drop those first",
+        "not retrieved": "are in the index and not among the first {depth} documents: try hybrid "
+        "search, another embedding model or rewritten questions",
+        "gaps": "; {gaps} of {n} share no word with their question",
+        "not in top": "are in the index and not within {within}: {deeper} to see whether ranking "
+        "or search loses them",
+        "cut": "are cut apart by the splitter: try larger chunks or more overlap",
+        "cut by words": "are cut apart by the splitter: chunks of {words} words; try a larger "
+        "size or overlap",
+        "matches no chunk": "match no chunk of the index, though the letters of {parsed} of {n} "
+        "are in it: where chunks are cut elsewhere, only the matcher coverage can tell why",
+        "parsed": "are not in the index as they are written, though the letters of {parsed} of "
+        "{n} are: look at parsing, spaces and hyphens",
+        "not indexed": "are not in the index: check what was ingested",
+        "some parsed": " (the letters of {parsed} are: look at parsing)",
+        "unseen": "are missed: {index} to see whether they can be found at all",
+    },
+    "ko": {
+        "nothing to diagnose": "진단할 것이 없습니다. 정답에 단어가 있는 질의가 없습니다.",
+        "nothing lost": "놓친 것이 없습니다. 모든 구절을 {} 안에서 찾았습니다.",
+        "percent": "{}%",
+        "share": "구절의 {}는 {}.",
+        "in pieces": "조각으로 나뉘어 나오며, 온전히 담은 문서가 없습니다. {union}로 조각을 합쳐 "
+        "세거나, 청크를 더 크게 자르거나 더 겹쳐 보세요",
+        "too low": "순위가 너무 낮습니다. 그 절반은 {rank}위 안에 있으니, 앞의 {depth}개를 "
+        "재정렬(rerank)하거나 더 많은 문서를 LLM에 넘겨 보세요",
+        "repeat": ". 이 가운데 1개는 거의 같은 문서들에 밀려 있으니, 중복부터 없애세요",
+        "repeats": ". 이 가운데 {repeats}개는 거의 같은 문서들에 밀려 있으니, 중복부터 없애세요",
+        "not retrieved": "색인에 있지만 앞의 {depth}개 안에 나오지 않습니다. 하이브리드 검색, 다른 "
+        "임베딩 모델, 질문 바꿔 쓰기를 시도해 보세요",
+        "gaps": ". {n}개 가운데 {gaps}개는 질문과 겹치는 단어가 없습니다",
+        "not in top": "색인에 있지만 {within} 안에 나오지 않습니다. {deeper} 순위와 검색 가운데 "
+        "어느 쪽이 문제인지 알 수 있습니다",
+        "cut": "분할기에 잘려 있습니다. 청크를 더 크게 자르거나 더 겹쳐 보세요",
+        "cut by words": "분할기에 잘려 있습니다. 지금 청크는 {words}단어입니다. 더 크게 자르거나 "
+        "더 겹쳐 보세요",
+        "matches no chunk": "색인의 어떤 청크와도 일치하지 않지만, {n}개 가운데 {parsed}개는 "
+        "글자가 색인에 있습니다. 청크가 다른 곳에서 잘렸다면 이유는 coverage 매처만 알 수 있습니다",
+        "parsed": "적힌 그대로는 색인에 없지만, {n}개 가운데 {parsed}개는 글자가 색인에 있습니다. "
+        "파싱, 띄어쓰기, 하이픈을 살펴보세요",
+        "not indexed": "색인에 없습니다. 무엇을 색인했는지 확인하세요",
+        "some parsed": "(이 가운데 {parsed}개는 글자가 있으니 파싱을 살펴보세요)",
+        "unseen": "찾지 못했습니다. {index} 애초에 찾을 수 있는 것인지 알 수 있습니다",
+    },
 }
 
 
