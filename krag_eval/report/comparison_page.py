@@ -13,7 +13,7 @@ from krag_eval._errors import InvalidType, whole
 from krag_eval._text import fitted
 from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
-from krag_eval.report.rendering import joined, number, p_value, percent, units_of, words
+from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
 
@@ -112,7 +112,7 @@ def _verdict(row: Difference, level: float, w: Mapping[str, str]) -> str:
     a, b = fitted(row.a, 40), fitted(row.b, 40)
     if math.isnan(row.difference):
         return w["undefined"].format(a=a, b=b, metric=row.metric)
-    known = {"metric": row.metric, "level": percent(level, w), "p": _p_words(row.p_holm)}
+    known = {"metric": row.metric, "level": percent(level, w), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):
         return w["no difference"].format(
@@ -126,11 +126,6 @@ def _verdict(row: Difference, level: float, w: Mapping[str, str]) -> str:
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
-
-
-def _p_words(p: float) -> str:
-    told = p_value(p)
-    return told if told.startswith("<") else f"= {told}"
 
 
 def _cells(row: Difference) -> list[str]:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidType, muted, whole
-from krag_eval._text import whole_percent
+from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
+from krag_eval._text import fitted, whole_percent
 from krag_eval.plotting import Language
-from krag_eval.plotting.styling import cutoff_words, with_direction
+from krag_eval.plotting.styling import cutoff_words, with_direction, word
 from krag_eval.report.query_list import hardest
-from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
+from krag_eval.report.rendering import (
+    joined,
+    number,
+    p_value,
+    p_words,
+    percent,
+    units_of,
+    words,
+    words_of,
+)
+from krag_eval.results.diagnosis import Diagnosis, sentence, sentences
 from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
+from krag_eval.statistics.slices import Slice, Slices, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +44,11 @@ _TELLING = ("ndcg", "recall")
 
 # The figures up front, where the result has them; if it has none, the first so many that it has.
 _FRONT = ("macro_recall", "ndcg", "mrr")
+# Inches of a picture that stands alone: legible on a phone, where it is scaled down.
+_WIDE = 5.4
+# Columns of a name, and of a note; slices shown of a tag, as many as a picture draws.
+_NAME, _NOTE, _MOST_SLICES = 40, 1000, 60
+_DIAGNOSE = "pass what diagnose of this result returned"
 _MICRO, _MACRO = "micro_", "macro_"
 
 
@@ -71,6 +87,8 @@ def result_page(
     language: Language,
     intervals: bool | pd.DataFrame,
     n_queries: int,
+    by: str | Iterable[str] = (),
+    diagnosis: Diagnosis | None = None,
 ) -> dict[str, Any]:
     """Gather what the template shows.
 
@@ -83,6 +101,8 @@ def result_page(
     whole("n_queries", n_queries, 0)
     cutoffs = in_order(result.k)
     cutoff = deepest(cutoffs) if k is None else result.evaluated_cutoff(k)
+    told_diagnosis = _diagnosis(result, diagnosis, cutoff, language)
+    sliced = list(_slices(result, by, cutoff, language))
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
@@ -98,6 +118,8 @@ def result_page(
         "budgets": [spelled(one) for one in cutoffs if isinstance(one, Budget)],
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
         **_outcomes(result, cutoffs, cutoff, w),
+        "diagnosis": told_diagnosis,
+        "sliced": sliced,
         "pictures": list(_pictures(result, cutoff, bounds, language)),
         **hardest(result, cutoff, n_queries, w),
         "settings": list(result.settings.items()),
@@ -252,6 +274,168 @@ def _outcomes(
         "outcomes": outcomes,
         "outcome_label": w["outcomes at"].format(cutoff=words_of(cutoff, w), counts=told),
     }
+
+
+class _Step(NamedTuple):
+    """One step of the waterfall: its name, items, their share, and recall by then."""
+
+    name: str
+    items: int
+    share: str
+    cumulative: str
+
+
+def _diagnosis(
+    result: EvaluationResult, diagnosis: Diagnosis | None, cutoff: Cutoff, language: Language
+) -> dict[str, Any] | None:
+    """Gather what is shown of where the misses were lost.
+
+    Raises:
+        InvalidInput: If the diagnosis is of other queries.
+        InvalidType: If it is none.
+    """
+    if diagnosis is None:
+        return None
+    _check_belongs(diagnosis, result)
+    w, counts, steps = words(language), diagnosis.counts, diagnosis.waterfall(language)
+    ways = {name: w[f"way {name}"] for name in ("union", "deeper", "index")}
+    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
+    ceiling, at = diagnosis.index_ceiling, words_of(diagnosis.k, w)
+    wordless = counts.get("no_words", 0)
+    return {
+        "summary": sentence(diagnosis, ways, language),
+        "others": sentences(diagnosis, ways, language)[1:],
+        "another_k": w["another k"].format(at, words_of(cutoff, w))
+        if diagnosis.k != cutoff
+        else "",
+        "picture": plotting.inline_svg(
+            lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, language=language),
+            "diagnosis",
+            size=(_WIDE, 1.3 + 0.44 * len(steps)),
+        ),
+        "steps": [
+            _Step(label, counts[cause], number(share), number(cumulative))
+            for cause, label, share, cumulative in zip(steps.index, *columns, strict=True)
+        ],
+        "ceiling": ""
+        if ceiling is None or math.isnan(ceiling)
+        else w["ceiling"].format(number(ceiling)),
+        "wordless": w["wordless"].format(wordless) if wordless else "",
+    }
+
+
+def _check_belongs(diagnosis: Diagnosis, result: EvaluationResult) -> None:
+    """Refuse a diagnosis of other queries, or of queries with other ground truth."""
+    if not isinstance(diagnosis, Diagnosis):
+        came = type(diagnosis).__name__
+        raise InvalidType("diagnosis", f"must be a Diagnosis, got {came}", _DIAGNOSE)
+    labels, items = result.labels, result.tables[result.k[0]]["ground_truth"]
+    found = [0] * len(labels)
+    for one in diagnosis.items:
+        if one.position >= len(labels) or labels[one.position] != one.query:
+            problem = f"is of other queries: this result has no query {clipped(one.query)}"
+            raise InvalidInput("diagnosis", f"{problem} at position {one.position}", _DIAGNOSE)
+        found[one.position] += 1
+    for label, here, there in zip(labels, items.tolist(), found, strict=True):
+        if here != there:
+            problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
+            raise InvalidInput("diagnosis", f"{problem}, this result {here}", _DIAGNOSE)
+
+
+class _SliceRow(NamedTuple):
+    """A slice: its name, its numbers by column, and whether it is shown to differ."""
+
+    name: str
+    cells: list[tuple[str, str]]
+    is_shown: bool
+
+
+def _slices(
+    result: EvaluationResult, by: str | Iterable[str], cutoff: Cutoff, language: Language
+) -> Iterator[dict[str, Any]]:
+    """Yield what is shown of the slices by each tag.
+
+    Raises:
+        InvalidInput: If there is no such tag, or slices need what the result does not hold.
+        InvalidType: If ``by`` is neither a tag nor several.
+    """
+    if not isinstance(by, Iterable):
+        raise InvalidType("by", f"must be a tag or several, got {clipped(by)}")
+    for place, tag in enumerate(dict.fromkeys([by] if isinstance(by, str) else by)):
+        try:
+            with muted():  # the page says itself that they are too many
+                slices = result.by(tag, cutoff)
+        except InvalidInput as error:
+            argument = "by" if error.argument == "tag" else error.argument
+            raise type(error)(argument, error.problem, error.fix) from None
+        yield _told_slices(slices, f"slices{place}", result, language)
+
+
+def _told_slices(
+    slices: Slices, name: str, result: EvaluationResult, language: Language
+) -> dict[str, Any]:
+    w = words(language)
+
+    def name_of(metric: str) -> str:
+        key, k = parse_metric(metric)
+        return _name_at(_name_of(key, result, language), k, language)
+
+    first, *others = slices.metrics
+    tag = word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, _NAME)
+    n_shown = min(len(slices.names), _MOST_SLICES)
+    shown = [row for row in slices.rows if row.is_shown(slices.level)]
+    return {
+        "heading": w["by tag"].format(tag),
+        "said": [_slice_sentence(row, slices, name_of(row.metric), w) for row in shown]
+        or [w["no slice"]],
+        "notes": [fitted(note, _NOTE) for note in notes_on(slices, language, name_of)],
+        "more": w["more slices"].format(len(slices.names) - n_shown)
+        if n_shown < len(slices.names)
+        else "",
+        "picture": plotting.inline_svg(
+            lambda ax: plotting.slice_forest(slices, first, ax, language=language),
+            name,
+            size=(_WIDE, 1.5 + 0.34 * n_shown),
+        ),
+        "table": (name_of(first), list(_slice_rows(slices, first, w))),
+        "others": [(name_of(one), list(_slice_rows(slices, one, w))) for one in others],
+        "columns": _slice_columns(slices, w),
+    }
+
+
+def _slice_columns(slices: Slices, w: Mapping[str, str]) -> list[str]:
+    names = ("n queries", "value", "interval", "difference to the rest", "of the difference")
+    return [w[name].format(percent(slices.level, w)) for name in names] + ["p (Holm)"]
+
+
+def _slice_rows(slices: Slices, metric: str, w: Mapping[str, str]) -> Iterator[_SliceRow]:
+    columns = _slice_columns(slices, w)
+    rows = [row for row in slices.rows if row.metric == metric]
+    for row in rows[:_MOST_SLICES]:
+        numbers = [
+            str(row.n),
+            number(row.value),
+            _span(row.low, row.high) or "–",
+            number(row.difference),
+            _to(row.ci_low, row.ci_high, w) or "–",
+            p_value(row.p_holm),
+        ]
+        cells = list(zip(columns, numbers, strict=True))
+        yield _SliceRow(fitted(row.slice, _NAME), cells, row.is_shown(slices.level))
+
+
+def _to(low: float, high: float, w: Mapping[str, str]) -> str:
+    """Write an interval that may hold negative numbers, where a dash would be read as a minus."""
+    return "" if math.isnan(low) else w["from to"].format(number(low), number(high))
+
+
+def _slice_sentence(row: Slice, slices: Slices, metric: str, w: Mapping[str, str]) -> str:
+    """Say how a slice differs from the rest."""
+    is_better = (row.difference > 0) != (row.metric in slices.lower_is_better)
+    return w["slice better" if is_better else "slice worse"].format(
+        slice=fitted(row.slice, _NAME), metric=metric, by=number(abs(row.difference)),
+        value=number(row.value), rest=number(row.rest), p=p_words(row.p_holm),
+    )  # fmt: skip
 
 
 def _pictures(
