@@ -232,7 +232,7 @@ def evaluate(
         for slices in sliced:
             print_slices(slices)
         if outputs:
-            _write(outputs, result, language)
+            _write(outputs, result, language, tag)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -252,7 +252,9 @@ def _checked_floors(
     return metrics
 
 
-def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage) -> None:
+def _write(
+    outputs: Outputs, result: EvaluationResult, language: ReportLanguage, tags: Sequence[str]
+) -> None:
     last = result.k[-1]
 
     def draw(ax: Axes) -> None:
@@ -272,7 +274,7 @@ def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage)
             ),
             "plot": (partial(write_plot, draw), f"the metrics @{spelled(last)}"),
             "report": (
-                lambda target: result.report(target, language=language),
+                lambda target: result.report(target, language=language, by=tags),
                 "an HTML report",
             ),
         },
@@ -299,6 +301,7 @@ _CHUNKS = (
 @field_options
 @output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per ground-truth item.", streamed=True)
+@report_options
 def diagnose(
     file: str,
     index: str,
@@ -306,6 +309,8 @@ def diagnose(
     depth: int | None,
     json: str | None,
     csv: str | None,
+    report: str | None,
+    report_language: ReportLanguage | None,
     **options: Any,
 ) -> None:
     """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
@@ -318,7 +323,8 @@ def diagnose(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv}, [file, index])
+    outputs = checked_outputs({"json": json, "csv": csv, "report": report}, [file, index])
+    language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
     with printing_beside(outputs), warnings_as("warning"):
@@ -327,6 +333,8 @@ def diagnose(
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
         at = _asked(k, result)
         found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
+        # A saved result may have been evaluated at other cutoffs; the page says so.
+        shown_at = found.k if found.k in result.k else None
         print_diagnosis(found, file, result.signature)
         write_files(
             outputs,
@@ -335,6 +343,12 @@ def diagnose(
                 "csv": (
                     lambda target: write_table(found.table, target),
                     "one row per ground-truth item",
+                ),
+                "report": (
+                    lambda target: result.report(
+                        target, k=shown_at, language=language, diagnosis=found
+                    ),
+                    "an HTML report",
                 ),
             },
         )
