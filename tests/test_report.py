@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -16,12 +17,13 @@ import pytest
 matplotlib.use("Agg")
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import Refusal
+from krag_eval._errors import InvalidInput, InvalidType, Refusal
 from krag_eval.report import write_comparison_report, write_report
 
 QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]
 ACTUAL = [["nine", "ten"], ["no food"], ["everyone"]]
 PREDICTED = [["nine", "five"], ["no drinks"], ["everyone"]]
+MICRO = "Micro averages, where all items or documents weigh the same"
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
@@ -77,11 +79,18 @@ def page(tmp_path: Path) -> Callable[..., Page]:
 def evaluated(
     actual: list[Any] = ACTUAL, predicted: list[Any] = PREDICTED, **options: Any
 ) -> EvaluationResult:
-    k = options.pop("k", [1, 2])
+    k, metrics = options.pop("k", [1, 2]), options.pop("metrics", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)
         evaluator = OfflineRetrievalEvaluator(actual, predicted, **options)
-        return evaluator.evaluate(k=k)
+        return evaluator.evaluate(k=k, metrics=metrics)
+
+
+def figures(written: Page) -> dict[str, str]:
+    """Return the figures up front: name and cutoff -> value as written."""
+    cards = written.source.split('<div class="card">')[1:]
+    found = [re.search(r'name">(.*?)<.*?figure">(.*?)<', one, re.DOTALL) for one in cards]
+    return {one[1]: one[2] for one in found if one}
 
 
 def result(**options: Any) -> EvaluationResult:
@@ -112,7 +121,66 @@ class TestResult:
             assert f"{value:.3f}" in cells
         intervals = [text for text in written.of("small") if "–" in text]
         assert len(intervals) == len(result().to_dict())
-        assert "macro_recall" in written.of("code")
+
+    def test_one_label_per_metric(self, page):
+        """What people call it, and never the key beside it."""
+        written = page(result())
+        assert "Macro recall" in written.of("th")
+        assert "macro_recall" not in written.source
+
+    def test_micro_averages_are_folded(self, page):
+        """They stand in a table of their own; a micro average alone is no repetition."""
+        written = page(result())
+        rows = written.of("th")
+        assert rows.index("nDCG") < rows.index("Micro recall")
+        folded = written.texts.index(("summary", MICRO))
+        told = [text for _, text in written.texts[folded + 1 :]]
+        assert "Micro recall" in told
+        assert "Micro recall" not in [text for _, text in written.texts[:folded]]
+
+    def test_four_figures_up_front(self, page):
+        """Of three queries at 2: recall 1/2, nDCG and MRR as derived here, one perfect.
+
+        First: items nine and ten, nine at rank 1; its nDCG is 1 / (1 + 1 / log2(3)). The others
+        have one item each, one not found and one found first.
+        """
+        (of_first, n) = 1 / (1 + 1 / math.log2(3)), 3
+        expected = {
+            "Macro recall at k = 2": (0.5 + 0 + 1) / n,
+            "nDCG at k = 2": (of_first + 0 + 1) / n,
+            "MRR at k = 2": 2 / n,
+            "Perfect queries at k = 2": 1 / n,
+        }
+        assert figures(page(result())) == {name: f"{value:.3f}" for name, value in expected.items()}
+
+    def test_the_interval_of_the_share_perfect(self, page):
+        """Wilson's of 1 in 3: its bounds p solve |1/3 - p| = 1.959964 sqrt(p (1 - p) / 3)."""
+        said = page(result()).of("p")
+        (low, high), z = (0.0614922, 0.7923404), 1.959964
+        for bound in (low, high):
+            assert abs(1 / 3 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 3), 1e-5)
+        assert f"95 % interval {low:.3f}–{high:.3f}" in said
+
+    def test_figures_of_what_was_evaluated(self, page):
+        """Of recall, nDCG and MRR those there are; else the first three, micro ones left out."""
+        assert list(figures(page(result(metrics=["mrr"])))) == [
+            "MRR at k = 2", "Perfect queries at k = 2",
+        ]  # fmt: skip
+        others = ["precision", "map", "hit_rate", "rank"]
+        assert list(figures(page(result(metrics=others)))) == [
+            "Macro precision at k = 2", "MAP at k = 2", "Hit rate at k = 2",
+            "Perfect queries at k = 2",
+        ]  # fmt: skip
+
+    def test_outcomes_at_a_glance(self, page):
+        """A bar as wide as the counts, described in words, and a legend with shares."""
+        written = page(result())
+        (bar,) = [one for tag, one in written.elements if one.get("class") == "outcomes"]
+        label = "Outcomes of the queries at k = 2: perfect: 1, partial: 1, missed: 1"
+        assert (bar["role"], bar["aria-label"]) == ("img", label)
+        assert "perfect: 1 (33 %)" in written.of("li")
+        widths = [one["style"] for tag, one in written.elements if one.get("style")]
+        assert [one for one in widths if one and "flex-grow" in one] == ["flex-grow: 1"] * 3
 
     def test_without_intervals(self, page):
         """Nothing is computed that was not asked for."""
@@ -173,7 +241,8 @@ class TestResult:
         """And the page says that there are more; 0 leaves the section out."""
         written = page(result(), n_queries=1)
         assert "1 of the 2 queries that lost something are shown." in written
-        assert sum(tag == "details" for tag, _ in written.elements) == 1
+        folded = [one for tag, one in written.elements if tag == "details"]
+        assert sum(one.get("class") != "micro" for one in folded) == 1
         assert "The hardest queries" not in page(result(), n_queries=0)
 
     def test_nothing_was_lost(self, page):
@@ -261,6 +330,191 @@ class TestResult:
     def test_the_same_result_gives_the_same_page(self, page):
         """No dates, no random ids."""
         assert page(result()).source == page(result()).source
+
+
+def sliced(**options: Any) -> EvaluationResult:
+    """Return 41 queries: of 20 in "news" all are answered, of 20 in "chat" 2, and of "law" one."""
+    actual = [[f"passage {i}"] for i in range(41)]
+    predicted = [*actual[:22], *[["x"]] * 18, actual[40]]
+    tags = {"corpus": ["news"] * 20 + ["chat"] * 20 + ["law"]} | options.pop("tags", {})
+    return evaluated(actual, predicted, tags=tags, **{"k": 1, "metrics": ["mrr"], **options})
+
+
+class TestSlices:
+    """The sections of ``by``."""
+
+    def test_numbers_are_those_of_the_api(self, page):
+        """Each slice with its count, value, difference and p; of one query the count alone.
+
+        The value of "chat" is 2/20, that of the rest 21/21.
+        """
+        one = sliced()
+        written = page(one, by="corpus")
+        assert "By corpus" in written.of("h3")
+        assert "MRR at k = 1" in written.of("h4")
+        chat = one.by("corpus").rows[0]
+        rows = {}
+        for name in ("chat", "news", "law"):
+            start = written.texts.index(("th", name)) + 1
+            rows[name] = [text for _, text in written.texts[start : start + 6]]
+        assert rows["chat"] == [
+            "20", "0.100", f"{chat.low:.3f}–{chat.high:.3f}", "−0.900",
+            f"−{-chat.ci_low:.3f} to −{-chat.ci_high:.3f}", "< 0.001",
+        ]  # fmt: skip
+        assert rows["news"][:2] == ["20", "1.000"]
+        assert rows["law"] == ["1", *["–"] * 5]
+
+    def test_what_is_shown_is_said(self, page):
+        """Which slice is worse, by how much; and which are too small. Keys are on no page."""
+        written = page(sliced(), by=["corpus"])
+        said = (
+            "chat is worse than the rest by 0.900: MRR at k = 1 is 0.100 against 1.000 (p < 0.001"
+        )
+        assert any(one.startswith(said) for one in written.of("li"))
+        assert "Too few queries for more than a count: law (1)." in written.of("p")
+        assert "mrr@1" not in " ".join(written.of("p") + written.of("li"))
+
+    def test_where_lower_is_better(self, page):
+        """A mean rank above that of the rest is worse."""
+        actual = [[f"passage {i}"] for i in range(40)]
+        predicted = [*actual[:20], *[["x", *one] for one in actual[20:]]]
+        ranks = evaluated(
+            actual, predicted, metrics=["rank"], tags={"half": ["a"] * 20 + ["b"] * 20}, k=2
+        )
+        written = page(ranks, by="half")
+        said = "b is worse than the rest by 1.000: Mean rank (lower is better) at k = 2 is 2.000"
+        assert any(one.startswith(said) for one in written.of("li"))
+
+    def test_several_tags_and_metrics(self, page):
+        """A section for each tag, once, with a picture of its own; a table for each metric."""
+        one = sliced(metrics=["recall", "mrr"])
+        written = page(one, by=["corpus", "items", "corpus"])
+        assert written.of("h3")[:2] == ["By corpus", "By number of ground-truth items"]
+        assert written.of("h4") == ["Macro recall at k = 1", "MRR at k = 1"] * 2
+        ids = [known["id"] for _, known in written.elements if known.get("id")]
+        assert len(ids) == len(set(ids))
+
+    def test_too_many_slices(self, page):
+        """The page says so, instead of a warning, and how many it leaves out."""
+        many = sliced(tags={"id": [f"n{i}" for i in range(41)]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            written = page(many, by="id", intervals=False)
+        assert "41 slices of 41 queries by id are too many to mean anything" in written
+        large = evaluated(
+            [["a"]] * 130, [["a"]] * 130, tags={"id": [f"n{i // 2}" for i in range(130)]}, k=1
+        )
+        assert "… and 5 more slices, not shown." in page(large, by="id", intervals=False)
+
+    def test_in_korean(self, page):
+        """Sentences, notes, columns."""
+        written = page(sliced(), by=["corpus", "items"], language="ko")
+        for said in ("corpus별", "정답 항목 수별", "나머지와의 차이", "질의가 너무 적어 개수만"):
+            assert said in written
+        assert "Few queries" not in written.source
+
+    def test_hostile_tags(self, page):
+        """Names and values of tags are shown, and do nothing."""
+        tags = {HOSTILE[0]: [HOSTILE[i % 4] for i in range(41)], "b" * 9999: ["a" * 200] * 41}
+        check_harmless(page(sliced(tags=tags), by=list(tags)))
+
+    @pytest.mark.parametrize("by", ["nothing", ["corpus", "nothing"], 5])
+    def test_no_such_tag(self, tmp_path, by):
+        """Nothing is written."""
+        with pytest.raises(Refusal) as info:
+            write_report(sliced(), tmp_path / "report.html", by=by)
+        assert info.value.argument == "by"
+        assert list(tmp_path.iterdir()) == []
+
+
+WANTED = ["one two three four five", "six seven eight nine ten", "not to be found in any chunk"]
+STORE = [WANTED[0], WANTED[1], "something else in five words"]
+
+
+def diagnosed(k: int = 1, **options: Any) -> tuple[EvaluationResult, Any]:
+    """Return a result of three items, found at ranks 1 and 3 and nowhere, and its diagnosis."""
+    one = evaluated(
+        [[WANTED[0]], WANTED[1:]], [[STORE[0]], ["x", STORE[2], STORE[1]]],
+        matcher="coverage", k=[1, 3], **options,
+    )  # fmt: skip
+    return one, one.diagnose(STORE, k=k)
+
+
+class TestDiagnosis:
+    """The section of ``diagnosis``."""
+
+    def test_what_was_lost_where(self, page):
+        """One item found, one ranked too low, one not in the index: a third each."""
+        one, found = diagnosed()
+        written = page(one, k=1, diagnosis=found)
+        assert "Where it was lost" in written.of("h2")
+        assert found.summary() in written.of("p")
+        assert "33 % of passages are not in the index: check what was ingested." in written.of("li")
+        start = written.texts.index(("th", "recall now"))
+        rows = [text for _, text in written.texts[start : start + 24]]
+        assert rows == [
+            "recall now", "1", "0.333", "0.333",
+            "with pieces", "0", "0.000", "0.333",
+            "with k = 3", "1", "0.333", "0.667",
+            "with perfect ranking", "0", "0.000", "0.667",
+            "with other chunks", "0", "0.000", "0.667",
+            "with everything in the index", "1", "0.333", "1.000",
+        ]  # fmt: skip
+        assert "recall would be 0.667" in written
+        assert "Causes are assigned one after the other" in written
+        assert any(one.startswith("What recall would be") for one in written.of("title"))
+
+    def test_another_cutoff_is_said(self, page):
+        """Where the diagnosis is of another k than the page."""
+        one, found = diagnosed()
+        assert "Diagnosed at k = 1; the figures above are at k = 3." in page(one, diagnosis=found)
+        assert "Diagnosed at" not in page(one, k=1, diagnosis=found).source
+
+    def test_items_without_words(self, page):
+        """They are told apart."""
+        one = evaluated([["!!!", WANTED[0]]], [[WANTED[0]]], matcher="coverage", k=1)
+        written = page(one, diagnosis=one.diagnose(STORE, k=1))
+        assert "Items without words, which count nowhere here: 1." in written
+
+    def test_in_korean(self, page):
+        """Sentences, steps and what the ceiling is."""
+        one, found = diagnosed()
+        written = page(one, diagnosis=found, language="ko")
+        for said in ("어디에서 놓쳤나", "색인에 없습니다", "k = 3이면", "색인 상한"):
+            assert said in written
+        assert "of passages" not in written.source
+
+    def test_without_one(self, page):
+        """There is no section."""
+        assert "Where it was lost" not in page(diagnosed()[0])
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"queries": ["a", "c"]},
+            {"actual": [["one"], ["two"]]},
+            {"actual": [[WANTED[0]], WANTED[1:], ["three"]], "queries": ["a", "b", "c"]},
+        ],
+        ids=["labels", "items", "queries"],
+    )
+    def test_of_another_result(self, tmp_path, other):
+        """Its queries and their numbers of items must be those of the result."""
+        found = diagnosed(queries=["a", "b"])[1]
+        actual = other.get("actual", [[WANTED[0]], WANTED[1:]])
+        labels = other.get("queries", ["a", "b"])
+        result = evaluated(actual, [["x"]] * len(actual), queries=labels)
+        with pytest.raises(InvalidInput) as info:
+            write_report(result, tmp_path / "report.html", diagnosis=found)
+        assert info.value.argument == "diagnosis"
+        with pytest.raises(InvalidInput):
+            write_report(diagnosed(queries=["a", "b"])[0], tmp_path / "r.html",
+                         diagnosis=result.diagnose(["x"], k=1))  # fmt: skip
+
+    def test_something_else(self, tmp_path):
+        """What diagnose returned, and nothing else."""
+        with pytest.raises(InvalidType) as info:
+            write_report(result(), tmp_path / "report.html", diagnosis=STORE)  # type: ignore[arg-type]
+        assert info.value.argument == "diagnosis"
 
 
 # An item of ten words, cut in two; another document stands between the halves.

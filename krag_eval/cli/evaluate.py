@@ -232,7 +232,7 @@ def evaluate(
         for slices in sliced:
             print_slices(slices)
         if outputs:
-            _write(outputs, result, language, texts=texts)
+            _write(outputs, result, language, tag, texts=texts)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -253,7 +253,12 @@ def _checked_floors(
 
 
 def _write(
-    outputs: Outputs, result: EvaluationResult, language: ReportLanguage, *, texts: bool
+    outputs: Outputs,
+    result: EvaluationResult,
+    language: ReportLanguage,
+    tags: Sequence[str],
+    *,
+    texts: bool,
 ) -> None:
     last = result.k[-1]
 
@@ -274,7 +279,7 @@ def _write(
             ),
             "plot": (partial(write_plot, draw), f"the metrics @{spelled(last)}"),
             "report": (
-                lambda target: result.report(target, language=language),
+                lambda target: result.report(target, language=language, by=tags),
                 "an HTML report",
             ),
         },

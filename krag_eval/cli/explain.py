@@ -13,6 +13,7 @@ from krag_eval._errors import InvalidInput, whole
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     ReportLanguage,
+    checked_language,
     checked_plan,
     diagnosis_options,
     explanation_options,
@@ -20,6 +21,7 @@ from krag_eval.cli.options import (
     given,
     one_cutoff_option,
     output_option,
+    report_options,
     settled,
 )
 from krag_eval.cli.output import (
@@ -55,6 +57,7 @@ __all__ = ["diagnose", "explain", "misses", "report"]
 @field_options
 @output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per ground-truth item.", streamed=True)
+@report_options
 def diagnose(
     file: str,
     index: str,
@@ -62,6 +65,8 @@ def diagnose(
     depth: int | None,
     json: str | None,
     csv: str | None,
+    report: str | None,
+    report_language: ReportLanguage | None,
     **options: Any,
 ) -> None:
     """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
@@ -75,7 +80,8 @@ def diagnose(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv}, [file, index])
+    outputs = checked_outputs({"json": json, "csv": csv, "report": report}, [file, index])
+    language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
     with printing_beside(outputs), warnings_as("warning"):
@@ -84,6 +90,8 @@ def diagnose(
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
         at = _asked(k, result)
         found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
+        # A saved result may have been evaluated at other cutoffs; the page says so.
+        shown_at = found.k if found.k in result.k else None
         print_diagnosis(found, file, result.signature)
         write_files(
             outputs,
@@ -92,6 +100,12 @@ def diagnose(
                 "csv": (
                     lambda target: write_table(found.table, target),
                     "one row per ground-truth item",
+                ),
+                "report": (
+                    lambda target: result.report(
+                        target, k=shown_at, language=language, diagnosis=found
+                    ),
+                    "an HTML report",
                 ),
             },
         )

@@ -17,6 +17,7 @@ from krag_eval.plotting import Language
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
@@ -32,6 +33,8 @@ def write_report(
     language: Language = "en",
     intervals: bool | pd.DataFrame = True,
     n_queries: int = 10,
+    by: str | Iterable[str] = (),
+    diagnosis: Diagnosis | None = None,
     metadata: str | Iterable[str] | None = None,
     title: str | None = None,
     date: str | None = None,
@@ -48,19 +51,24 @@ def write_report(
         intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
         n_queries: How many of the hardest queries to show; 0 for none.
+        by: Tags to slice the queries by, each a section: columns kept as tags, ``"items"``,
+            ``"question_length"``, ``"golden_length"`` or ``"language"``; see ``result.by``.
+        diagnosis: What ``result.diagnose(…)`` returned: a section on where the misses were lost,
+            and what to do about it.
         metadata: What to tell of the documents' metadata beside their ids, as in
             ``result.explain``.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
     Raises:
-        InvalidInput: If an argument is not possible; the message says what is.
+        InvalidInput: If an argument is not possible; the message says what is. A diagnosis must be
+            of this result's queries and ground truth.
         OSError: If the file cannot be written.
     """
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
 
-    page = result_page(result, k, language, intervals, n_queries, metadata)
+    page = result_page(result, k, language, intervals, n_queries, by, diagnosis, metadata)
     _write(path, rendered("result.html", page, language, title, date))
 
 

@@ -18,7 +18,7 @@ from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
 from krag_eval.plotting.styling import cutoff_words, with_direction
 from krag_eval.report.query_list import Room, ToldRow, told_query
-from krag_eval.report.rendering import joined, number, p_value, percent, units_of, words
+from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
 from krag_eval.statistics.slices import FEWEST_QUERIES
@@ -260,7 +260,7 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
     a, b, metric = _name(row.a), _name(row.b), _label(row.metric, comparison, language)
     if math.isnan(row.difference):
         return w["undefined"].format(a=a, b=b, metric=metric)
-    known = {"metric": metric, "level": percent(level, w), "p": _p_words(row.p_holm)}
+    known = {"metric": metric, "level": percent(level, w), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):
         return w["no difference"].format(
@@ -274,11 +274,6 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
-
-
-def _p_words(p: float) -> str:
-    told = p_value(p)
-    return told if told.startswith("<") else f"= {told}"
 
 
 class _Pair(NamedTuple):

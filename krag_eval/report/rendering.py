@@ -17,6 +17,7 @@ __all__ = [
     "joined",
     "number",
     "p_value",
+    "p_words",
     "percent",
     "rendered",
     "units_of",
@@ -84,6 +85,16 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_words(p: float) -> str:
+    """Return a p-value with its sign, as it stands in a sentence.
+
+    >>> p_words(0.00001), p_words(0.0312)
+    ('< 0.001', '= 0.031')
+    """
+    told = p_value(p)
+    return told if told.startswith("<") else f"= {told}"
+
+
 def percent(level: float, w: Mapping[str, str]) -> str:
     """Return a level as it is spoken of.
 
@@ -128,6 +139,42 @@ _ENGLISH = {
     "at all": "all documents",
     "summary": "At {cutoff}, {recall} of what should come back did (macro recall "
     "{value}{interval}); {perfect} of {queries} queries got everything.",
+    "macro_recall says": "The share of what should come back that did, averaged over the queries.",
+    "ndcg says": "How much came back and how early; 1 means everything, at the very top.",
+    "mrr says": "How early the first match comes: 1 at rank 1, 0.5 at rank 2.",
+    "share perfect": "Perfect queries",
+    "so many perfect": "{perfect} of {queries} queries got everything.",
+    "metric at": "{metric} {cutoff}",
+    "micro": "Micro averages, where all items or documents weigh the same",
+    "outcomes at": "Outcomes of the queries at {cutoff}: {counts}",
+    "diagnosis": "Where it was lost",
+    "one after the other": "Causes are assigned one after the other, so an item that is missed for "
+    "two reasons counts for the first. Recall here is micro recall: all items weigh the same.",
+    "another k": "Diagnosed at {}; the figures above are at {}.",
+    "ceiling": "Index ceiling: with perfect search and ranking, recall would be {}. More takes "
+    "other chunks, or what is missing from the index.",
+    "wordless": "Items without words, which count nowhere here: {}.",
+    "step": "Step",
+    "n items": "Items",
+    "share": "Share",
+    "recall by then": "Recall by then",
+    "way union": "coverage(union=true)",
+    "way deeper": "retrieve longer lists",
+    "way index": "diagnose with the chunks of the store",
+    "slices": "Slices of the queries",
+    "by tag": "By {}",
+    "slice": "Slice",
+    "n queries": "Queries",
+    "difference to the rest": "Difference to the rest",
+    "of the difference": "{} interval of the difference",
+    "from to": "{} to {}",
+    "slice better": "{slice} is better than the rest by {by}: {metric} is {value} against {rest} "
+    "(p {p} after Holm).",
+    "slice worse": "{slice} is worse than the rest by {by}: {metric} is {value} against {rest} "
+    "(p {p} after Holm).",
+    "no slice": "No slice is shown to differ from the rest.",
+    "more slices": "… and {} more slices, not shown.",
+    "other metrics": "The other metrics",
     "few": "These numbers rest on {} queries. With fewer than {} the intervals are too narrow: "
     "the true uncertainty is larger. Evaluate more queries.",
     "metrics": "Metrics",
@@ -255,6 +302,42 @@ _KOREAN = {
     "at all": "검색된 문서 전체",
     "summary": "{cutoff} 기준으로 찾아야 할 정답의 {recall}를 찾았습니다(macro 재현율 "
     "{value}{interval}). 질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
+    "macro_recall says": "질의마다 찾아야 할 정답 가운데 얼마나 찾았는지를 평균한 값입니다.",
+    "ndcg says": "얼마나 많이, 얼마나 앞에서 찾았는지 봅니다. 모두 맨 앞에서 찾으면 1입니다.",
+    "mrr says": "첫 관련 문서가 얼마나 앞에 나오는지를 봅니다. 1위면 1, 2위면 0.5입니다.",
+    "share perfect": "모두 찾은 질의 비율",
+    "so many perfect": "질의 {queries}개 가운데 {perfect}개는 정답을 모두 찾았습니다.",
+    "metric at": "{metric}, {cutoff}",
+    "micro": "Micro 평균(모든 항목이나 문서를 똑같이 센 값)",
+    "outcomes at": "{cutoff} 기준 질의별 결과 - {counts}",
+    "diagnosis": "어디에서 놓쳤나",
+    "one after the other": "원인은 위에서부터 하나씩 따집니다. 이유가 둘인 항목은 앞의 원인에만 "
+    "셉니다. 여기서 재현율은 모든 항목을 똑같이 센 micro 재현율입니다.",
+    "another k": "이 진단은 {} 기준이고, 위의 수치는 {} 기준입니다.",
+    "ceiling": "색인 상한: 검색과 순위가 완벽해도 재현율은 {}입니다. 더 올리려면 청크를 다르게 "
+    "자르거나 빠진 글을 색인해야 합니다.",
+    "wordless": "단어가 없어 여기에서 세지 않은 항목: {}개",
+    "step": "단계",
+    "n items": "항목 수",
+    "share": "비율",
+    "recall by then": "그때의 재현율",
+    "way union": "coverage(union=true)",
+    "way deeper": "목록을 더 길게 검색해 진단하면",
+    "way index": "저장소의 청크를 주고 진단하면",
+    "slices": "질의를 나누어 보기",
+    "by tag": "{}별",
+    "slice": "슬라이스",
+    "n queries": "질의 수",
+    "difference to the rest": "나머지와의 차이",
+    "of the difference": "차이의 {} 신뢰구간",
+    "from to": "{}~{}",
+    "slice better": "슬라이스 {slice}: 나머지보다 {by}만큼 낫습니다({metric}: {value} 대 {rest}, "
+    "Holm 보정 p {p}).",
+    "slice worse": "슬라이스 {slice}: 나머지보다 {by}만큼 못합니다({metric}: {value} 대 {rest}, "
+    "Holm 보정 p {p}).",
+    "no slice": "나머지와 차이가 확인된 슬라이스는 없습니다.",
+    "more slices": "… 그 밖의 슬라이스 {}개는 생략했습니다.",
+    "other metrics": "다른 지표",
     "few": "질의 {}개로 얻은 수치입니다. 질의가 {}개보다 적으면 신뢰구간이 실제보다 좁게 "
     "나옵니다. 불확실성이 적어도 이만큼은 된다고 보고, 질의를 더 모으세요.",
     "metrics": "지표",

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidType, muted, whole
+from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
+from krag_eval._text import fitted, whole_percent
 from krag_eval.plotting import Language
-from krag_eval.plotting.styling import with_direction
+from krag_eval.plotting.styling import cutoff_words, with_direction, word
 from krag_eval.report.query_list import hardest
-from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
+from krag_eval.report.rendering import (
+    joined,
+    number,
+    p_value,
+    p_words,
+    percent,
+    units_of,
+    words,
+    words_of,
+)
+from krag_eval.results.diagnosis import Diagnosis, sentence, sentences
 from krag_eval.results.evidence import checked_metadata
 from krag_eval.results.result import STATUSES, EvaluationResult
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
-from krag_eval.statistics.intervals import FEW_QUERIES
+from krag_eval.statistics.intervals import FEW_QUERIES, wilson
+from krag_eval.statistics.slices import Slice, Slices, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,12 +43,43 @@ _SIZE = (4.9, 3.9)
 _TELLING = ("ndcg", "recall")
 
 
-class _MetricRow(NamedTuple):
-    """An average: its name, its spelling and, per cutoff, value and interval."""
+# The figures up front, where the result has them; if it has none, the first so many that it has.
+_FRONT = ("macro_recall", "ndcg", "mrr")
+# Inches of a picture that stands alone: legible on a phone, where it is scaled down.
+_WIDE = 5.4
+# Columns of a name, and of a note; slices shown of a tag, as many as a picture draws.
+_NAME, _NOTE, _MOST_SLICES = 40, 1000, 60
+_DIAGNOSE = "pass what diagnose of this result returned"
+_MICRO, _MACRO = "micro_", "macro_"
+
+
+class _Figure(NamedTuple):
+    """A figure up front: its name and cutoff, value and interval, and what it says."""
 
     name: str
-    key: str
+    value: str
+    interval: str
+    said: str
+
+
+class _MetricRow(NamedTuple):
+    """An average: its name and, per cutoff, value and interval."""
+
+    name: str
     cells: list[tuple[str, str]]
+
+
+class _Outcome(NamedTuple):
+    """An outcome of queries: what it is called, how many have it at each cutoff, and here.
+
+    ``here`` is at the cutoff of the page, ``share`` the same in percent of all queries.
+    """
+
+    status: str
+    name: str
+    counts: list[int]
+    here: int
+    share: str
 
 
 def result_page(
@@ -45,6 +88,8 @@ def result_page(
     language: Language,
     intervals: bool | pd.DataFrame,
     n_queries: int,
+    by: str | Iterable[str] = (),
+    diagnosis: Diagnosis | None = None,
     metadata: str | Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """Gather what the template shows.
@@ -58,6 +103,8 @@ def result_page(
     whole("n_queries", n_queries, 0)
     cutoffs = in_order(result.k)
     cutoff = result.evaluated_cutoff(k)
+    told_diagnosis = _diagnosis(result, diagnosis, cutoff, language)
+    sliced = list(_slices(result, by, cutoff, language))
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
@@ -67,11 +114,14 @@ def result_page(
         "few": w["few"].format(n_counted, FEW_QUERIES)
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
+        "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
-        "metrics": _metric_groups(result, cutoffs, bounds, language),
+        **_metric_tables(result, cutoffs, bounds, language),
         "budgets": [spelled(one) for one in cutoffs if isinstance(one, Budget)],
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
-        "statuses": _status_rows(result, cutoffs, w),
+        **_outcomes(result, cutoffs, cutoff, w),
+        "diagnosis": told_diagnosis,
+        "sliced": sliced,
         "pictures": list(_pictures(result, cutoff, bounds, language)),
         **hardest(result, cutoff, n_queries, w, checked_metadata(metadata)),
         "settings": list(result.settings.items()),
@@ -123,43 +173,271 @@ def _summary(
 
 
 def _interval(bounds: pd.DataFrame, average: str) -> str:
-    low, high = (float(bounds[bound][average]) for bound in ("low", "high"))
+    return _span(*(float(bounds[bound][average]) for bound in ("low", "high")))
+
+
+def _span(low: float, high: float) -> str:
     return "" if math.isnan(low) or math.isnan(high) else f"{number(low)}–{number(high)}"
 
 
-def _metric_groups(
+def _figures(
+    result: EvaluationResult,
+    cutoff: Cutoff,
+    bounds: pd.DataFrame | None,
+    level: str,
+    language: Language,
+) -> Iterator[_Figure]:
+    """Yield what the page begins with: three averages, and the share of perfect queries."""
+    w, averages = words(language), result.averages(cutoff)
+    known = [key for key in _FRONT if key in averages]
+    for key in known or [one for one in averages if not _is_folded(one, averages)][:3]:
+        average = f"{key}@{spelled(cutoff)}"
+        is_bounded = bounds is not None and average in bounds.index
+        interval = _interval(bounds, average) if bounds is not None and is_bounded else ""
+        name = _name_at(_name_of(key, result, language), cutoff, language)
+        yield _Figure(
+            name, number(averages[key]), _told(interval, level, w), w.get(f"{key} says", "")
+        )
+    n = result.n_counted
+    perfect = int((result.statuses(cutoff)[result.counted] == STATUSES[0]).sum())
+    share = perfect / n if n else math.nan
+    interval = _span(*wilson(share, n, _LEVEL)) if n and level else ""
+    said = w["so many perfect"].format(perfect=perfect, queries=n)
+    name = _name_at(w["share perfect"], cutoff, language)
+    yield _Figure(name, number(share), _told(interval, level, w), said)
+
+
+def _told(interval: str, level: str, w: Mapping[str, str]) -> str:
+    """Say of which level an interval is, where that is known."""
+    return f"{w['interval'].format(level)} {interval}" if interval and level else interval
+
+
+def _name_of(key: str, result: EvaluationResult, language: Language) -> str:
+    """Return what an average is called on the page, wherever it stands."""
+    name = plotting.metric_name(key, language, result)
+    return with_direction(name, result.definitions.get(key), language)
+
+
+def _name_at(name: str, cutoff: Cutoff, language: Language) -> str:
+    return words(language)["metric at"].format(metric=name, cutoff=cutoff_words(cutoff, language))
+
+
+def _is_folded(key: str, averages: Collection[str]) -> bool:
+    """Tell whether an average is the micro one of two, so that the other says nearly the same.
+
+    >>> [_is_folded(key, ["micro_f1", "macro_f1", "mrr"]) for key in ("micro_f1", "macro_f1")]
+    [True, False]
+    """
+    return key.startswith(_MICRO) and _MACRO + key.removeprefix(_MICRO) in averages
+
+
+def _metric_tables(
     result: EvaluationResult,
     cutoffs: list[Cutoff],
     bounds: pd.DataFrame | None,
     language: Language,
-) -> dict[str, list[_MetricRow]]:
-    """Return the rows of the table of metrics: by item and, if words are counted, by word."""
+) -> dict[str, Any]:
+    """Return the rows of the tables of metrics: by item and, if words are counted, by word.
+
+    Micro averages that have a macro one beside them are a table of their own.
+    """
     by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    groups: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
-    for key in dict.fromkeys(average.rpartition("@")[0] for average in values):
+    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    metrics: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
+    micro: list[_MetricRow] = []
+    for key in keys:
         cells = []
         for cutoff in cutoffs:
             average = f"{key}@{spelled(cutoff)}"
             known = bounds is not None and average in bounds.index
             interval = _interval(bounds, average) if bounds is not None and known else ""
             cells.append((number(values[average]), interval))
-        name = plotting.metric_name(key, language, result)
-        told = with_direction(name, result.definitions.get(key), language)
-        groups["by word" if key in by_word else "by item"].append(_MetricRow(told, key, cells))
-    return {heading: rows for heading, rows in groups.items() if rows}
+        group = metrics["by word" if key in by_word else "by item"]
+        row = _MetricRow(_name_of(key, result, language), cells)
+        (micro if _is_folded(key, keys) else group).append(row)
+    return {"metrics": {heading: rows for heading, rows in metrics.items() if rows}, "micro": micro}
 
 
-def _status_rows(
-    result: EvaluationResult, cutoffs: list[Cutoff], w: Mapping[str, str]
-) -> list[tuple[str, str, list[int]]]:
-    """Return each status that occurs, with how many queries have it at each cutoff."""
-    columns = {cutoff: result.statuses(cutoff) for cutoff in cutoffs}
-    counts = {
-        status: [int((columns[cutoff] == status).sum()) for cutoff in cutoffs]
-        for status in STATUSES
+def _outcomes(
+    result: EvaluationResult, cutoffs: list[Cutoff], cutoff: Cutoff, w: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return each status that occurs, with how many queries have it, and the bar of one cutoff."""
+    columns = {one: result.statuses(one) for one in cutoffs}
+    outcomes = []
+    for status in STATUSES:
+        counts = {one: int((column == status).sum()) for one, column in columns.items()}
+        if any(counts.values()):
+            here = counts[cutoff]
+            share = w["percent"].format(whole_percent(here / result.n_queries))
+            outcomes.append(_Outcome(status, w[status], [*counts.values()], here, share))
+    told = ", ".join(f"{one.name}: {one.here}" for one in outcomes if one.here)
+    return {
+        "outcomes": outcomes,
+        "outcome_label": w["outcomes at"].format(cutoff=words_of(cutoff, w), counts=told),
     }
-    return [(status, w[status], numbers) for status, numbers in counts.items() if any(numbers)]
+
+
+class _Step(NamedTuple):
+    """One step of the waterfall: its name, items, their share, and recall by then."""
+
+    name: str
+    items: int
+    share: str
+    cumulative: str
+
+
+def _diagnosis(
+    result: EvaluationResult, diagnosis: Diagnosis | None, cutoff: Cutoff, language: Language
+) -> dict[str, Any] | None:
+    """Gather what is shown of where the misses were lost.
+
+    Raises:
+        InvalidInput: If the diagnosis is of other queries.
+        InvalidType: If it is none.
+    """
+    if diagnosis is None:
+        return None
+    _check_belongs(diagnosis, result)
+    w, counts, steps = words(language), diagnosis.counts, diagnosis.waterfall(language)
+    ways = {name: w[f"way {name}"] for name in ("union", "deeper", "index")}
+    columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
+    ceiling, at = diagnosis.index_ceiling, words_of(diagnosis.k, w)
+    wordless = counts.get("no_words", 0)
+    return {
+        "summary": sentence(diagnosis, ways, language),
+        "others": sentences(diagnosis, ways, language)[1:],
+        "another_k": w["another k"].format(at, words_of(cutoff, w))
+        if diagnosis.k != cutoff
+        else "",
+        "picture": plotting.inline_svg(
+            lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, language=language),
+            "diagnosis",
+            size=(_WIDE, 1.3 + 0.44 * len(steps)),
+        ),
+        "steps": [
+            _Step(label, counts[cause], number(share), number(cumulative))
+            for cause, label, share, cumulative in zip(steps.index, *columns, strict=True)
+        ],
+        "ceiling": ""
+        if ceiling is None or math.isnan(ceiling)
+        else w["ceiling"].format(number(ceiling)),
+        "wordless": w["wordless"].format(wordless) if wordless else "",
+    }
+
+
+def _check_belongs(diagnosis: Diagnosis, result: EvaluationResult) -> None:
+    """Refuse a diagnosis of other queries, or of queries with other ground truth."""
+    if not isinstance(diagnosis, Diagnosis):
+        came = type(diagnosis).__name__
+        raise InvalidType("diagnosis", f"must be a Diagnosis, got {came}", _DIAGNOSE)
+    labels, items = result.labels, result.tables[result.k[0]]["ground_truth"]
+    found = [0] * len(labels)
+    for one in diagnosis.items:
+        if one.position >= len(labels) or labels[one.position] != one.query:
+            problem = f"is of other queries: this result has no query {clipped(one.query)}"
+            raise InvalidInput("diagnosis", f"{problem} at position {one.position}", _DIAGNOSE)
+        found[one.position] += 1
+    for label, here, there in zip(labels, items.tolist(), found, strict=True):
+        if here != there:
+            problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
+            raise InvalidInput("diagnosis", f"{problem}, this result {here}", _DIAGNOSE)
+
+
+class _SliceRow(NamedTuple):
+    """A slice: its name, its numbers by column, and whether it is shown to differ."""
+
+    name: str
+    cells: list[tuple[str, str]]
+    is_shown: bool
+
+
+def _slices(
+    result: EvaluationResult, by: str | Iterable[str], cutoff: Cutoff, language: Language
+) -> Iterator[dict[str, Any]]:
+    """Yield what is shown of the slices by each tag.
+
+    Raises:
+        InvalidInput: If there is no such tag, or slices need what the result does not hold.
+        InvalidType: If ``by`` is neither a tag nor several.
+    """
+    if not isinstance(by, Iterable):
+        raise InvalidType("by", f"must be a tag or several, got {clipped(by)}")
+    for place, tag in enumerate(dict.fromkeys([by] if isinstance(by, str) else by)):
+        try:
+            with muted():  # the page says itself that they are too many
+                slices = result.by(tag, cutoff)
+        except InvalidInput as error:
+            argument = "by" if error.argument == "tag" else error.argument
+            raise type(error)(argument, error.problem, error.fix) from None
+        yield _told_slices(slices, f"slices{place}", result, language)
+
+
+def _told_slices(
+    slices: Slices, name: str, result: EvaluationResult, language: Language
+) -> dict[str, Any]:
+    w = words(language)
+
+    def name_of(metric: str) -> str:
+        key, k = parse_metric(metric)
+        return _name_at(_name_of(key, result, language), k, language)
+
+    first, *others = slices.metrics
+    tag = word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, _NAME)
+    n_shown = min(len(slices.names), _MOST_SLICES)
+    shown = [row for row in slices.rows if row.is_shown(slices.level)]
+    return {
+        "heading": w["by tag"].format(tag),
+        "said": [_slice_sentence(row, slices, name_of(row.metric), w) for row in shown]
+        or [w["no slice"]],
+        "notes": [fitted(note, _NOTE) for note in notes_on(slices, language, name_of)],
+        "more": w["more slices"].format(len(slices.names) - n_shown)
+        if n_shown < len(slices.names)
+        else "",
+        "picture": plotting.inline_svg(
+            lambda ax: plotting.slice_forest(slices, first, ax, language=language),
+            name,
+            size=(_WIDE, 1.5 + 0.34 * n_shown),
+        ),
+        "table": (name_of(first), list(_slice_rows(slices, first, w))),
+        "others": [(name_of(one), list(_slice_rows(slices, one, w))) for one in others],
+        "columns": _slice_columns(slices, w),
+    }
+
+
+def _slice_columns(slices: Slices, w: Mapping[str, str]) -> list[str]:
+    names = ("n queries", "value", "interval", "difference to the rest", "of the difference")
+    return [w[name].format(percent(slices.level, w)) for name in names] + ["p (Holm)"]
+
+
+def _slice_rows(slices: Slices, metric: str, w: Mapping[str, str]) -> Iterator[_SliceRow]:
+    columns = _slice_columns(slices, w)
+    rows = [row for row in slices.rows if row.metric == metric]
+    for row in rows[:_MOST_SLICES]:
+        numbers = [
+            str(row.n),
+            number(row.value),
+            _span(row.low, row.high) or "–",
+            number(row.difference),
+            _to(row.ci_low, row.ci_high, w) or "–",
+            p_value(row.p_holm),
+        ]
+        cells = list(zip(columns, numbers, strict=True))
+        yield _SliceRow(fitted(row.slice, _NAME), cells, row.is_shown(slices.level))
+
+
+def _to(low: float, high: float, w: Mapping[str, str]) -> str:
+    """Write an interval that may hold negative numbers, where a dash would be read as a minus."""
+    return "" if math.isnan(low) else w["from to"].format(number(low), number(high))
+
+
+def _slice_sentence(row: Slice, slices: Slices, metric: str, w: Mapping[str, str]) -> str:
+    """Say how a slice differs from the rest."""
+    is_better = (row.difference > 0) != (row.metric in slices.lower_is_better)
+    return w["slice better" if is_better else "slice worse"].format(
+        slice=fitted(row.slice, _NAME), metric=metric, by=number(abs(row.difference)),
+        value=number(row.value), rest=number(row.rest), p=p_words(row.p_holm),
+    )  # fmt: skip
 
 
 def _pictures(

@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -436,28 +436,50 @@ def sentence(
             chunks (``"index"``), where it is not Python that is advised.
         language: ``"en"`` or ``"ko"``.
     """
-    told, facts = _told(diagnosis)
-    facts["share"], facts["within"] = _percent(facts["share"]), within(diagnosis.k)
-    if language == "ko":
-        facts["share"], facts["within"] = facts["share"].replace(" ", ""), _in_korean(diagnosis.k)
-    said = "".join(_SAID[language][key] for key in told)
-    return said.format(**facts, **(ways or _IN_PYTHON[language])) + "."
+    if math.isnan(next(iter(diagnosis.shares.values()))):
+        return _SAID[language]["nothing"] + "."
+    told = sentences(diagnosis, ways, language)
+    return told[0] if told else _worded(["all found"], {"share": 0.0}, diagnosis, ways, language)
 
 
-def _told(diagnosis: Diagnosis) -> tuple[list[str], dict[str, Any]]:
-    """Return what there is to say of a diagnosis, and the numbers in it."""
-    shares = diagnosis.shares
-    if math.isnan(next(iter(shares.values()))):
-        return ["nothing"], {"share": 0.0}
+def sentences(
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+) -> list[str]:
+    """Say what is lost by each cause and what to do about it, the largest loss first.
+
+    The arguments are those of :func:`sentence`.
+    """
     counted = {"found", *(("found_in_pieces",) if diagnosis.union else ())}
-    lost = {cause: share for cause, share in shares.items() if cause not in counted}
-    cause = max(lost, key=lambda one: lost[one], default="")
-    if not lost.get(cause):
-        return ["all found"], {"share": 0.0}
+    shares = diagnosis.shares
+    lost = {cause: share for cause, share in shares.items() if cause not in counted and share > 0}
+    told = []
+    for cause in sorted(lost, key=lambda one: lost[one], reverse=True):
+        facts = _facts(diagnosis, cause, lost[cause])
+        keys = _told_of(cause, facts, knows_words=diagnosis.knows_words)
+        told.append(_worded(keys, facts, diagnosis, ways, language))
+    return told
+
+
+def _worded(
+    keys: Sequence[str],
+    facts: Mapping[str, Any],
+    diagnosis: Diagnosis,
+    ways: Mapping[str, str] | None,
+    language: str,
+) -> str:
+    known = {**facts, "share": _percent(facts["share"]), "within": within(diagnosis.k)}
+    if language == "ko":
+        known |= {"share": known["share"].replace(" ", ""), "within": _in_korean(diagnosis.k)}
+    said = "".join(_SAID[language][key] for key in keys)
+    return said.format(**known, **(ways or _IN_PYTHON[language])) + "."
+
+
+def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
+    """Return the numbers in what is said of a cause."""
     items = [item for item in diagnosis.items if item.cause == cause]
     ranks = [item.rank for item in items if item.rank is not None]
-    facts = {
-        "share": lost[cause],
+    return {
+        "share": share,
         "n": len(items),
         "depth": diagnosis.depth,
         "words": diagnosis.chunk_words,
@@ -466,11 +488,10 @@ def _told(diagnosis: Diagnosis) -> tuple[list[str], dict[str, Any]]:
         "gaps": sum(item.query_overlap == 0 for item in items),
         "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
     }
-    return _told_of(cause, facts, knows_words=diagnosis.knows_words), facts
 
 
 def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> list[str]:
-    """Return what to say of the largest cause."""
+    """Return what to say of a cause."""
     if cause == "cut_apart" and not facts["words"]:
         return ["cut somewhere"]
     if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:

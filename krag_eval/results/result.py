@@ -725,7 +725,7 @@ class EvaluationResult:
             path: The file; one of that name is replaced.
             language: ``"en"`` or ``"ko"``.
             **page: What else ``krag_eval.report.write_report`` takes: ``k``, ``intervals``,
-                ``n_queries``, ``metadata``, ``title``, ``date``.
+                ``n_queries``, ``by``, ``diagnosis``, ``metadata``, ``title``, ``date``.
 
         Raises:
             ValueError: If an argument is not possible; the message says what is. The file must not

@@ -72,6 +72,7 @@ __all__ = [
     "SlicedDifference",
     "Slices",
     "differences_by",
+    "notes_on",
     "sliced_comparison",
     "slices",
 ]
@@ -262,31 +263,7 @@ class _Sliced:
     @property
     def notes(self) -> list[str]:
         """What to bear in mind: too many slices, slices too small to say anything."""
-        sizes = {row.slice: row.n for row in sorted(self.rows, key=lambda row: row.n)}
-        # A metric may be undefined for some queries of a slice.
-        of_rows = {
-            row.slice if row.n == sizes[row.slice] else f"{row.slice} on {row.metric}": row.n
-            for row in self.rows
-        }
-        n_tests = self._n_tests
-        n_asked = sum(row.n >= FEWEST_QUERIES for row in self.rows)
-        notes = _too_many(self.tag, list(sizes.values()), n_asked)
-        least_p = 1 / (self.n_resamples + 1)
-        at_least = sum(row.p_permutation == least_p for row in self.rows)
-        if at_least and least_p * n_tests >= 1 - self.level:
-            notes.append(
-                f"With n_resamples={self.n_resamples}, no p of {n_tests} tests can be small after "
-                "Holm; take more."
-            )
-        for least, bound, told in (
-            (0, FEWEST_QUERIES, "Too few queries for more than a count"),
-            (FEWEST_QUERIES, FEW_QUERIES, "Few queries, so read these with care"),
-        ):
-            small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
-            if small:
-                more = f" and {len(small) - 10} more" if len(small) > 10 else ""
-                notes.append(f"{told}: {', '.join(small[:10])}{more}.")
-        return notes
+        return notes_on(self)
 
     @property
     def _n_tests(self) -> int:
@@ -496,6 +473,73 @@ class SlicedComparison(_Sliced):
         ]
 
 
+def notes_on(
+    sliced: _Sliced,
+    language: Literal["en", "ko"] = "en",
+    name_of: Callable[[str], str] = str,
+) -> list[str]:
+    """Return what to bear in mind; see ``Slices.notes``.
+
+    Args:
+        sliced: The slices.
+        language: ``"en"`` or ``"ko"``.
+        name_of: What to call a metric.
+    """
+    phrases, rows = _NOTES[language], sliced.rows
+    sizes = {row.slice: row.n for row in sorted(rows, key=lambda row: row.n)}
+    # A metric may be undefined for some queries of a slice.
+    of_rows = {
+        row.slice
+        if row.n == sizes[row.slice]
+        else phrases["on"].format(slice=row.slice, metric=name_of(row.metric)): row.n
+        for row in rows
+    }
+    n_tests = sum(not math.isnan(row.p_permutation) for row in rows)
+    n_asked = sum(row.n >= FEWEST_QUERIES for row in rows)
+    notes = _too_many(sliced.tag, list(sizes.values()), n_asked, language)
+    least_p = 1 / (sliced.n_resamples + 1)
+    at_least = sum(row.p_permutation == least_p for row in rows)
+    if at_least and least_p * n_tests >= 1 - sliced.level:
+        notes.append(phrases["resamples"].format(n=sliced.n_resamples, tests=n_tests))
+    for least, bound, told in (
+        (0, FEWEST_QUERIES, "too few"),
+        (FEWEST_QUERIES, FEW_QUERIES, "few"),
+    ):
+        small = [f"{name} ({n})" for name, n in of_rows.items() if least <= n < bound]
+        if small:
+            more = phrases["more"].format(len(small) - 10) if len(small) > 10 else ""
+            notes.append(phrases[told].format(", ".join(small[:10]) + more))
+    return notes
+
+
+_NOTES: dict[str, dict[str, str]] = {
+    "en": {
+        "on": "{slice} on {metric}",
+        "resamples": "With n_resamples={n}, no p of {tests} tests can be small after Holm; take "
+        "more.",
+        "too few": "Too few queries for more than a count: {}.",
+        "few": "Few queries, so read these with care: {}.",
+        "more": " and {} more",
+        "most are small": "{n} slices of {queries} queries by {tag} are too many to mean anything: "
+        "most queries are in slices of fewer than {fewest}.",
+        "too many tests": "Slices by {tag} would need {tests} tests, where nothing can be told "
+        "from chance, so there are none; at most {most} are made.",
+    },
+    "ko": {
+        "on": "{slice}의 {metric}",
+        "resamples": "n_resamples={n}으로는 {tests}번 검정한 p가 Holm 보정 뒤에 작아질 수 "
+        "없습니다. 더 크게 잡으세요.",
+        "too few": "질의가 너무 적어 개수만 보여 줍니다: {}.",
+        "few": "질의가 적으니 조심해서 읽으세요: {}.",
+        "more": " 외 {}개",
+        "most are small": "질의 {queries}개를 {tag} 기준으로 나눈 슬라이스 {n}개는 너무 많아 "
+        "의미를 찾기 어렵습니다. 질의 대부분이 {fewest}개 미만인 슬라이스에 들어 있습니다.",
+        "too many tests": "{tag} 기준으로 나누면 {tests}번 검정해야 하는데, 그러면 우연과 "
+        "구별할 수 없습니다. 검정은 {most}번까지만 하므로 이번에는 하지 않았습니다.",
+    },
+}
+
+
 def _rounded(*values: float | tuple[float, float]) -> list[str]:
     """Round numbers, and pairs of them, for reading."""
     pairs = [value if isinstance(value, tuple) else (value,) for value in values]
@@ -681,19 +725,15 @@ class _Division:
             warn(" ".join(reasons), "Slice by a tag of fewer values")
 
 
-def _too_many(tag: str, sizes: Sequence[int], n_tests: int) -> list[str]:
+def _too_many(tag: str, sizes: Sequence[int], n_tests: int, language: str = "en") -> list[str]:
     """Say why the slices are too many to mean anything, if they are."""
-    reasons = []
+    reasons, phrases = [], _NOTES[language]
     if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:
-        reasons.append(
-            f"{len(sizes)} slices of {sum(sizes)} queries by {tag} are too many to mean anything: "
-            f"most queries are in slices of fewer than {FEWEST_QUERIES}."
-        )
+        told = {"n": len(sizes), "queries": sum(sizes), "tag": tag, "fewest": FEWEST_QUERIES}
+        reasons.append(phrases["most are small"].format_map(told))
     if n_tests > _MOST_TESTS:
-        reasons.append(
-            f"Slices by {tag} would need {n_tests} tests, where nothing can be told from chance, "
-            f"so there are none; at most {_MOST_TESTS} are made."
-        )
+        told = {"tag": tag, "tests": n_tests, "most": _MOST_TESTS}
+        reasons.append(phrases["too many tests"].format_map(told))
     return reasons
 
 

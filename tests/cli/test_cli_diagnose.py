@@ -101,6 +101,31 @@ def test_outputs_are_those_of_python(rows: Path, chunks: Path, tmp_path: Path) -
     assert streamed.stdout == saved.read_text("utf-8")
 
 
+def test_a_report(rows: Path, chunks: Path, tmp_path: Path) -> None:
+    """The page of the result with the section: each of four causes has a quarter of the items."""
+    page = tmp_path / "out.html"
+    typed = ["diagnose", rows, "--index", chunks, "-k", 2, "--report", page]
+    done = run(*typed)
+    assert done.exit_code == 0
+    assert f"wrote {page} (an HTML report)" in done.stdout
+    told = page.read_text("utf-8")
+    assert "25 % of passages are cut apart by the splitter" in told
+    assert "recall would be 0.500" in told
+    assert "Diagnosed at" not in told
+    run(*typed, "--report-language", "ko")
+    assert "구절의 25%는 분할기에 잘려 있습니다" in page.read_text("utf-8")
+    assert "--report-language" in refusal(*typed[:-2], "--report-language", "ko")
+
+
+def test_a_report_of_a_saved_result_at_another_cutoff(chunks: Path, tmp_path: Path) -> None:
+    """Its own numbers are at the cutoff there is, and the page says which is which."""
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matcher="coverage", queries=QUESTIONS)
+    evaluator.evaluate(k=3).to_json(tmp_path / "r.json", texts=True)
+    page = tmp_path / "out.html"
+    run("diagnose", tmp_path / "r.json", "--index", chunks, "-k", 2, "--report", page)
+    assert "Diagnosed at k = 2; the figures above are at k = 3." in page.read_text("utf-8")
+
+
 def test_a_saved_result(chunks: Path, tmp_path: Path) -> None:
     """By its own matcher, at its deepest cutoff or any other; not without its texts."""
     result = OfflineRetrievalEvaluator(

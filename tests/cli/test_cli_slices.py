@@ -52,6 +52,15 @@ def test_the_guide_shows_what_evaluate_prints(new: Path, monkeypatch: pytest.Mon
     assert "Too few queries for more than a count: news (6)." in slices
 
 
+def test_the_report_has_the_slices(new: Path, tmp_path: Path) -> None:
+    """Of every tag that was named."""
+    page = tmp_path / "out.html"
+    run("evaluate", new, "-k", 5, "--by", "corpus", "--by", "items", "--report", page)
+    told = page.read_text("utf-8")
+    assert '<h3 dir="auto">By corpus</h3>' in told
+    assert '<h3 dir="auto">By number of ground-truth items</h3>' in told
+
+
 def test_without_by_nothing_is_added(new: Path) -> None:
     """The averages are printed as before."""
     plain = run("evaluate", new, "-k", 5).stdout
