@@ -286,7 +286,7 @@ _CUT = (
     "everything."
 )
 # Columns that a line may have left for a text.
-_A_LINE = 40
+_A_LINE = 60
 
 
 def _is_long(text: Excerpt) -> bool:
