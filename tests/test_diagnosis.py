@@ -786,7 +786,7 @@ def test_the_summary_names_the_largest_cause(passages, documents, options, said)
         ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 찾았습니다."),
         ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 분할기에 잘려 있습니다."),
         ([PETS], ["x"], {"index": CHUNKS}, "deeper=…를 넘기면"),
-        ([PETS], ["x", "y", PETS], {}, "구절의 100%가 순위가 낮고, 그 가운데 절반은 3위"),
+        ([PETS], ["x", "y", PETS], {}, "구절의 100%는 순위가 낮고, 그 가운데 절반은 3위"),
         ([PARSED], ["x"], {"index": CHUNKS}, "1개 가운데 1개는 글자가 색인에 있으니"),
     ],
 )  # fmt: skip

@@ -747,11 +747,11 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         return first, ""
     if tag == DIAGNOSED and len(results) == 1:
         problem = f": {tag!r} divides by what a diagnosis found, and there is none"
-        raise InvalidInput("tag", problem, "pass diagnosis=result.diagnose(…) beside it")
+        fix = Advice("pass {}, what diagnose returned", diagnosis=...)
+        raise InvalidInput("tag", problem, fix)
     if tag not in BUILT_IN_TAGS:
         known = dict.fromkeys(name for result in results for name in result.tags)
-        more = [DIAGNOSED] if len(results) == 1 else []
-        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS, *more])
+        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS])
     about, values_of = BUILT_IN_TAGS[tag]
     *unsure, last = results
     for result in unsure:
