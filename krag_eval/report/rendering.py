@@ -236,7 +236,6 @@ _ENGLISH = {
     "more items": "… and {} more items, not shown",
     "comparison.html title": "Comparison of retrievers",
     "verdicts": "What is shown",
-    "metric at": "{metric} {cutoff}",
     "board": "Leaderboard",
     "both": "Both systems",
     "system": "System",
@@ -260,7 +259,6 @@ _ENGLISH = {
     "effect": "Effect size d",
     "wins": "{b}: wins / ties / losses",
     "sliced": "By {}",
-    "slice": "Slice",
     "slice queries": "Queries",
     "slice note": "Slices of fewer than {} queries have counts alone. Holm's correction is over "
     "all slices, pairs and metrics.",
@@ -426,7 +424,6 @@ _KOREAN = {
     "more items": "… 그 밖의 항목 {}개는 생략했습니다",
     "comparison.html title": "검색기 비교 보고서",
     "verdicts": "확인된 것",
-    "metric at": "{metric}, {cutoff}",
     "board": "순위표",
     "both": "두 시스템의 값",
     "system": "시스템",
@@ -450,7 +447,6 @@ _KOREAN = {
     "effect": "효과 크기 d",
     "wins": "{b}: 승 / 무 / 패",
     "sliced": "슬라이스: {}",
-    "slice": "슬라이스",
     "slice queries": "질의 수",
     "slice note": "질의가 {}개보다 적은 슬라이스는 개수만 보여 줍니다. Holm 보정은 모든 "
     "슬라이스와 쌍, 지표를 함께 셉니다.",
