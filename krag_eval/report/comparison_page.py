@@ -21,7 +21,7 @@ from krag_eval.report.query_list import Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
-from krag_eval.statistics.slices import FEWEST_QUERIES
+from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -313,11 +313,12 @@ def _sliced(comparison: Comparison, tag: str, language: Language) -> dict[str, A
     """Return what is shown of a tag: a picture of the first metric, and a table for each pair."""
     with muted():  # the page has the notes
         sliced = comparison.by(tag)
+    name_of = partial(_label, comparison=comparison, language=language)
     n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
     height = _FOREST_AROUND + _FOREST_ROW * min(n_rows, _FOREST_ROWS)
     return {
         "tag": fitted(tag, _NAME_WIDTH),
-        "notes": sliced.notes,
+        "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, language, name_of)],
         "picture": plotting.inline_svg(
             lambda ax: plotting.slice_forest(sliced, ax=ax, language=language),
             "slices" + "".join(f"{ord(letter):x}" for letter in tag[:8]),
