@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["comparison_page"]
 
 # Columns of a query's text, of a system's name, and of an id.
-_QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH = 300, 40, 80
+_QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH, _NOTE_WIDTH = 300, 40, 80, 1000
 _SIZE = (5.6, 3.9)
 # Columns of a document's text: at most, at least, and of all documents of a page together.
 _WIDEST, _NARROWEST, _ROOM = 500, 100, 600_000
