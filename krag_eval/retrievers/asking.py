@@ -240,6 +240,11 @@ class Call:
         return documents_of(answer, self.output_key)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What its answers depend on beside the retriever and the question."""
+        return {"input_key": self.input_key, "output_key": self.output_key}
+
+    @property
     def is_async_only(self) -> bool:
         """Whether it is a coroutine function, which can only be awaited."""
         return isinstance(self.runnable, RunnableLambda) and not hasattr(self.runnable, "func")
