@@ -179,9 +179,12 @@ class RetrievalRecorder(BaseCallbackHandler):
             for one in self._settled()
             for number, seen in enumerate(one.searches, 1)
         ]
-        columns = ["question", "call", *_CALL_COLUMNS]
-        kinds = {"call": int, "n_documents": int, "words": int, "seconds": float}
-        return pd.DataFrame(rows, columns=columns).astype(kinds)
+        # Column by column, for None is no NaN.
+        columns = {
+            name: pd.Series([row[place] for row in rows], dtype=kind)
+            for place, (name, kind) in enumerate(_COLUMNS.items())
+        }
+        return pd.DataFrame(columns)
 
     def until_found(
         self, result: EvaluationResult, *, retriever: str | None = None
@@ -667,7 +670,17 @@ def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
 #: after the other, without or with what came again; the first; the last; each on its own.
 CALLS = ("one", "union", "all", "first", "last", "each")
 _NAMED = 5
-_CALL_COLUMNS = ("retriever", "searched_for", "n_documents", "words", "seconds", "error")
+#: The columns of the records, and what they hold.
+_COLUMNS = {
+    "question": object,
+    "call": np.int64,
+    "retriever": object,
+    "searched_for": object,
+    "n_documents": np.int64,
+    "words": np.int64,
+    "seconds": np.float64,
+    "error": object,
+}
 _UNTIL_FOUND = ("calls", "words", "calls_until_found", "words_until_found")
 
 
@@ -907,7 +920,7 @@ def _words_in(documents: Iterable[DocumentLike]) -> list[int]:
 
 
 def _row_of(seen: Seen) -> tuple[Any, ...]:
-    """Return a call as a row of the records; see ``_CALL_COLUMNS``."""
+    """Return a call as the rest of a row of the records; see ``_COLUMNS``."""
     documents = seen.documents or ()
     error = seen.error if seen.documents is None else None
     said = None if error is None else f"{type(error).__name__}: {error}".rstrip(": ")
