@@ -33,6 +33,7 @@ from krag_eval.retrievers.recording import (
     Question,
     RetrievalRecorder,
     Seen,
+    ToolCall,
     as_message,
     chosen_name,
     documents_found,
@@ -430,6 +431,6 @@ def _search_in(message: ToolMessage, asked: dict[str | None, Any]) -> Seen | Non
     call = asked.get(message.tool_call_id, {})
     name = message.name or call.get("name") or "tool"
     seen = Seen(name, query_in(call.get("args", "")), outermost=True, documents=documents)
-    seen.tool_call, seen.certain = message.tool_call_id, documents is not None
+    seen.tool, seen.certain = ToolCall(message.tool_call_id), documents is not None
     seen.error = ToolException(str(message.text)) if documents is None else None
     return seen

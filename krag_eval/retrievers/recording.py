@@ -59,6 +59,7 @@ __all__ = [
     "QuestionKey",
     "RetrievalRecorder",
     "Seen",
+    "ToolCall",
     "aligned",
     "as_message",
     "calls_of",
@@ -418,11 +419,16 @@ class RetrievalRecorder(BaseCallbackHandler):
         with self._lock:
             run = self._enter(run_id, parent_run_id, given)
             seen = Seen(name, query_in(given), not run.within, certain=False)
-            seen.tool_call = run.tool_call or details.get("tool_call_id") or ""
-            self._watch(run_id, replace(run, tool=_Tool(seen, run.tool)), seen)
+            seen.tool = run.called_by or ToolCall(details.get("tool_call_id") or "")
+            self._watch(run_id, replace(run, tool=_Tool(seen, seen.tool, run.tool)), seen)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **details: Any) -> None:
         """Note that a tool is done, and the documents it returned if no retriever did."""
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None and run.tool is not None and run.tool.around is None:
+                # Early releases of langchain-core 1 tell the id of the call only now.
+                run.tool.call.id = run.tool.call.id or getattr(output, "tool_call_id", "")
         self._close(run_id, documents=documents_found(getattr(output, "artifact", None)))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
@@ -443,7 +449,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         with self._lock:
             run = self._enter(run_id, parent_run_id, query)
             seen = Seen(name, query if isinstance(query, str) else str(query), not run.within)
-            seen.tool_call = run.tool_call
+            seen.tool = run.called_by
             self._watch(run_id, replace(run, within=True), seen)
 
     def on_retriever_end(
@@ -507,9 +513,17 @@ register_configure_hook(_RECORDING, inheritable=True)
 
 @dataclass(eq=False)
 class _Tool:
-    """A tool that runs, the one around it, and whether anything searched within it."""
+    """A tool that runs.
+
+    Attributes:
+        seen: What is seen of it.
+        call: The call of the outermost tool around it, or of itself.
+        around: The tool around it.
+        searched: Whether anything searched within it.
+    """
 
     seen: Seen
+    call: ToolCall
     around: _Tool | None
     searched: bool = False
 
@@ -533,9 +547,9 @@ class _Run:
     start: float = 0.0
 
     @property
-    def tool_call(self) -> str:
-        """The id of the call of the outermost tool around it; ``""`` for none."""
-        return "" if self.tool is None else self.tool.seen.tool_call
+    def called_by(self) -> ToolCall | None:
+        """The call of the outermost tool around it; ``None`` if there is none."""
+        return None if self.tool is None else self.tool.call
 
     def settle(self) -> None:
         """Decide, now that it ended, whether a tool was the one that searched."""
@@ -684,6 +698,13 @@ _COLUMNS = {
 _UNTIL_FOUND = ("calls", "words", "calls_until_found", "words_until_found")
 
 
+@dataclass
+class ToolCall:
+    """A call of a tool, by the id its model gave it; ``""`` if none is known."""
+
+    id: str = ""
+
+
 @dataclass(eq=False)
 class Seen:
     """One call of one retriever, or of a tool that may have searched.
@@ -697,7 +718,7 @@ class Seen:
         seconds: How long it took; NaN until it ended.
         certain: Whether it is a search. A tool is one if it returned documents and no retriever was
             called in it; one that failed is taken for one if it returned documents elsewhere.
-        tool_call: The id of the call of the tool that it is part of; ``""`` for none.
+        tool: The call of the outermost tool that it is part of; ``None`` if there is none.
     """
 
     name: str
@@ -707,7 +728,7 @@ class Seen:
     error: BaseException | None = None
     seconds: float = float("nan")
     certain: bool = True
-    tool_call: str = ""
+    tool: ToolCall | None = None
 
 
 @dataclass(eq=False)
@@ -761,7 +782,7 @@ class Question:
     @property
     def is_agentic(self) -> bool:
         """Whether it came as messages, or a tool searched."""
-        return self.by_agent or any(seen.tool_call for seen in self.seen)
+        return self.by_agent or any(seen.tool is not None for seen in self.seen)
 
 
 def settled(questions: Iterable[Question]) -> list[Question]:
@@ -785,9 +806,13 @@ def settled(questions: Iterable[Question]) -> list[Question]:
 
 
 def _in_the_order_asked(seen: list[Seen], order: Mapping[str, int]) -> list[Seen]:
-    by_tools = [one for one in seen if one.tool_call in order]
-    turn = iter(sorted(by_tools, key=lambda one: order[one.tool_call]))
-    return [next(turn) if one.tool_call in order else one for one in seen]
+    places = [order.get(one.tool.id) if one.tool is not None else None for one in seen]
+    known = [(place, i) for i, place in enumerate(places) if place is not None]
+    turn = iter(sorted(known))
+    return [
+        one if place is None else seen[next(turn)[1]]
+        for one, place in zip(seen, places, strict=True)
+    ]
 
 
 def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | None:
@@ -812,7 +837,7 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | N
         return one_of("retriever", retriever, everyone)
     outermost = [seen for one in questions for seen in one.searches]
     names = {seen.name for seen in outermost}
-    if len(names) > 1 and all(seen.tool_call for seen in outermost):
+    if len(names) > 1 and all(seen.tool is not None for seen in outermost):
         return None
     if len(names) > 1:
         raise InvalidInput(
