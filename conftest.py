@@ -16,12 +16,14 @@ ROOT = Path(__file__).parent
 #: What needs an engine, another evaluation tool or the builder of the site.
 WITH_DEV = (
     "docs/_ext",
+    "docs/agents.md",
     "docs/clusters.md",
     "krag_eval/distributed/dask.py",
     "tests/cli/test_cli_trec.py",
     "tests/datasets/test_trec.py",
     "tests/datasets/test_trec_parity.py",
     "tests/distributed",
+    "tests/retrievers/test_agents.py",
     "tests/test_options.py",
     "tests/test_parity.py",
     "tests/test_parity_ranx.py",

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.retrievers.agents import (
+        aevaluate_agent,
+        evaluate_agent,
+        records_from_messages,
+    )
     from krag_eval.retrievers.evaluating import (
         aevaluate_retriever,
         aevaluate_retrievers,
@@ -90,16 +95,19 @@ _HOMES = {
     "SlicedDifference": "statistics.slices",
     "Slices": "statistics.slices",
     "TextMatcher": "matching.base",
+    "aevaluate_agent": "retrievers.agents",
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.evaluating",
     "audit": "datasets.audit",
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
+    "evaluate_agent": "retrievers.agents",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.evaluating",
     "load_dataset": "datasets.loading",
+    "records_from_messages": "retrievers.agents",
 }
 
 # Modules that users name.
@@ -147,16 +155,19 @@ __all__ = [
     "Slices",
     "TextMatcher",
     "__version__",
+    "aevaluate_agent",
     "aevaluate_retriever",
     "aevaluate_retrievers",
     "audit",
     "calibrate",
     "compare",
     "confidence_intervals",
+    "evaluate_agent",
     "evaluate_file",
     "evaluate_retriever",
     "evaluate_retrievers",
     "load_dataset",
+    "records_from_messages",
 ]
 
 

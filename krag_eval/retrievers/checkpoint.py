@@ -48,8 +48,7 @@ def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purp
         **({} if key is None else {_KEY: key}),
         "questions": len(texts),
         "fingerprint": hashlib.sha256(asked).hexdigest(),
-        "input_key": call.input_key,
-        "output_key": call.output_key,
+        **call.settings,
         "retriever": {"name": call.runnable.get_name(), **_plain_settings(call.runnable)},
     }
     return Purpose("checkpoint", "krag_eval.checkpoint", 1, settings, _ANOTHER, _SPOKEN)

@@ -1,6 +1,6 @@
-"""The recorder: watches the retrievers inside a chain through LangChain's callbacks.
+"""The recorder: watches the retrievers inside a chain or agent through LangChain's callbacks.
 
-LangChain loads with this module.
+LangChain loads with this module; pandas only for a table.
 """
 
 from __future__ import annotations
@@ -9,40 +9,44 @@ import asyncio
 import difflib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from uuid import UUID, uuid4
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import (
-    ensure_config,
-    get_async_callback_manager_for_config,
-    get_callback_manager_for_config,
-    patch_config,
-)
+from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable
+from langchain_core.tracers.context import register_configure_hook
 
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
+    Refusal,
     check_options,
     clipped,
+    clipped_apart,
     one_of,
     warn,
 )
-from krag_eval.documents import as_document
+from krag_eval.documents import as_document, id_of, text_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
+from krag_eval.retrievers.asking import Wrapped
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pandas as pd
+
     from krag_eval.documents import DocumentLike
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
@@ -50,38 +54,56 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS",
+    "MESSAGES",
     "Question",
+    "QuestionKey",
     "RetrievalRecorder",
     "Seen",
-    "Wrapped",
+    "ToolCall",
     "aligned",
+    "as_message",
+    "calls_of",
     "chosen_name",
+    "documents_found",
+    "query_in",
     "question_of",
     "seen_of",
+    "settled",
+    "strand",
 ]
+
+#: The key of the question in what a chain is given, or a function from that to the question.
+QuestionKey: TypeAlias = "str | Callable[[Any], str]"
 
 
 class RetrievalRecorder(BaseCallbackHandler):
-    """Records what retrievers return inside any chain, for evaluation afterwards.
+    """Records what retrievers return inside any chain or agent, for evaluation afterwards.
 
-    Pass it in the config of each call; the chain stays as it is. It works for ``invoke``,
-    ``batch`` and ``stream`` and their async twins, with chains in chains and with several
-    retrievers, and from many threads.
+    ``with RetrievalRecorder() as recorder:`` records all that runs in the block, also in the
+    threads LangChain starts for it; of blocks within blocks, the innermost records. Elsewhere, and
+    in threads of your own, pass it in the config of each call. The chain stays as it is. It works
+    for ``invoke``, ``batch`` and ``stream`` and their async twins, with chains in chains and with
+    several retrievers, and from many threads.
 
-    A question is one call of the outermost chain. It is known by that chain's own input, also
-    where the chain rewrote it before asking the retriever.
+    A question is one call of the outermost chain or agent. It is known by what that was given, also
+    where something else was searched for: the last message of a human, if it was given
+    ``{"messages": […]}`` or a list of messages, and otherwise its own input.
 
     Retrievers are known by the name LangChain gives them: their class, or the ``run_name`` of
-    their config, ``retriever.with_config(run_name="dense")``. **A plain function or
-    ``RunnableLambda`` fires no retriever events**, so nothing is seen of it; put :meth:`wrap`
-    around it.
+    their config, ``retriever.with_config(run_name="dense")``. A tool that returns documents as its
+    artifact (``response_format="content_and_artifact"``) and asks no retriever is one itself, by
+    the name of the tool. **A plain function or ``RunnableLambda`` fires no retriever events**, so
+    nothing is seen of it; put :meth:`wrap` around it.
 
     >>> from langchain_core.runnables import RunnableLambda
     >>> recorder = RetrievalRecorder()
     >>> search = recorder.wrap(lambda question: ["At nine.", "At the corner."], name="search")
     >>> chain = search | RunnableLambda(lambda documents: f"According to {documents[0]!r} …")
-    >>> chain.invoke("When does it open?", config={"callbacks": [recorder]})
+    >>> with recorder:
+    ...     chain.invoke("When does it open?")
     "According to 'At nine.' …"
+    >>> recorder
+    RetrievalRecorder(1 question, 1 call of 'search')
     >>> recorder.evaluate({"When does it open?": ["At nine."]}, k=1).to_dict()["hit_rate@1"]
     1.0
     """
@@ -91,27 +113,137 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._entered: list[Token[BaseCallbackHandler | None]] = []
         self.clear()
+
+    def __enter__(self) -> Self:
+        self._entered.append(_RECORDING.set(self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _RECORDING.reset(self._entered.pop())
+
+    def __repr__(self) -> str:
+        asked = self._settled()
+        names = [seen.name for one in asked for seen in one.searches]
+        counts = [f"{n} call{'s' * (n > 1)} of {name!r}" for name, n in Counter(names).items()] or [
+            "no calls"
+        ]
+        return (
+            f"RetrievalRecorder({len(asked)} question{'s' * (len(asked) != 1)}, "
+            f"{', '.join(counts)})"
+        )
 
     def clear(self) -> None:
         """Forget everything recorded, so that the next questions are the first."""
         with self._lock:
             self._questions: dict[UUID, Question] = {}
-            # Of runs that have not ended: the key of their question, whether a retriever is
-            # around them, and what is seen of them, if they are retrievers.
-            self._runs: dict[UUID, tuple[UUID, bool, tuple[Seen, float] | None]] = {}
+            self._runs: dict[UUID, _Run] = {}  # those that have not ended
 
     @property
     def names(self) -> list[str]:
         """The names of the retrievers seen, in the order of their first call."""
-        with self._lock:
-            seen = [seen.name for one in self._questions.values() for seen in one.seen]
-        return list(dict.fromkeys(seen))
+        return list(dict.fromkeys(seen.name for one in self._settled() for seen in one.seen))
 
     @property
     def n_questions(self) -> int:
         """How many questions were asked since the recorder was made or cleared."""
         return len(self._questions)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """What was recorded: one row per call of a retriever that no other retriever made.
+
+        Columns: ``question``, as :meth:`evaluate` knows it (``None`` if it takes ``input_key`` to
+        tell); ``call``, its number among the calls for this question, from 1; ``retriever``;
+        ``searched_for``, what the retriever was asked; ``n_documents`` and ``words`` it returned;
+        ``seconds`` it took, NaN if unknown; ``error``, ``None`` if there was none.
+
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> recorder = RetrievalRecorder()
+        >>> search = recorder.wrap(lambda query: ["At nine."], name="search")
+        >>> with recorder:
+        ...     _ = (RunnableLambda(lambda asked: f"{asked} hours") | search).invoke("opening")
+        >>> recorder.records[["question", "call", "searched_for", "n_documents", "words"]]
+          question  call   searched_for  n_documents  words
+        0  opening     1  opening hours            1      2
+        """
+        import pandas as pd
+
+        rows = [
+            (_name_of(one), number, *_row_of(seen))
+            for one in self._settled()
+            for number, seen in enumerate(one.searches, 1)
+        ]
+        # Column by column, for None is no NaN.
+        columns = {
+            name: pd.Series([row[place] for row in rows], dtype=kind)
+            for place, (name, kind) in enumerate(_COLUMNS.items())
+        }
+        return pd.DataFrame(columns)
+
+    def until_found(
+        self, result: EvaluationResult, *, retriever: str | None = None
+    ) -> pd.DataFrame:
+        """Return how many calls it took, and how many words were read, until all was found.
+
+        Args:
+            result: What :meth:`evaluate` made of these records with ``calls="union"``, or
+                :func:`~krag_eval.evaluate_agent`.
+            retriever: The name it was evaluated for, if one was given.
+
+        Returns:
+            One row per question, in the order of the result: ``calls`` made and ``words`` returned
+            in all; ``calls_until_found`` and ``words_until_found``, up to and with the document
+            that completed the ground truth, documents that came again included; ``<NA>`` if
+            something was never found, or there was nothing to find.
+
+        Raises:
+            ValueError: If the result rests on other questions or documents than were recorded.
+
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> recorder = RetrievalRecorder()
+        >>> pages = {"hours": ["At nine."], "place": ["At nine.", "At the corner."]}
+        >>> search = recorder.wrap(pages.__getitem__, name="search")
+        >>> ask = RunnableLambda(lambda question: [search("hours"), search("place")])
+        >>> with recorder:
+        ...     _ = ask.invoke("Where is it?")
+        >>> result = recorder.evaluate({"Where is it?": ["At the corner."]}, calls="union")
+        >>> recorder.until_found(result).T
+        query              Where is it?
+        calls                         2
+        words                         7
+        calls_until_found             2
+        words_until_found             7
+        """
+        import pandas as pd
+
+        questions = self._settled()
+        name = chosen_name(questions, retriever)
+        ordered = _of_result(questions, result.labels)
+        ranks = _ranks_until_found(result)
+        n_retrieved = result.evidence.relevance.n_retrieved if result.evidence else ()
+        rows = []
+        for label, question, n in zip(result.labels, ordered, n_retrieved, strict=True):
+            found = calls_of(question, name)
+            _check_union(found, int(n), label)
+            rows.append(_read_until(found, ranks.get(label)))
+        index = pd.Index(result.labels, name="query", dtype=object)
+        return pd.DataFrame(rows, index, columns=_UNTIL_FOUND, dtype="Int64")
+
+    def _settled(self) -> list[Question]:
+        with self._lock:
+            return settled(self._questions.values())
+
+    def _adopt(self, question: Question) -> None:
+        """Take over a question that was recorded elsewhere."""
+        with self._lock:
+            self._questions[uuid4()] = question
 
     def evaluate(
         self,
@@ -120,8 +252,8 @@ class RetrievalRecorder(BaseCallbackHandler):
         matcher: str | Matcher = "text",
         *,
         retriever: str | None = None,
-        calls: Literal["one", "all", "first", "last"] = "one",
-        input_key: str | None = None,
+        calls: Literal["one", "union", "all", "first", "last", "each"] | None = None,
+        input_key: QuestionKey | None = None,
         budget: int | Iterable[int] | None = None,
         length: Length = "words",
         metrics: Iterable[str | Metric] | None = None,
@@ -137,11 +269,21 @@ class RetrievalRecorder(BaseCallbackHandler):
             k: A cutoff or several; ``None`` stands for all retrieved documents.
             matcher: What makes a retrieved document a match.
             retriever: Name of the retriever to evaluate, one of :attr:`names`; may be left out if
-                there is only one that no other retriever calls.
-            calls: What counts if it was called several times for a question, as an agent does:
-                ``"all"`` its documents, one call after the other (calls that failed add nothing),
-                those of the ``"first"`` or the ``"last"`` call; by default that is refused.
-            input_key: The key of the question in the chain's input, if that holds several texts.
+                there is only one that no other retriever calls. Of an agent's tools, all count
+                unless one is named.
+            calls: What counts if there were several calls for a question. ``"union"``: the
+                documents of all calls in the order they arrived, without those that an earlier
+                call had returned (the same id, or the same text where one has no id).
+                ``"all"``: the same with them. ``"first"``, ``"last"``: those of one call.
+                ``"each"``: every call on its own, in a row ``"question (call 2)"`` with the tag
+                ``call``. ``"one"``: several calls are refused. If not given, ``"union"`` for
+                agents, which take messages or search by tools, and ``"one"`` for other chains,
+                where several calls may be several retrievers of one name. Calls that failed add
+                nothing; calls at the same time count in the order in which the agent's model
+                asked for them.
+            input_key: The key of the question in the chain's input, if that holds several texts, or
+                a function from the input to the question. Under a key of messages, the question
+                is the last one of a human.
             budget: How much may fit, or several such numbers; see
                 :meth:`OfflineRetrievalEvaluator.evaluate
                 <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
@@ -161,17 +303,9 @@ class RetrievalRecorder(BaseCallbackHandler):
                 what settles it.
         """
         check_options(RetrievalRecorder.evaluate, options, EVALUATOR_OPTIONS)
-        one_of("calls", calls, CALLS)
-        with self._lock:
-            questions = list(self._questions.values())
-            running = sum(bool(one.running) for one in questions)
-        if running:
-            raise InvalidInput(
-                "",
-                f"{running} of {len(questions)} questions are still being answered, or were "
-                "interrupted",
-                "wait for them, or clear the recorder and ask again",
-            )
+        if calls is not None:
+            one_of("calls", calls, CALLS)
+        questions = self._ended()
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
         labels, actual, ordered = aligned(ground_truth, questions, asked)
@@ -180,12 +314,29 @@ class RetrievalRecorder(BaseCallbackHandler):
             for one, label in zip(ordered, labels, strict=True)
         ]
         _warn_of_uncalled(seen, name)
+        known = {"queries": labels, **options}
+        if calls == "each":
+            each: list[list[Seen | None]] = [[*calls_of(one, name)] or [None] for one in ordered]
+            known = _per_call(known, each)
+            actual = [truth for truth, found in zip(actual, each, strict=True) for _ in found]
+            seen = [call for found in each for call in found]
         predicted = [call.documents or [] if call is not None else [] for call in seen]
-        evaluator = OfflineRetrievalEvaluator(
-            actual, predicted, matcher, **{"queries": labels, **options}
-        )
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher, **known)
         result = evaluator.evaluate(k, budget=budget, length=length, metrics=metrics)
         return replace(result, retrieval=_run_of(seen))
+
+    def _ended(self) -> list[Question]:
+        """Return the questions, all of them answered."""
+        with self._lock:
+            running = sum(bool(one.running) for one in self._questions.values())
+        if running:
+            raise InvalidInput(
+                "",
+                f"{running} of {self.n_questions} questions are still being answered, or were "
+                "interrupted",
+                "wait for them, or clear the recorder and ask again",
+            )
+        return self._settled()
 
     def wrap(
         self,
@@ -235,13 +386,17 @@ class RetrievalRecorder(BaseCallbackHandler):
     ) -> None:
         """Note whose part a run is."""
         with self._lock:
-            self._enter(run_id, parent_run_id, inputs)
+            run = self._enter(run_id, parent_run_id, inputs)
+            self._questions[run.key].note_order(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **details: Any) -> None:
         """Note that a run is over, and what it was given, if that is known only now."""
         with self._lock:
             if "inputs" in details and run_id in self._questions:  # streamed input
-                self._questions[run_id].inputs = _texts_in(details["inputs"])
+                self._questions[run_id].take(details["inputs"])
+            run = self._runs.get(run_id)
+            if run is not None:
+                self._questions[run.key].note_order(outputs)
             self._leave(run_id)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
@@ -258,19 +413,27 @@ class RetrievalRecorder(BaseCallbackHandler):
         inputs: Any = None,
         **details: Any,
     ) -> None:
-        """Note whose part a tool is; an agent's retriever is called by one."""
+        """Note whose part a tool is; it may call a retriever, or search itself."""
+        name = (serialized or {}).get("name") or details.get("name") or "tool"
+        given = input_str if inputs is None else inputs
         with self._lock:
-            self._enter(run_id, parent_run_id, input_str if inputs is None else inputs)
+            run = self._enter(run_id, parent_run_id, given)
+            seen = Seen(name, query_in(given), not run.within, certain=False)
+            seen.tool = run.called_by or ToolCall(details.get("tool_call_id") or "")
+            self._watch(run_id, replace(run, tool=_Tool(seen, seen.tool, run.tool)), seen)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **details: Any) -> None:
-        """Note that a tool is done."""
+        """Note that a tool is done, and the documents it returned if no retriever did."""
         with self._lock:
-            self._leave(run_id)
+            run = self._runs.get(run_id)
+            if run is not None and run.tool is not None and run.tool.around is None:
+                # Early releases of langchain-core 1 tell the id of the call only now.
+                run.tool.call.id = run.tool.call.id or getattr(output, "tool_call_id", "")
+        self._close(run_id, documents=documents_found(getattr(output, "artifact", None)))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **details: Any) -> None:
-        """Note that a tool is done."""
-        with self._lock:
-            self._leave(run_id)
+        """Note that a tool failed."""
+        self._close(run_id, error=error)
 
     def on_retriever_start(
         self,
@@ -284,10 +447,10 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Note that a retriever is asked, by whom, and since when."""
         name = details.get("name") or (serialized or {}).get("name") or "retriever"
         with self._lock:
-            key, within, _ = self._enter(run_id, parent_run_id, query)
-            seen = Seen(name, query if isinstance(query, str) else str(query), not within)
-            self._questions[key].seen.append(seen)
-            self._runs[run_id] = (key, True, (seen, perf_counter()))
+            run = self._enter(run_id, parent_run_id, query)
+            seen = Seen(name, query if isinstance(query, str) else str(query), not run.within)
+            seen.tool = run.called_by
+            self._watch(run_id, replace(run, within=True), seen)
 
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **details: Any
@@ -299,56 +462,186 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Keep what a retriever raised."""
         self._close(run_id, error=error)
 
+    def _watch(self, run_id: UUID, run: _Run, seen: Seen) -> None:
+        self._questions[run.key].seen.append(seen)
+        self._runs[run_id] = replace(run, seen=seen, start=perf_counter())
+
     def _close(self, run_id: UUID, **outcome: Any) -> None:
         end = perf_counter()
         with self._lock:
-            _, _, timed = self._runs.get(run_id, (None, False, None))
-            if timed is not None:
-                seen, start = timed
-                seen.seconds = end - start
-                seen.documents, seen.error = outcome.get("documents"), outcome.get("error")
+            run = self._runs.get(run_id)
+            if run is not None and run.seen is not None:
+                run.seen.seconds = end - run.start
+                run.seen.documents = outcome.get("documents")
+                run.seen.error = outcome.get("error")
+                run.settle()
             self._leave(run_id)
 
-    def _enter(
-        self, run_id: UUID, parent: UUID | None, inputs: Any
-    ) -> tuple[UUID, bool, tuple[Seen, float] | None]:
+    def _enter(self, run_id: UUID, parent: UUID | None, inputs: Any) -> _Run:
         """Note a run under its question, which begins with the first run that has no parent here.
 
         A recorder that hangs on a part of a chain does not see the run around it; its parts
         belong together by the parent they name.
         """
         known = self._runs.get(parent) if parent is not None else None
-        key, within = (known[0], known[1]) if known is not None else (parent or run_id, False)
-        if key not in self._questions:
+        run = _Run(parent or run_id) if known is None else _Run(known.key, known.within, known.tool)
+        if run.key not in self._questions:
             alone = not self._runs
-            self._questions[key] = Question(_texts_in(inputs), _strand(), after_others=alone)
-        self._questions[key].running.add(run_id)
-        self._runs[run_id] = (key, within, None)
-        return self._runs[run_id]
+            self._questions[run.key] = Question(None, strand(), after_others=alone)
+            self._questions[run.key].take(inputs)
+        self._questions[run.key].running.add(run_id)
+        self._runs[run_id] = run
+        return run
 
     def _leave(self, run_id: UUID) -> None:
-        key, _, _ = self._runs.pop(run_id, (None, False, None))
-        question = self._questions.get(key) if key is not None else None
-        if question is None:
+        run = self._runs.pop(run_id, None)
+        question = self._questions.get(run.key) if run is not None else None
+        if run is None or question is None:
             return
         question.running.discard(run_id)
-        if key == run_id:
+        if run.key == run_id:
             # What an interrupt tore out of the chain never says that it ended.
             for left in question.running:
                 self._runs.pop(left, None)
             question.running.clear()
 
 
+# The recorder whose ``with`` block is running; LangChain looks here whenever it starts a run.
+_RECORDING: ContextVar[BaseCallbackHandler | None] = ContextVar("krag_eval_recorder", default=None)
+register_configure_hook(_RECORDING, inheritable=True)
+
+
+@dataclass(eq=False)
+class _Tool:
+    """A tool that runs.
+
+    Attributes:
+        seen: What is seen of it.
+        call: The call of the outermost tool around it, or of itself.
+        around: The tool around it.
+        searched: Whether anything searched within it.
+    """
+
+    seen: Seen
+    call: ToolCall
+    around: _Tool | None
+    searched: bool = False
+
+
+@dataclass(eq=False)
+class _Run:
+    """A run that has not ended.
+
+    Attributes:
+        key: The key of its question.
+        within: Whether it is a retriever, or one is around it.
+        tool: The innermost tool it is, or is part of.
+        seen: What is seen of it, if it is a retriever or a tool.
+        start: When it started.
+    """
+
+    key: UUID
+    within: bool = False
+    tool: _Tool | None = None
+    seen: Seen | None = None
+    start: float = 0.0
+
+    @property
+    def called_by(self) -> ToolCall | None:
+        """The call of the outermost tool around it; ``None`` if there is none."""
+        return None if self.tool is None else self.tool.call
+
+    def settle(self) -> None:
+        """Decide, now that it ended, whether a tool was the one that searched."""
+        if self.seen is None:
+            return
+        tool = self.tool
+        if tool is not None and tool.seen is self.seen:
+            tool.seen.certain = tool.seen.documents is not None and not tool.searched
+            if tool.searched:  # what it calls tells its story
+                tool.seen.error = None
+            tool = tool.around
+        while self.seen.certain and tool is not None:
+            tool.searched = True
+            tool = tool.around
+
+
+#: The key under which agents and graphs of LangChain take a conversation.
+MESSAGES = "messages"
+
+
 def _texts_in(inputs: Any) -> str | dict[str, str] | None:
-    """Keep the texts a chain was given; nothing else is needed of its input."""
+    """Keep the texts a chain was given, and of a conversation the last message of a human."""
     if isinstance(inputs, str):
         return inputs
-    if not isinstance(inputs, Mapping):
+    if isinstance(inputs, list | tuple):
+        return _last_question(inputs)
+    if not isinstance(inputs, Mapping):  # a state of LangGraph may be an object
+        inputs = {MESSAGES: getattr(inputs, MESSAGES, None)}
+    texts = {key: text for key, text in inputs.items() if isinstance(text, str) and text}
+    asked = _last_question(inputs.get(MESSAGES))
+    return texts if asked is None else {**texts, MESSAGES: asked}
+
+
+def _last_question(messages: Any) -> str | None:
+    """Return the text of the last message of a human; ``None`` if there is none."""
+    if isinstance(messages, BaseMessage):
+        messages = [messages]
+    if not isinstance(messages, list | tuple):
         return None
-    return {key: text for key, text in inputs.items() if isinstance(text, str) and text}
+    spoken = (as_message(one) for one in reversed(messages))
+    return next((str(one.text) for one in spoken if one is not None and one.type == "human"), None)
 
 
-def _strand() -> tuple[int, object]:
+def as_message(given: Any) -> BaseMessage | None:
+    """Return a message in any form LangChain takes; ``None`` for anything else.
+
+    >>> as_message(("user", "When?")).text, as_message({"role": "user", "content": "When?"}).type
+    ('When?', 'human')
+    """
+    if isinstance(given, BaseMessage):
+        return given
+    try:
+        return convert_to_messages([given])[0]
+    except (ValueError, TypeError, NotImplementedError, KeyError):
+        return None
+
+
+def documents_found(artifact: Any) -> list[DocumentLike] | None:
+    """Return the documents a tool returned as its artifact; ``None`` if that is something else.
+
+    >>> documents_found([{"page_content": "At nine."}])
+    [Document(metadata={}, page_content='At nine.')]
+    >>> documents_found("9") is None
+    True
+    """
+    if not isinstance(artifact, list | tuple):
+        return None
+    for one in artifact:
+        held = one.get("page_content") if isinstance(one, Mapping) else one
+        if not isinstance(held, str) and not hasattr(held, "page_content"):
+            return None
+        if isinstance(one, str):
+            return None
+    return [as_document(one) for one in artifact]
+
+
+def query_in(given: Any) -> str:
+    """Return what a tool was asked to search for: its ``query``, or its only text.
+
+    >>> query_in({"query": "hours", "language": "en"}), query_in({"q": "hours", "n": 3})
+    ('hours', 'hours')
+    """
+    if not isinstance(given, Mapping):
+        return str(given)
+    texts = [text for text in given.values() if isinstance(text, str)]
+    if isinstance(given.get("query"), str):
+        return str(given["query"])
+    return texts[0] if len(texts) == 1 else str(dict(given))
+
+
+def strand() -> tuple[int, object]:
+    """Return the thread and the task this runs in."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -370,31 +663,51 @@ def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
     return RetrievalRun(np.array(seconds, np.float64), tuple(failures))
 
 
-def _warn_of_uncalled(calls: Sequence[Seen | None], name: str) -> None:
+def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
     uncalled = sum(call is None for call in calls)
     failed = sum(call is not None and call.documents is None for call in calls)
+    who = "No retriever was" if name is None else f"The retriever {name!r} was not"
     if uncalled:
         warn(
-            f"The retriever {name!r} was not called for {uncalled} of {len(calls)} questions; "
-            "they count as nothing retrieved."
+            f"{who} called for {uncalled} of {len(calls)} questions; they count as nothing "
+            "retrieved."
         )
     if failed:
+        who = "Every call" if name is None else f"The retriever {name!r}"
         warn(
-            f"The retriever {name!r} failed for {failed} of {len(calls)} questions; they count as "
-            "nothing retrieved",
+            f"{who} failed for {failed} of {len(calls)} questions; they count as nothing retrieved",
             "See the failures of the result",
         )
 
 
-#: Which calls count if a retriever was called several times for one question: there must be one;
-#: all of them, one after the other; the first; the last.
-CALLS = ("one", "all", "first", "last")
+#: Which calls count if there were several for one question: there must be one; all of them, one
+#: after the other, without or with what came again; the first; the last; each on its own.
+CALLS = ("one", "union", "all", "first", "last", "each")
 _NAMED = 5
+#: The columns of the records, and what they hold.
+_COLUMNS = {
+    "question": object,
+    "call": np.int64,
+    "retriever": object,
+    "searched_for": object,
+    "n_documents": np.int64,
+    "words": np.int64,
+    "seconds": np.float64,
+    "error": object,
+}
+_UNTIL_FOUND = ("calls", "words", "calls_until_found", "words_until_found")
+
+
+@dataclass
+class ToolCall:
+    """A call of a tool, by the id its model gave it; ``""`` if none is known."""
+
+    id: str = ""
 
 
 @dataclass(eq=False)
 class Seen:
-    """One call of one retriever.
+    """One call of one retriever, or of a tool that may have searched.
 
     Attributes:
         name: The retriever's name.
@@ -403,6 +716,9 @@ class Seen:
         documents: What it returned; ``None`` if it failed or is still at it.
         error: What it raised.
         seconds: How long it took; NaN until it ended.
+        certain: Whether it is a search. A tool is one if it returned documents and no retriever was
+            called in it; one that failed is taken for one if it returned documents elsewhere.
+        tool: The call of the outermost tool that it is part of; ``None`` if there is none.
     """
 
     name: str
@@ -411,6 +727,8 @@ class Seen:
     documents: list[DocumentLike] | None = None
     error: BaseException | None = None
     seconds: float = float("nan")
+    certain: bool = True
+    tool: ToolCall | None = None
 
 
 @dataclass(eq=False)
@@ -418,11 +736,15 @@ class Question:
     """One call of the outermost chain (or retriever), and the retrievers seen in it.
 
     Attributes:
-        inputs: The texts it was given: one without a name, or several by their names.
+        inputs: The texts it was given: one without a name, or several by their names; of a
+            conversation, the last message of a human.
         strand: The thread and task it was started in.
         after_others: Whether all that started before it had ended.
         running: Its runs that have not ended.
         seen: The calls of retrievers, in the order they started.
+        given: What it was given, for a function that finds the question in it.
+        by_agent: Whether it came as messages, as agents take it.
+        order: The ids of calls of tools, in the order in which a model asked for them.
     """
 
     inputs: str | dict[str, str] | None
@@ -430,10 +752,73 @@ class Question:
     after_others: bool
     running: set[UUID] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
+    given: Any = None
+    by_agent: bool = False
+    order: dict[str, int] = field(default_factory=dict)
+
+    def take(self, inputs: Any) -> None:
+        """Keep what it was given: as it is now, for callers go on with their lists."""
+        self.inputs = _texts_in(inputs)
+        self.given = {**inputs} if isinstance(inputs, Mapping) else inputs
+        if isinstance(self.given, dict):
+            lists = {key: list(one) for key, one in inputs.items() if isinstance(one, list)}
+            self.given.update(lists)
+        talk = not isinstance(self.inputs, Mapping) or MESSAGES in self.inputs
+        self.by_agent = talk and self.inputs is not None and not isinstance(inputs, str)
+
+    def note_order(self, state: Any) -> None:
+        """Keep the order in which the model asked for tools; those at the same time overtake."""
+        messages = state.get(MESSAGES) if isinstance(state, Mapping) else state
+        messages = getattr(messages, MESSAGES, messages)
+        for message in messages if isinstance(messages, list | tuple) else ():
+            for call in getattr(message, "tool_calls", None) or ():
+                self.order.setdefault(call.get("id") or "", len(self.order))
+
+    @property
+    def searches(self) -> list[Seen]:
+        """The calls that no other retriever made."""
+        return [seen for seen in self.seen if seen.outermost]
+
+    @property
+    def is_agentic(self) -> bool:
+        """Whether it came as messages, or a tool searched."""
+        return self.by_agent or any(seen.tool is not None for seen in self.seen)
 
 
-def chosen_name(questions: Sequence[Question], retriever: str | None) -> str:
+def settled(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions with their searches alone, in the order their model asked for them.
+
+    Tools that did not search are left out. One that failed did search if a tool of that name
+    returned documents elsewhere.
+    """
+    questions = list(questions)
+    known = {seen.name for one in questions for seen in one.seen if seen.certain}
+    return [
+        replace(
+            one,
+            seen=_in_the_order_asked(
+                [s for s in one.seen if s.certain or (s.error is not None and s.name in known)],
+                one.order,
+            ),
+        )
+        for one in questions
+    ]
+
+
+def _in_the_order_asked(seen: list[Seen], order: Mapping[str, int]) -> list[Seen]:
+    places = [order.get(one.tool.id) if one.tool is not None else None for one in seen]
+    known = [(place, i) for i, place in enumerate(places) if place is not None]
+    turn = iter(sorted(known))
+    return [
+        one if place is None else seen[next(turn)[1]]
+        for one, place in zip(seen, places, strict=True)
+    ]
+
+
+def chosen_name(questions: Sequence[Question], retriever: str | None) -> str | None:
     """Return the retriever that is meant: the one named, or the only outermost one.
+
+    ``None`` stands for all tools of an agent.
 
     Raises:
         ValueError: If none was seen, none has that name, or there are several.
@@ -443,86 +828,209 @@ def chosen_name(questions: Sequence[Question], retriever: str | None) -> str:
         raise InvalidInput(
             "retriever",
             ": none was seen",
-            "Pass the recorder among the callbacks in the config of each call. A plain function or "
-            "RunnableLambda fires no retriever events: wrap it by the recorder's wrap method",
+            "Ask within the recorder's with block, or pass it among the callbacks in the config of "
+            "each call. A plain function or RunnableLambda fires no retriever events: wrap it by "
+            "the recorder's wrap method. A tool is seen if it returns its documents as an artifact "
+            '(response_format="content_and_artifact") or asks a retriever',
         )
     if retriever is not None:
         return one_of("retriever", retriever, everyone)
-    outermost = {seen.name for one in questions for seen in one.seen if seen.outermost}
-    if len(outermost) > 1:
+    outermost = [seen for one in questions for seen in one.searches]
+    names = {seen.name for seen in outermost}
+    if len(names) > 1 and all(seen.tool is not None for seen in outermost):
+        return None
+    if len(names) > 1:
         raise InvalidInput(
             "retriever",
             f": several were seen ({', '.join(map(repr, everyone))})",
             Advice("name the one to evaluate by {}", retriever=...),
         )
-    return outermost.pop()
+    return names.pop()
 
 
-def seen_of(question: Question, name: str, asked: str, calls: str) -> Seen | None:
+def calls_of(question: Question, name: str | None) -> list[Seen]:
+    """Return the calls of a retriever for a question; of all that no other called for ``None``.
+
+    What a retriever calls by its own name is part of its own doing.
+    """
+    outer = [seen for seen in question.searches if name in (None, seen.name)]
+    return outer or [seen for seen in question.seen if seen.name == name]
+
+
+def seen_of(question: Question, name: str | None, asked: str, calls: str | None) -> Seen | None:
     """Return what that retriever did for a question; ``None`` if it was not called.
 
     Args:
         question: What was recorded.
-        name: The retriever.
+        name: The retriever; ``None`` for all that no other called.
         asked: The question, for the message.
-        calls: What to do if it was called more than once; see :data:`CALLS`.
+        calls: What to do if it was called more than once; see :data:`CALLS`. ``None`` for what
+            suits the question.
 
     Raises:
         ValueError: If it was called more than once, and only one call is expected.
     """
-    found = [seen for seen in question.seen if seen.name == name]
-    outer = [seen for seen in found if seen.outermost]
-    if len(outer) == 1:
-        return outer[0]  # what it called by the same name is part of its own doing
-    if len(found) > 1 and calls == "one":
+    found = calls_of(question, name)
+    if len(found) < 2:
+        return found[0] if found else None
+    calls = calls or ("union" if question.is_agentic else "one")
+    if calls == "one":
+        called = "retrievers were" if name is None else f"{name!r} was"
         raise InvalidInput(
             "retriever",
-            f": {name!r} was called {len(found)} times for the question {clipped(asked)}",
+            f": {called} called {len(found)} times for the question {clipped(asked)}",
             Advice(
                 "If these are several retrievers, give each a run_name in its config; if another "
                 "retriever calls it, name that one by {}; if an agent asked several times, choose "
-                'the calls that count by {} (or "first" or "last")',
+                'the calls that count by {} (or "all", "first", "last" or "each")',
                 retriever=...,
-                calls="all",
+                calls="union",
             ),
         )
-    if len(found) > 1 and calls == "all":
-        return _joined(found)
-    return found[-1 if calls == "last" else 0] if found else None
+    if calls in ("first", "last"):
+        return found[-1 if calls == "last" else 0]
+    return _joined(found, repeats=calls == "all")
 
 
-def _joined(calls: Sequence[Seen]) -> Seen:
+def _joined(calls: Sequence[Seen], *, repeats: bool) -> Seen:
     """Join calls into one: their documents in the order of the calls, their times added up."""
     returned = [call for call in calls if call.documents is not None]
     if not returned:
         return calls[0]
-    documents = [document for call in returned for document in call.documents or []]
+    documents = [one for one, is_new in _arriving(calls) if repeats or is_new]
     return replace(returned[0], documents=documents, seconds=sum(call.seconds for call in returned))
 
 
-def question_of(question: Question, input_key: str | None) -> str:
+def _arriving(calls: Iterable[Seen]) -> Iterator[tuple[DocumentLike, bool]]:
+    """Yield the documents of calls in order, and whether no earlier call had returned each.
+
+    One is the same as another with its id, or with its text where one of them has no id.
+    """
+    ids: set[str] = set()
+    texts: set[str] = set()
+    texts_without_id: set[str] = set()
+    for call in calls:
+        documents = [(one, id_of(one), text_of(one)) for one in call.documents or ()]
+        for one, name, text in documents:
+            known = text in texts if name is None else name in ids or text in texts_without_id
+            yield one, not known
+        ids.update(name for _, name, _ in documents if name is not None)
+        texts.update(text for _, _, text in documents)
+        texts_without_id.update(text for _, name, text in documents if name is None)
+
+
+def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> dict[str, Any]:
+    """Return the options that go by query for one row per call, and tag the calls.
+
+    A question without a call keeps its row, its label, and no number.
+    """
+
+    def spread(values: Sequence[Any]) -> list[Any]:
+        return [one for one, calls in zip(values, each, strict=True) for _ in calls]
+
+    numbers = [
+        None if call is None else number for calls in each for number, call in enumerate(calls, 1)
+    ]
+    labels = [
+        label if number is None else f"{label} (call {number})"
+        for label, number in zip(spread(options["queries"]), numbers, strict=True)
+    ]
+    tags = {name: spread(values) for name, values in (options.get("tags") or {}).items()}
+    return {**options, "queries": labels, "tags": {**tags, "call": numbers}}
+
+
+def _words_in(documents: Iterable[DocumentLike]) -> list[int]:
+    counts: list[int] = lengths_of([text_of(one) for one in documents], "w", None).tolist()
+    return counts
+
+
+def _row_of(seen: Seen) -> tuple[Any, ...]:
+    """Return a call as the rest of a row of the records; see ``_COLUMNS``."""
+    documents = seen.documents or ()
+    error = seen.error if seen.documents is None else None
+    said = None if error is None else f"{type(error).__name__}: {error}".rstrip(": ")
+    words = sum(_words_in(documents))
+    return seen.name, seen.query, len(documents), words, seen.seconds, said
+
+
+def _name_of(question: Question) -> str | None:
+    try:
+        return question_of(question, None)
+    except Refusal:
+        return None
+
+
+def _of_result(questions: Sequence[Question], labels: Sequence[str | int]) -> list[Question]:
+    """Return the question of each query of a result: by its text, or else by its position."""
+    by_text = {_name_of(one): one for one in questions}
+    if len(by_text) == len(questions) and all(label in by_text for label in labels):
+        return [by_text[str(label)] for label in labels]
+    if list(labels) == list(range(len(questions))):
+        return list(questions)
+    raise InvalidInput(
+        "result",
+        f": its {len(labels)} queries are not the {len(questions)} questions recorded",
+        Advice("pass what this recorder evaluated with {}", calls="union"),
+    )
+
+
+def _ranks_until_found(result: EvaluationResult) -> dict[Hashable, int | None]:
+    """Return the rank that completes the ground truth of each query; ``None`` where none does."""
+    last: dict[Hashable, int | None] = {}
+    first = result.first_ranks()
+    for label, rank in zip(first.index.get_level_values("query"), first.tolist(), strict=True):
+        before = last.get(label, 0)
+        last[label] = max(before, rank) if isinstance(rank, int) and before is not None else None
+    return last
+
+
+def _check_union(found: Sequence[Seen], n_retrieved: int, label: str | int) -> None:
+    n = sum(is_new for _, is_new in _arriving(found))
+    if n != n_retrieved:
+        raise InvalidInput(
+            "result",
+            f": {clipped(label)} has {n_retrieved} retrieved documents, and the calls recorded for "
+            f"it returned {n} different ones",
+            Advice("evaluate the records with {}", calls="union"),
+        )
+
+
+def _read_until(found: Sequence[Seen], rank: int | None) -> tuple[int, int, int | None, int | None]:
+    """Return the calls and words in all, and those until a rank of the union; see there."""
+    arriving = list(_arriving(found))
+    read = list(accumulate(_words_in(one for one, _ in arriving)))
+    number = [n for n, call in enumerate(found, 1) for _ in call.documents or ()]
+    total = (len(found), read[-1] if read else 0)
+    if rank is None:
+        return (*total, None, None)
+    place = [i for i, (_, is_new) in enumerate(arriving) if is_new][rank - 1]
+    return (*total, number[place], read[place])
+
+
+def question_of(question: Question, input_key: QuestionKey | None) -> str:
     """Return the question that was asked, as the user wrote it.
 
-    The chain's input if it is a text; the text under ``input_key``; the only text among its
-    inputs; the one of them that a retriever was asked. A chain whose input holds no text is known
-    by what its first retriever was asked.
+    The chain's input if it is a text; what ``input_key`` returns of it, or the text under that key;
+    the last message of a human; the only text among its inputs; the one of them that a retriever
+    was asked. A chain whose input holds no text is known by what its first retriever was asked.
 
     Raises:
+        TypeError: If ``input_key`` is a function and returns no text.
         ValueError: If its input has several texts, or none under ``input_key``.
 
     >>> question_of(Question({"q": "When?", "language": ""}, (0, None), True), None)
     'When?'
     """
+    if callable(input_key):
+        return _found_by(input_key, question.given)
     given = question.inputs
     if isinstance(given, str):
         return given
     texts = {key: text for key, text in (given or {}).items() if text}
     if input_key is not None and given is not None:
-        if input_key not in texts:
-            keys = ", ".join(map(repr, texts)) or "no text at all"
-            problem = f"must be a key of the chain's input, {keys}, got {input_key!r}"
-            raise InvalidInput("input_key", problem)
-        return texts[input_key]
+        return _text_under(input_key, texts, question.given)
+    if MESSAGES in texts:
+        return texts[MESSAGES]
     asked = [seen.query for seen in question.seen]
     if len(texts) > 1:
         same = set(texts.values()) & set(asked)
@@ -542,6 +1050,25 @@ def question_of(question: Question, input_key: str | None) -> str:
             "record only the chain that retrieves",
         )
     return next(iter(texts.values()), None) or asked[0]
+
+
+def _found_by(function: Callable[[Any], str], given: Any) -> str:
+    found = function(given)
+    if not isinstance(found, str) or not found:
+        problem = f"must return the question, a text, got {clipped(found)}"
+        raise InvalidType("input_key", problem)
+    return found
+
+
+def _text_under(key: str, texts: Mapping[str, str], given: Any) -> str:
+    """Return the text under a key, or the last message of a human there."""
+    spoken = _last_question(given.get(key)) if isinstance(given, Mapping) else None
+    found = texts.get(key) or spoken
+    if not found:
+        keys = ", ".join(map(repr, texts)) or "no text at all"
+        problem = f"must be a key of the chain's input, {keys}, got {key!r}"
+        raise InvalidInput("input_key", problem)
+    return found
 
 
 def aligned(
@@ -630,8 +1157,9 @@ def _check_names(ground_truth: Mapping[Any, Any], asked: Sequence[str]) -> None:
     if unknown:
         texts = [text for text in ground_truth if isinstance(text, str)]
         near = difflib.get_close_matches(unknown[0], texts, n=1)
-        meant = f"did you mean {clipped(near[0])}?" if near else ""
-        problem = f"lacks what was asked: {_some(unknown)} not in it"
+        meant = f"did you mean {clipped_apart(near[0], unknown[0])}?" if near else ""
+        first = clipped_apart(unknown[0], near[0]) if near else clipped(unknown[0])
+        problem = f"lacks what was asked: {_some(unknown, first)} not in it"
         raise InvalidInput("ground_truth", problem, meant)
     unasked = [text for text in ground_truth if text not in set(asked)]
     if unasked:
@@ -642,8 +1170,9 @@ def _check_names(ground_truth: Mapping[Any, Any], asked: Sequence[str]) -> None:
         )
 
 
-def _some(texts: Sequence[object]) -> str:
-    named = ", ".join(map(clipped, texts[:_NAMED]))
+def _some(texts: Sequence[object], first: str | None = None) -> str:
+    """Name some texts, the first as given; with the verb."""
+    named = ", ".join([first or clipped(texts[0]), *map(clipped, texts[1:_NAMED])])
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return f"{named}{more} {'was' if len(texts) == 1 else 'were'}"
 
@@ -656,83 +1185,3 @@ def _labels(asked: Sequence[str]) -> list[str | int]:
         "labelled by their positions."
     )
     return list(range(len(asked)))
-
-
-class Wrapped(Runnable[Any, Any]):
-    """Runs a retriever between the two events of one; what it returns is passed on untouched.
-
-    Args:
-        watcher: A callback handler that sees it even if the config does not name it.
-        retriever: What is run.
-        name: What to call it; its own name if ``None``.
-        input_key: The key of the question in its input, if that is a dict.
-        output_key: The key of the documents in its answer, if that is a dict.
-    """
-
-    def __init__(
-        self,
-        watcher: BaseCallbackHandler,
-        retriever: RetrieverLike,
-        name: str | None,
-        *,
-        input_key: str | None,
-        output_key: str | None,
-    ) -> None:
-        self._watcher = watcher
-        self._call = Call.of(retriever, input_key, output_key)
-        self.name = name or self._call.runnable.get_name()
-
-    def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Do as :meth:`invoke`, so that a function stays one."""
-        return self.invoke(input, config, **kwargs)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run it, and report what it returns."""
-        config = ensure_config(config)
-        run = self._watched(get_callback_manager_for_config(config)).on_retriever_start(
-            None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
-        )
-        try:
-            inner = patch_config(config, callbacks=run.get_child())
-            answer = self._call.runnable.invoke(input, inner, **kwargs)
-            documents = self._documents(answer)
-        except BaseException as error:
-            run.on_retriever_error(error)
-            raise
-        run.on_retriever_end(documents)
-        return answer
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Do as :meth:`invoke`, asynchronously."""
-        config = ensure_config(config)
-        manager = self._watched(get_async_callback_manager_for_config(config))
-        run = await manager.on_retriever_start(
-            None, self._question(input), name=self.name, run_id=config.pop("run_id", None)
-        )
-        try:
-            inner = patch_config(config, callbacks=run.get_child())
-            answer = await self._call.runnable.ainvoke(input, inner, **kwargs)
-            documents = self._documents(answer)
-        except BaseException as error:
-            await run.on_retriever_error(error)
-            raise
-        await run.on_retriever_end(documents)
-        return answer
-
-    def _watched(self, manager: Any) -> Any:
-        if not any(handler is self._watcher for handler in manager.handlers):
-            manager.add_handler(self._watcher, inherit=True)
-        return manager
-
-    def _question(self, given: Any) -> str:
-        key = self._call.input_key
-        if isinstance(given, Mapping):
-            texts = [text for text in given.values() if isinstance(text, str)]
-            if key is not None and isinstance(given.get(key), str):
-                return str(given[key])
-            if key is None and len(texts) == 1:
-                return texts[0]
-        return given if isinstance(given, str) else str(given)
-
-    def _documents(self, answer: Any) -> list[Document]:
-        return [as_document(one) for one in self._call.documents(answer)]

@@ -204,7 +204,7 @@ def test_several_calls_for_a_question_are_settled_by_name():
     RunnableLambda(agent).invoke(QUESTIONS[0], config={"callbacks": [recorder]})
     truth = {QUESTIONS[0]: [passage(0)]}
     with pytest.raises(
-        ValueError, match=r"called 3 times .* calls=\"all\" \(or \"first\" or \"last\"\)"
+        ValueError, match=r"called 3 times .* calls=\"union\" \(or \"all\", \"first\", \"last\" or"
     ):
         recorder.evaluate(truth)
     joined = recorder.evaluate(truth, 4, calls="all")
@@ -215,8 +215,8 @@ def test_several_calls_for_a_question_are_settled_by_name():
     with pytest.warns(KragEvalWarning, match="failed for 1 of 1"):
         last = recorder.evaluate(truth, 4, calls="last")
     assert last.failures["message"].tolist() == ["no answer for 9"]
-    with pytest.raises(ValueError, match="calls must be one of 'one', 'all', 'first', 'last'"):
-        recorder.evaluate(truth, calls="each")
+    with pytest.raises(ValueError, match="calls must be one of 'one', 'union', 'all', 'first'"):
+        recorder.evaluate(truth, calls="second")
 
 
 def test_a_rewritten_question_is_known_by_what_the_user_asked():

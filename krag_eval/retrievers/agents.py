@@ -1,0 +1,436 @@
+"""Agents: asking one the questions of a data set, and reading from messages what it searched for.
+
+LangChain loads with this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langchain_core.tools import ToolException
+
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    check_options,
+    clipped,
+    one_of,
+    text,
+    warn,
+)
+from krag_eval.retrievers.asking import Call, kind_of
+from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
+from krag_eval.retrievers.recording import (
+    MESSAGES,
+    Question,
+    RetrievalRecorder,
+    Seen,
+    ToolCall,
+    as_message,
+    chosen_name,
+    documents_found,
+    query_in,
+    seen_of,
+    settled,
+    strand,
+)
+from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
+
+if TYPE_CHECKING:
+    from krag_eval.documents import DocumentLike
+    from krag_eval.matching.base import Matcher
+    from krag_eval.results.result import EvaluationResult
+    from krag_eval.scoring.metrics import Metric
+
+__all__ = ["aevaluate_agent", "evaluate_agent", "records_from_messages"]
+
+
+def evaluate_agent(
+    agent: Runnable[Any, Any],
+    dataset: Rows,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    matcher: str | Matcher | None = None,
+    *,
+    calls: Literal["union", "all", "first", "last"] = "union",
+    retriever: str | None = None,
+    recorder: RetrievalRecorder | None = None,
+    input_key: str = MESSAGES,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    **options: Any,
+) -> EvaluationResult:
+    """Ask an agent every question of a data set, and evaluate what its searches returned.
+
+    Each question is a conversation of its own, ``{"messages": [{"role": "user", "content":
+    question}]}``. What the agent searched for is recorded as a
+    :class:`~krag_eval.RetrievalRecorder` does; what it answered is not looked at. A question for
+    which it did not search counts as nothing retrieved, with a warning.
+
+    Args:
+        agent: What ``create_agent`` returns, a compiled ``StateGraph``, or any other ``Runnable``
+            that takes messages.
+        dataset: The questions and their ground truth; see :func:`~krag_eval.evaluate_retriever`.
+        k: A cutoff or several; ``None`` stands for all retrieved documents.
+        matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
+            the data set.
+        calls: What counts if it searched several times for a question: the documents of all calls
+            in the order they arrived, without (``"union"``) or with (``"all"``) those that came
+            again; those of the ``"first"`` or the ``"last"`` call. For each call on its own, pass
+            a recorder and evaluate that.
+        retriever: The name of the retriever or tool to evaluate; all that no other retriever
+            called if not given.
+        recorder: Where the searches are kept, for its ``records`` and ``until_found``; they come
+            after those it has.
+        input_key: The key under which it takes messages. Under any other key than ``"messages"``
+            it is given the question as a text.
+        budget: How much may fit, or several such numbers; see
+            :meth:`OfflineRetrievalEvaluator.evaluate
+            <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
+        metrics: Metrics to compute; all built-in ones if not given.
+        on_error: What happens when the agent raises, or all its searches fail; see
+            :func:`~krag_eval.evaluate_retriever`.
+        max_concurrency: How many questions are asked at the same time.
+        config: LangChain's config, or a list with one per question. An agent that keeps
+            conversations needs another ``thread_id`` for each.
+        progress: Whether to show a progress bar; if not given, in terminals and notebooks.
+        checkpoint: A file that gains one line per question; see there.
+        checkpoint_key: What identifies the agent in the checkpoint; see there.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`.
+
+    Returns:
+        The result; ``result.latency`` is of the whole agent, models and all. ``recorder.records``
+        has the seconds of each search.
+
+    Raises:
+        TypeError: If the agent cannot be asked, or an argument is of a wrong type.
+        ValueError: If an argument is out of range, or retrievers that are no tools of the agent
+            were called side by side and none is named.
+
+    Warns:
+        KragEvalWarning: If the agent did not search for some questions, or some failed.
+
+    >>> from langchain_core.runnables import RunnableLambda
+    >>> recorder = RetrievalRecorder()
+    >>> search = recorder.wrap({"hours": ["At nine."], "place": []}.__getitem__, name="search")
+    >>> agent = RunnableLambda(lambda state: [search(query) for query in ("place", "hours")])
+    >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]}]
+    >>> evaluate_agent(agent, dataset, k=1).to_dict()["hit_rate@1"]
+    1.0
+    >>> evaluate_agent(agent, dataset, k=1, calls="all", metrics=["mrr"]).to_dict()
+    {'mrr@1': 1.0}
+    """
+    check_options(evaluate_agent, options, EVALUATOR_OPTIONS)
+    call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
+    run = Run(
+        call,
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+        title="asking",
+    )
+    result = run.now()
+    call.runnable.warn_of_unsearched()
+    return result
+
+
+async def aevaluate_agent(
+    agent: Runnable[Any, Any],
+    dataset: Rows,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    matcher: str | Matcher | None = None,
+    *,
+    calls: Literal["union", "all", "first", "last"] = "union",
+    retriever: str | None = None,
+    recorder: RetrievalRecorder | None = None,
+    input_key: str = MESSAGES,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    on_error: Literal["raise", "record"] = "raise",
+    max_concurrency: int | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    **options: Any,
+) -> EvaluationResult:
+    """Do as :func:`evaluate_agent`, through the agent's own ``ainvoke``."""
+    check_options(aevaluate_agent, options, EVALUATOR_OPTIONS)
+    call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
+    run = Run(
+        call,
+        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
+        on_error=on_error,
+        max_concurrency=max_concurrency,
+        config=config,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_key=checkpoint_key,
+        title="asking",
+    )
+    result = await run.soon()
+    call.runnable.warn_of_unsearched()
+    return result
+
+
+class Searching(Runnable[str, "list[DocumentLike]"]):
+    """Asks an agent a question, and returns what its searches found.
+
+    Args:
+        agent: The agent.
+        calls: Which searches count.
+        retriever: Whose searches count; those of all that no other retriever called if ``None``.
+        recorder: Where the searches are kept as well; nowhere if ``None``.
+        input_key: The key under which the agent takes the question.
+    """
+
+    def __init__(
+        self,
+        agent: Runnable[Any, Any],
+        calls: str,
+        retriever: str | None,
+        recorder: RetrievalRecorder | None,
+        input_key: str,
+    ) -> None:
+        self._agent = agent
+        self._calls = calls
+        self._retriever = retriever
+        self._recorder = recorder
+        self._input_key = input_key
+        self._searched: list[bool] = []
+        self.name = agent.get_name()
+
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[DocumentLike]:
+        """Ask it, and return the documents found; raise what it or its search raised."""
+        watching = RetrievalRecorder()
+        try:
+            self._agent.invoke(self._given(input), _watched(config, watching), **kwargs)
+        finally:
+            question = self._kept(input, watching)
+        return self._found(question, input)
+
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[DocumentLike]:
+        """Do as :meth:`invoke`, asynchronously."""
+        watching = RetrievalRecorder()
+        try:
+            await self._agent.ainvoke(self._given(input), _watched(config, watching), **kwargs)
+        finally:
+            question = self._kept(input, watching)
+        return self._found(question, input)
+
+    def warn_of_unsearched(self) -> None:
+        """Warn, once, of the questions for which it did not search."""
+        n = self._searched.count(False)
+        if not n:
+            return
+        what = "did not search" if self._retriever is None else f"never asked {self._retriever!r}"
+        warn(
+            f"The agent {what} for {n} of {len(self._searched)} questions; they count as nothing "
+            "retrieved",
+            "A search is seen if it asks a LangChain retriever, or is a tool that returns its "
+            'documents as an artifact (response_format="content_and_artifact")',
+        )
+        self._searched.clear()
+
+    def _given(self, question: str) -> dict[str, Any]:
+        if self._input_key != MESSAGES:
+            return {self._input_key: question}
+        return {MESSAGES: [{"role": "user", "content": question}]}
+
+    def _kept(self, text: str, watching: RetrievalRecorder) -> Question:
+        """Return all that was seen as one question, and keep it."""
+        question = Question({MESSAGES: text}, strand(), after_others=False, by_agent=True)
+        question.given = self._given(text)
+        for one in watching._questions.values():
+            question.seen += one.seen
+            question.order.update(one.order)
+        if self._recorder is not None:
+            self._recorder._adopt(question)
+        return question
+
+    def _found(self, question: Question, text: str) -> list[DocumentLike]:
+        (question,) = settled([question])
+        name = self._retriever
+        if name is None and question.searches:
+            name = chosen_name([question], None)
+        seen = seen_of(question, name, text, self._calls)
+        self._searched.append(seen is not None)
+        if seen is None:
+            return []
+        if seen.documents is None:
+            raise seen.error or RuntimeError("it never returned")
+        return seen.documents
+
+
+def _watched(config: RunnableConfig | None, recorder: RetrievalRecorder) -> RunnableConfig:
+    return merge_configs(config, {"callbacks": [recorder]})
+
+
+@dataclass(frozen=True)
+class AgentCall(Call):
+    """How an agent is asked, and which of its searches count."""
+
+    runnable: Searching
+    calls: str = "union"
+    retriever: str | None = None
+
+    @classmethod
+    def of_agent(
+        cls,
+        agent: object,
+        calls: str,
+        retriever: str | None,
+        recorder: RetrievalRecorder | None,
+        input_key: str,
+    ) -> AgentCall:
+        """Check an agent, and what counts of it."""
+        if not isinstance(agent, Runnable):
+            problem = f"must be a Runnable that takes messages, got {kind_of(agent)}"
+            compiled = "pass what its compile method returns" if hasattr(agent, "compile") else ""
+            raise InvalidType("agent", problem, compiled)
+        if calls == "each":
+            raise InvalidInput(
+                "calls",
+                ': "each" has a row per call, and an agent is evaluated with one per question',
+                Advice("pass {}, and call its evaluate with it", recorder=...),
+            )
+        one_of("calls", calls, ("union", "all", "first", "last"))
+        if retriever is not None:
+            text("retriever", retriever, "the name of a retriever")
+        text("input_key", input_key, "the name of a key")
+        if not isinstance(recorder, RetrievalRecorder | None):
+            raise InvalidType("recorder", f"must be a RetrievalRecorder, got {kind_of(recorder)}")
+        searching = Searching(agent, calls, retriever, recorder, input_key)
+        return cls(searching, input_key, None, calls, retriever)
+
+    def input(self, question: str) -> Any:
+        """Return the question as it is; what asks the agent makes a conversation of it."""
+        return question
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What its answers depend on beside the agent and the question."""
+        return {"input_key": self.input_key, "calls": self.calls, "evaluated": self.retriever}
+
+
+def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
+    """Read from the messages of an agent what it searched for and found, after the fact.
+
+    A search is a tool message with documents as its artifact, which a tool with
+    ``response_format="content_and_artifact"`` returns. Its question is the last message of a human
+    before it: a conversation with several turns holds several questions. What the tool was asked is
+    read from the model's message. A tool that failed did search if a tool of its name returned
+    documents elsewhere.
+
+    Args:
+        *conversations: The messages of each conversation, such as ``state["messages"]``: message
+            objects, or the tuples or dicts that LangChain takes for them.
+
+    Returns:
+        A recorder with these questions and searches, to evaluate; no search has seconds.
+
+    Raises:
+        TypeError: If a conversation is no list of messages.
+        ValueError: If a tool message comes before any message of a human.
+
+    >>> from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    >>> call = {"name": "search", "args": {"query": "opening hours"}, "id": "1"}
+    >>> found = [{"page_content": "At nine."}]
+    >>> recorder = records_from_messages([
+    ...     HumanMessage("When does it open?"),
+    ...     AIMessage("", tool_calls=[call]),
+    ...     ToolMessage("At nine.", tool_call_id="1", artifact=found),
+    ...     AIMessage("At nine."),
+    ... ])
+    >>> recorder.records[["question", "searched_for", "n_documents"]]
+                 question   searched_for  n_documents
+    0  When does it open?  opening hours            1
+    >>> recorder.evaluate({"When does it open?": ["At nine."]}, k=1).to_dict()["hit_rate@1"]
+    1.0
+    """
+    recorder = RetrievalRecorder()
+    for number, conversation in enumerate(conversations):
+        for question in _questions_in(_messages_of(conversation, number)):
+            recorder._adopt(question)
+    return recorder
+
+
+def _messages_of(conversation: Any, number: int) -> list[BaseMessage]:
+    if not isinstance(conversation, list | tuple):
+        fix = 'pass its "messages"' if hasattr(conversation, "keys") else ""
+        problem = f"must be a list of messages, got {kind_of(conversation)}"
+        raise InvalidType("conversations", problem, fix, query=number)
+    messages = []
+    for place, one in enumerate(conversation):
+        message = as_message(one)
+        if message is None:
+            problem = f"must be a message, got {clipped(one)}"
+            fix = "several conversations are several arguments" if isinstance(one, list) else ""
+            raise InvalidType("conversations", problem, fix, query=number, within=f"[{place}]")
+        messages.append(message)
+    return messages
+
+
+def _questions_in(messages: Sequence[BaseMessage]) -> Iterator[Question]:
+    """Yield the turns of a conversation: a message of a human, and the searches after it.
+
+    Messages of a human in a row are one turn, known by the last.
+    """
+    asked: dict[str | None, Any] = {}
+    turn: Question | None = None
+    answered = False
+    for message in messages:
+        if message.type == "human":
+            if turn is not None and answered:
+                yield turn
+            turn = Question({MESSAGES: str(message.text)}, strand(), after_others=True)
+            turn.given, turn.by_agent = {MESSAGES: [message]}, True
+            answered = False
+            continue
+        answered = True
+        asked.update({call["id"]: call for call in getattr(message, "tool_calls", ())})
+        seen = _search_in(message, asked) if isinstance(message, ToolMessage) else None
+        if seen is not None and turn is None:
+            problem = f": the tool {seen.name!r} answered before any message of a human"
+            raise InvalidInput("conversations", problem, "pass the messages from the beginning")
+        if seen is not None and turn is not None:
+            turn.seen.append(seen)
+    if turn is not None:
+        yield turn
+
+
+def _search_in(message: ToolMessage, asked: dict[str | None, Any]) -> Seen | None:
+    """Return the search that a tool's message tells of; ``None`` if the tool did not search."""
+    documents = documents_found(message.artifact)
+    if documents is None and message.status != "error":
+        return None
+    call = asked.get(message.tool_call_id, {})
+    name = message.name or call.get("name") or "tool"
+    seen = Seen(name, query_in(call.get("args", "")), outermost=True, documents=documents)
+    seen.tool, seen.certain = ToolCall(message.tool_call_id), documents is not None
+    seen.error = ToolException(str(message.text)) if documents is None else None
+    return seen
