@@ -400,7 +400,7 @@ class TestChangedQueries:
         items = written.source.partition("<h4>")[2].partition('<div class="sides">')[0]
         assert [_text(one) for one in re.findall(r"<li.*?</li>", items, re.DOTALL)] == [
             "rank 1 → 2 old : found at rank 1 new : found at rank 2 ten",
-            "new, at rank 1 old : missed: nothing in common with what came back "
+            "new, at rank 1 old : missed: no predicted document has the same text "
             "new : found at rank 1 nine",
         ]
         # In both lists, items have the numbers above.
