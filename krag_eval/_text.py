@@ -144,10 +144,16 @@ class Excerpt:
     cut: bool = False
 
     @classmethod
-    def of(cls, text: str) -> Excerpt:
-        """Take the beginning of a text; a longer one costs no more."""
-        start = unicodedata.normalize("NFC", text[:EXAMINED].lstrip())
-        return cls(_STACKED.sub(r"\1", start), cut=len(text) > EXAMINED)
+    def of(cls, text: str, *, whole: bool = False) -> Excerpt:
+        """Take the beginning of a text, where a longer one costs no more, or all of it."""
+        size = len(text) if whole else EXAMINED
+        start = unicodedata.normalize("NFC", text[:size].lstrip())
+        return cls(_STACKED.sub(r"\1", start), cut=len(text) > size)
+
+    @property
+    def fragments(self) -> list[Fragment]:
+        """All of it, ready to show."""
+        return [(visible(part), marked) for part, marked in self._segments(0, len(self.text))]
 
     def clipped(self, width: int) -> list[Fragment]:
         """Return what fits into so many columns, around the longest highlight, ready to show."""
@@ -200,11 +206,15 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing told: a few short cells, what stands dimly beside them, the texts it is about."""
+    """One thing told: a few short cells, what stands dimly beside them, the texts it is about.
+
+    As text, a brief one is a single line.
+    """
 
     cells: tuple[str, ...]
     texts: tuple[Excerpt, ...] = ()
     aside: str = ""
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,11 +230,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Sheet:
-    """All there is to show, in order."""
+    """All there is to show, in order; texts are whole, or clipped."""
 
     title: str
     lines: Sequence[str]
     sections: Sequence[Section] = field(default=())
+    whole: bool = False
 
 
 def as_text(sheet: Sheet, width: int) -> str:
@@ -232,13 +243,13 @@ def as_text(sheet: Sheet, width: int) -> str:
     lines = [isolated(fitted(sheet.title, width))]
     lines += [isolated(part) for line in sheet.lines for part in _wrapped(visible(line), width)]
     for section in sheet.sections:
-        lines += ["", section.title, *_aligned(section, width)]
+        lines += ["", section.title, *_aligned(section, width, sheet.whole)]
         if section.note:
             lines += _wrapped(section.note, width)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _aligned(section: Section, width: int) -> Iterator[str]:
+def _aligned(section: Section, width: int, whole: bool) -> Iterator[str]:
     table = [section.header, *(row.cells for row in section.rows)]
     widths = [max(map(width_of, column)) for column in zip(*table, strict=True)]
     indent = 2 * " " + widths[0] * " " + 2 * " "
@@ -248,19 +259,71 @@ def _aligned(section: Section, width: int) -> Iterator[str]:
             cell + " " * (size - width_of(cell))
             for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
         ]  # fmt: skip
-        yield from _beside(_cut("  " + "  ".join(padded), width), row, len(indent), width)
+        lines = _row_lines(padded, width)
+        yield from lines[:-1]
+        yield from _beside(lines[-1], row, len(indent), width)
+        if row and row.brief:
+            continue
         for excerpt in row.texts if row else ():
-            fragments = excerpt.clipped(max(width - len(indent) - 4, 8))
-            yield indent + isolated("".join(f"«{t}»" if marked else t for t, marked in fragments))
+            for one in _text_lines(excerpt, max(width - len(indent) - 4, 8), whole):
+                yield indent + isolated(one)
+
+
+def _row_lines(cells: Sequence[str], width: int) -> list[str]:
+    """Return the line of a row; the last cell is continued below itself."""
+    start = "  " + "".join(f"{cell}  " for cell in cells[:-1])
+    room = width - width_of(start)
+    if width_of(cells[-1].rstrip()) <= room or room < width // 3:
+        return [_cut(start + cells[-1], width)]
+    first, *others = _wrapped(cells[-1].rstrip(), room)
+    return [start + first, *(" " * width_of(start) + one for one in others)]
 
 
 def _beside(line: str, row: Row | None, indent: int, width: int) -> list[str]:
     """Return the line of a row and what stands beside it, in a line of its own if it must be."""
+    if row is not None and row.brief:
+        return [_brief(line, row, width)]
     if row is None or not row.aside:
         return [line]
     aside = isolated(fitted(row.aside, max(width - indent - 2, 8)))
     room = width - width_of(line) - width_of(aside) - 4
     return [f"{line}  [{aside}]"] if room >= 0 else [line, f"{indent * ' '}[{aside}]"]
+
+
+# Columns that are worth beginning a text in.
+_LEAST = 12
+
+
+def _brief(line: str, row: Row, width: int) -> str:
+    """Return the line of a row with what stands beside it and its text, as far as there is room."""
+    parts = [(Excerpt.of(f"[{row.aside}]"), 2)] if row.aside else []
+    for excerpt, share in [*parts, *((text, 1) for text in row.texts[:1])]:
+        room = width - width_of(line) - 4
+        if room >= _LEAST:
+            line += "  " + isolated(_marked(excerpt.clipped(max(room // share, _LEAST) - 2)))
+    return line
+
+
+def _text_lines(excerpt: Excerpt, width: int, whole: bool) -> list[str]:
+    """Return what is shown of a text, in lines of so many columns and two for marks."""
+    if not whole:
+        return [_marked(excerpt.clipped(width))]
+    lines, room = [""], width
+    for word in _SPACE.split(_marked(excerpt.fragments)):
+        while word:
+            between = " " if lines[-1] else ""
+            if width_of(word) + len(between) <= room:
+                lines[-1] += between + word
+                room -= width_of(word) + len(between)
+                break
+            part = word if width_of(word) <= width else _fitting([(word, False)], width)[0][0]
+            lines.append(part)
+            word, room = word[len(part) :], width - width_of(part)
+    return [line for line in lines if line] or [""]
+
+
+def _marked(fragments: Iterable[Fragment]) -> str:
+    return "".join(f"«{text}»" if marked else text for text, marked in fragments)
 
 
 def _cut(line: str, width: int) -> str:
@@ -295,7 +358,7 @@ def as_html(sheet: Sheet) -> str:
             f'<p style="margin:0.2em 0;{_WRAP}">{_escape(visible(line))}</p>'
             for line in sheet.lines
         ),
-        *(_html_table(section) for section in sheet.sections),
+        *(_html_table(section, sheet.whole) for section in sheet.sections),
         "</div>",
     ]
     return "".join(parts)
@@ -307,7 +370,7 @@ _CELL = "text-align:left;vertical-align:top;padding:0.3em 0.6em"
 _MARK = "background:#ffe08a;color:#000"
 
 
-def _html_table(section: Section) -> str:
+def _html_table(section: Section, whole: bool) -> str:
     header = "".join(
         f'<th style="{_CELL}">{_escape(name)}</th>' for name in (*section.header, "text")
     )
@@ -315,7 +378,9 @@ def _html_table(section: Section) -> str:
         "<tr>"
         + "".join(f'<td style="{_CELL}">{_escape(visible(cell))}</td>' for cell in row.cells[:-1])
         + f'<td style="{_CELL}">{_escape(visible(row.cells[-1]))}{_html_aside(row.aside)}</td>'
-        + f'<td style="{_CELL};width:60%">{"".join(map(_html_text, row.texts))}</td></tr>'
+        + f'<td style="{_CELL};width:60%">'
+        + "".join(_html_text(one, whole) for one in row.texts)
+        + "</td></tr>"
         for row in section.rows
     )
     note = f"<p><small>{_escape(section.note)}</small></p>" if section.note else ""
@@ -335,10 +400,10 @@ def _html_aside(aside: str) -> str:
     return f'<div dir="auto" style="opacity:0.65;{_WRAP}"><small>{shown}</small></div>'
 
 
-def _html_text(excerpt: Excerpt) -> str:
+def _html_text(excerpt: Excerpt, whole: bool) -> str:
     shown = "".join(
         f'<mark style="{_MARK}">{_escape(part)}</mark>' if marked else _escape(part)
-        for part, marked in excerpt.clipped(_HTML_WIDTH)
+        for part, marked in (excerpt.fragments if whole else excerpt.clipped(_HTML_WIDTH))
     )
     return f'<div dir="auto" style="text-align:start;{_WRAP}">{shown}</div>'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,16 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
-from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
+from krag_eval import (
+    AnyOf,
+    Conventions,
+    CoverageMatcher,
+    EvaluationResult,
+    Metric,
+    OfflineRetrievalEvaluator,
+)
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.results.evidence import NearMiss
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and
 # covers t1 again, p4 comes nearest to t3, p5 covers t4; t5 has nothing in common with anything.
@@ -296,6 +305,128 @@ def test_explanations_add_up_to_the_counts_of_the_table(drawn, k):
         assert credit.isin(["first", "repeat"]).sum() == table["relevant"].iloc[query]
 
 
+# --- near misses -----------------------------------------------------------------------------
+
+
+def missed(item, documents, matcher="coverage", **options):
+    """Return what the only item of a query has in common with the documents, and the words."""
+    with no_advice():
+        result = OfflineRetrievalEvaluator([[item]], [documents], matcher, **options).evaluate(5)
+    (near,) = (one.near for one in result.explain(0).items)
+    return near, result
+
+
+def test_words_in_common_but_no_run_of_them():
+    """Of "the captain of the ship was James Totten", six different words of seven are in rank 2.
+
+    Rank 3 holds as many, rank 1 two ("the", "was"); no five stand in a row anywhere.
+    """
+    documents = [
+        "the weather was fine",
+        "Captain Totten, James: the master of ship Ann",
+        "James Totten of the captain and ship",
+    ]
+    near, result = missed("the captain of the ship was James Totten", documents)
+    assert near == NearMiss("run", 5, "words", 7, 6, 2)
+    said = "missed; no five words in a row in common with any predicted document; 6 of its 7"
+    assert f"{said} different words occur in rank 2" in result.explain(0).to_text(150)
+
+
+def test_a_run_is_no_longer_than_the_item():
+    """Three words must stand as a whole; one word must occur, and does not."""
+    assert missed("red green blue", ["blue green red"])[0] == NearMiss("run", 3, "words", 3, 3, 1)
+    near, result = missed("red", ["blue"])
+    assert near == NearMiss("run", 1, "words", 1, 0, None)
+    said = "no word in common with any predicted document; none of its words occurs in any of them"
+    assert said in result.explain(0).to_text(150)
+
+
+def test_of_interchangeable_texts_the_longest_run_and_the_best_words():
+    """No two words of the one, no three of the other: no three; two of the second's occur."""
+    near, _ = missed(AnyOf(["red green", "one two three"]), ["two one", "x"])
+    assert near == NearMiss("run", 3, "words", 3, 2, 1)
+
+
+def test_a_run_of_characters_is_one():
+    """The matcher says what it counts: 15 characters, of six."""
+    near, _ = missed("가나다라마바", ["바마라"], "coverage(tokenizer=character)")
+    assert near == NearMiss("run", 6, "characters", 6, 3, 1)
+
+
+def test_numbers_that_are_missing_are_not_words_that_are():
+    """All seven words but the year stand in a row, and that is not what is missing."""
+    near, result = missed(
+        "in 2024 the fee was raised to six", ["in 2023 the fee was raised to six"],
+        "coverage(numbers=yes)",
+    )  # fmt: skip
+    assert near == NearMiss("numbers", 5, "words", 8, 7, 1)
+    assert "five words in a row in common with it and all its numbers" in result.explain(0).to_text(
+        150
+    )
+
+
+def test_a_text_without_words_and_an_empty_list():
+    """There is nothing to have in common."""
+    assert missed("…", ["a"])[0] == NearMiss("no words")
+    assert missed("a", [])[0] == missed("a", [], "text")[0] == NearMiss("nothing retrieved")
+
+
+@pytest.mark.parametrize(
+    ("document", "but_for", "matchers"),
+    [
+        ("opening  hours", ("case", "white space"), ("coverage",)),
+        ("Opening\nhours", ("white space",), ("contains", "coverage")),
+        ("Opening hours.", ("punctuation",), ("contains", "coverage")),
+        ("Ｏpening hours", ("Unicode form",), ("coverage",)),
+        ("Openinghours", ("white space",), ()),
+        ("Closing hours", (), ()),
+    ],
+)
+def test_equal_texts_but_for_what_does_not_tell(document, but_for, matchers):
+    """The fewest things that differ, and the matchers that look past them."""
+    near, result = missed("Opening hours", ["x", document], "text")
+    assert (near.kind, near.but_for) == ("text", but_for)
+    for name in ("contains", "coverage"):
+        with no_advice():
+            other = OfflineRetrievalEvaluator([["Opening hours"]], [["x", document]], name)
+            found = other.evaluate(5).to_dict()["macro_recall@5"] == 1
+        assert (name in near.matchers) == (found and bool(but_for))
+    if but_for:
+        assert near.rank == 2
+        assert "rank 2 has it but for" in result.explain(0).to_text(150)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "said"),
+    [
+        ("contains", "no predicted document has it in its text"),
+        ("id", "no predicted document has the same id"),
+        (TableMatcher({}), "nothing in common with any predicted document"),
+    ],
+)
+def test_other_matchers_say_what_they_look_at(matcher, said):
+    """One of the user's own is taken at its word."""
+    assert said in missed("a", ["b"], matcher)[1].explain(0).to_text(150)
+
+
+def test_near_misses_of_a_result_that_was_read_back(tmp_path):
+    """The signature tells the matcher; without texts the words are not known."""
+    _, result = missed("the captain of the ship", ["ship of the captain", "x"])
+    for texts, shared in ((True, 4), (False, None)):
+        result.to_json(tmp_path / "saved.json", texts=texts)
+        (item,) = EvaluationResult.from_json(tmp_path / "saved.json").explain(0).items
+        assert (item.near.run, item.near.shared) == (5, shared)
+
+
+def test_near_misses_of_a_tokenizer_nobody_knows_any_more(tmp_path):
+    """What is certain is said."""
+    _, result = missed("a b c", ["c b a"], CoverageMatcher(tokenizer=lambda text: text.split()))
+    result.to_json(tmp_path / "saved.json", texts=True)
+    explanation = EvaluationResult.from_json(tmp_path / "saved.json").explain(0)
+    assert explanation.items[0].near is None
+    assert "no predicted document shares a long enough run of words" in str(explanation)
+
+
 # --- what is told of a document ---------------------------------------------------------------
 
 
@@ -531,7 +662,75 @@ def test_misses_need_no_ndcg():
     assert misses.index.tolist() == [1, 0]
     assert misses.columns.tolist() == [
         "status", "ground_truth", "retrieved", "relevant", "covered", "recall",
+        "missed", "similarity", "rank",
     ]  # fmt: skip
+
+
+def test_misses_tell_what_is_missing_and_where_it_stands():
+    """At 3 t3 (nearest at 4), t4 (found at 5) and t5 are missing; t5 is like nothing."""
+    told = ["missed", "similarity", "rank"]
+    table = evaluated().misses(3)
+    assert table.columns[-3:].tolist() == told
+    assert table[told].astype(object).to_numpy().tolist() == [["t5", 0.0, pd.NA]]
+    less = evaluated(actual=["t1", "t4", "t3"]).misses(3)
+    assert less[told].astype(object).to_numpy().tolist() == [["t3", 0.375, 4]]
+    late = evaluated(actual=["t1", "t4"]).misses(3)
+    assert late[told].astype(object).to_numpy().tolist() == [["t4", 0.8, 5]]
+
+
+def test_misses_begin_a_long_text_and_nothing_acts_in_it():
+    """A table in a notebook has room for no more."""
+    hostile = "<script>\u202e\x1b[31m" + "x " * 5000
+    (shown,) = several_lost([[AnyOf([hostile, "b"])]], [["y"]]).misses()["missed"]
+    assert shown.startswith("<script>\\u202e\\x1b[31mx x")
+    assert len(shown) <= 80
+    assert "<script>" not in several_lost([[hostile]], [["y"]]).misses()._repr_html_()
+
+
+def several_lost(actual, predicted, matcher="text", **options):
+    with no_advice():
+        return OfflineRetrievalEvaluator(actual, predicted, matcher, **options).evaluate(2)
+
+
+def test_misses_without_texts_or_without_evidence(tmp_path):
+    """The text is not known, or there are no such columns."""
+    several().to_json(tmp_path / "saved.json")
+    table = EvaluationResult.from_json(tmp_path / "saved.json").misses(1)
+    assert table["missed"].tolist() == [None] * 3
+    assert table["similarity"].tolist() == several().misses(1)["similarity"].tolist()
+    assert "rank" not in replace(several(), evidence=None).misses(1)
+
+
+def test_a_metric_that_is_called_like_one_of_these_columns_stays():
+    """The column of the result is the metric's."""
+    metric = Metric("similarity", lambda relevance, k, conventions: np.ones(1), "mean_similarity")
+    result = OfflineRetrievalEvaluator([["a"]], [["b"]], TableMatcher({("a", "b"): 0.25}))
+    with no_advice():
+        table = result.evaluate(1, metrics=["recall", metric]).misses()
+    assert table[["similarity", "missed:similarity"]].to_numpy().tolist() == [[1.0, 0.25]]
+
+
+WORDS = st.lists(st.sampled_from(["a b c", "d e f", "g h i", "j"]), min_size=1, max_size=4)
+PASSAGES = st.lists(WORDS.map(" ".join), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(PASSAGES, PASSAGES), min_size=1, max_size=4),
+    st.sampled_from(["coverage", "coverage(union=yes)", "rouge1", "text"]),
+)
+def test_misses_say_what_explanations_say(drawn, matcher):
+    """Of the items that are not found, the least similar one; the first of several."""
+    actual, predicted = [truth for truth, _ in drawn], [ranked for _, ranked in drawn]
+    result = several_lost(actual, predicted, matcher)
+    table = result.misses(2)
+    for query in table.index:
+        items = result.explain(query).items
+        lost = [one for one in items if not one.outcome.startswith("found")]
+        worst = min(lost, key=lambda one: one.similarity)
+        assert table.loc[query, "missed"] == worst.alternatives[0]
+        assert table.loc[query, "similarity"] == pytest.approx(worst.similarity)
+        assert table["rank"].fillna(0)[query] == (worst.rank or 0)
 
 
 def test_misses_can_be_limited():
@@ -548,7 +747,9 @@ def test_misses_can_be_none():
 
 def test_a_query_that_counts_as_0_is_a_miss():
     """With ``"zero"`` it pulls every average down."""
-    assert several(no_ground_truth="zero").misses(1)["status"][4] == "no ground truth"
+    table = several(no_ground_truth="zero").misses(1)
+    assert table["status"][4] == "no ground truth"
+    assert table.loc[4, ["missed", "similarity", "rank"]].isna().all()
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])

@@ -221,7 +221,12 @@ def test_it_gives_the_same_digits(way: str, expected: EvaluationResult, tmp_path
         return
     for k in expected.k:
         pd.testing.assert_frame_equal(result.per_query(k), expected.per_query(k), check_exact=True)
-        pd.testing.assert_frame_equal(result.misses(k), expected.misses(k), check_exact=True)
+        told = expected.misses(k)
+        if result.evidence is None:
+            told = told.drop(columns=["missed", "similarity", "rank"])
+        elif result.evidence.texts is None:
+            told = told.assign(missed=None)
+        pd.testing.assert_frame_equal(result.misses(k), told, check_exact=True)
     if result.evidence is not None:
         assert result.first_ranks().equals(expected.first_ranks())
     assert result.budget_to_recall(0.4) == expected.budget_to_recall(0.4)
@@ -236,8 +241,9 @@ def test_a_saved_result_explains_pieces(
     for label in expected.labels:
         for k in expected.k:
             ours, theirs = result.explain(label, k=k), expected.explain(label, k=k)
-            assert [replace(one, alternatives=None) for one in ours.items] == [
-                replace(one, alternatives=None) for one in theirs.items
+            without = {"alternatives": None, "about": (), "near": None}  # what texts tell
+            assert [replace(one, **without) for one in ours.items] == [
+                replace(one, **without) for one in theirs.items
             ]
             assert [replace(one, text=None) for one in ours.documents] == [
                 replace(one, text=None) for one in theirs.documents

@@ -172,6 +172,16 @@ def test_html_highlights_the_nearest_miss():
 
 @hostile
 @pytest.mark.parametrize("width", [40, 100])
+def test_full_text_keeps_to_its_width(text, width):
+    """However long, and whatever is in it."""
+    short = text[:3000]
+    for line in explained(short, label=short).to_text(width, full=True).split("\n"):
+        assert width_of(line) <= max(width, 40)
+        assert balanced(line)
+
+
+@hostile
+@pytest.mark.parametrize("width", [40, 79])
 def test_text_keeps_to_its_width(text, width):
     """Every line, in columns of a terminal."""
     lines = explained(text, label=text).to_text(width).split("\n")
@@ -236,8 +246,7 @@ def test_text_tells_what_became_of_each_document_and_each_item():
         "        r",
         "     4      1.0000  beyond the cutoff, matches item 3",
         "        s",
-        "     5      0.0000  not relevant",
-        "        t",
+        "     5      0.0000  not relevant  t",
         "",
         "Ground truth",
         "  item  grade  outcome",
@@ -250,6 +259,55 @@ def test_text_tells_what_became_of_each_document_and_each_item():
         "     4      1  missed; nothing in common with any predicted document",
         "        d",
     ]
+
+
+def collapsed(**options):
+    """Explain a query whose first and last documents matter, at cutoff 3."""
+    long = " ".join(f"word{i}" for i in range(60))
+    table = {("a", "p"): 1.0, ("b", "q"): 0.25, ("a", "late"): 1.0}
+    described = {"page_content": long, "id": "x1"}
+    result = OfflineRetrievalEvaluator(
+        [["a", "b"]], [["p", described, "x", "q", "late"]], TableMatcher(table)
+    ).evaluate(3)
+    return result.explain(0, **options)
+
+
+def test_documents_that_no_outcome_rests_on_take_a_line():
+    """What matched nothing and came nearest to nothing, or repeats an item beyond the cutoff."""
+    lines = collapsed().to_text(80).split("\n")
+    start = lines.index("Predicted documents") + 2
+    assert lines[start : start + 8] == [
+        "     1      1.0000  first to cover item 1",
+        "        p",
+        "     2      0.0000  not relevant  [id x1]  word0 word1 word2 word3 word4 wo…",
+        "     3      0.0000  not relevant  x",
+        "     4      0.2500  not relevant, closest to item 2",
+        "        q",
+        "     5      1.0000  beyond the cutoff, matches item 1  late",
+        "Documents that no outcome rests on are cut to a line; full=True, in the shell",
+    ]
+
+
+def test_a_full_explanation_has_every_text_whole():
+    """In lines of the width that was asked for; asked once, or when it is shown."""
+    for shown in (collapsed(full=True).to_text(50), collapsed().to_text(50, full=True)):
+        assert "no outcome rests" not in shown
+        assert " ".join(f"word{i}" for i in range(60)) in " ".join(shown.split())
+        assert max(map(width_of, shown.split("\n"))) <= 50
+    assert "word59" in collapsed(full=True)._repr_html_()
+    assert "word59" not in collapsed().to_html()
+
+
+def test_a_full_explanation_leaves_out_no_document_item_or_alternative():
+    """However many there are, and however long a text is."""
+    actual = [AnyOf([f"alternative {i}" for i in range(10)]), *(f"t{i}" for i in range(60))]
+    predicted = [*(f"p{rank}" for rank in range(60)), "x" * 30_000 + " the end"]
+    with no_advice():
+        result = OfflineRetrievalEvaluator([actual], [predicted]).evaluate(5)
+    shown = result.explain(0).to_text(full=True)
+    for one in ("alternative 9", "t59", "p59", "the end"):
+        assert one in shown
+    assert "not shown" not in shown
 
 
 def test_ids_and_metadata_stand_beside_what_is_told():

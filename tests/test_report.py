@@ -158,7 +158,7 @@ class TestResult:
         asked = [text for text in written.of("span") if text in QUERIES]
         assert asked == [QUERIES[1], QUERIES[0]]
         assert "found at rank 1" in written
-        assert "missed: nothing in common with what came back" in written
+        assert "missed: no predicted document has the same text" in written
         assert "first to cover item 1" in written
 
     def test_near_misses(self, page):
@@ -238,7 +238,7 @@ class TestResult:
         written = page(result(), language="ko")
         assert written.elements[0] == ("html", {"lang": "ko"})
         assert written.of("h1") == ["검색 평가 보고서"]
-        for said in ("찾아야 할 정답의 50%를 찾았습니다", "놓침: 검색된 문서와 겹치는 내용이 없음",
+        for said in ("찾아야 할 정답의 50%를 찾았습니다", "놓침: 본문이 똑같은 문서가 없음",
                      "이 보고서를 읽는 법", "재현율"):  # fmt: skip
             assert said in written
         assert "How to read" not in written.source

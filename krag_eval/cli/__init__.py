@@ -28,6 +28,7 @@ for command in (
     explain.misses,
     explain.explain,
     explain.diagnose,
+    explain.report,
     evaluate.audit,
     compare.compare,
     compare.gate,

@@ -67,6 +67,9 @@ _LEAVE_OUT = "leave out --per-query, --chunk-size and --resume"
 
 output_options = bundled(
     output_option("--json", "Save the result; Python reads it back.", streamed=True),
+    click.option(
+        "--texts", is_flag=True, help="Save the documents' texts, ids and metadata in --json too."
+    ),
     output_option("--csv", "Save one row per query and cutoff.", streamed=True),
     output_option(
         "--plot",
@@ -180,6 +183,7 @@ def evaluate(
     tag: tuple[str, ...],
     floors: tuple[str, ...],
     json: str | None,
+    texts: bool,
     csv: str | None,
     plot: str | None,
     report: str | None,
@@ -205,9 +209,13 @@ def evaluate(
     language = checked_language(report_language, report) if report_language else "en"
     k, settings = settled(k, given(options))
     metrics = _checked_floors(floors, k, settings)
+    if texts and json is None:
+        raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
     need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
+    if texts and in_chunks:
+        raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
     with printing_beside(outputs), warnings_as("warning"):
         if in_chunks:
             from krag_eval.streaming import evaluate_file
@@ -224,7 +232,7 @@ def evaluate(
         for slices in sliced:
             print_slices(slices)
         if outputs:
-            _write(outputs, result, language)
+            _write(outputs, result, language, texts=texts)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -244,7 +252,9 @@ def _checked_floors(
     return metrics
 
 
-def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage) -> None:
+def _write(
+    outputs: Outputs, result: EvaluationResult, language: ReportLanguage, *, texts: bool
+) -> None:
     last = result.k[-1]
 
     def draw(ax: Axes) -> None:
@@ -257,7 +267,7 @@ def _write(outputs: Outputs, result: EvaluationResult, language: ReportLanguage)
         {
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, "one row per query"),
-            "json": (partial(write_json, result), "the result"),
+            "json": (partial(write_json, result, texts=texts), "the result"),
             "csv": (
                 lambda target: write_csv(rows_of(result), target),
                 "one row per query and cutoff",

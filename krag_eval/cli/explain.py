@@ -1,8 +1,9 @@
-"""``krag-eval`` on what went wrong in one file: ``misses``, ``explain`` and ``diagnose``."""
+"""What went wrong in one file of queries: ``misses``, ``explain``, ``report``, ``diagnose``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from krag_eval._errors import InvalidInput, whole
 from krag_eval.cli.options import (
     CHUNKS_HELP,
+    ReportLanguage,
     checked_plan,
     diagnosis_options,
     explanation_options,
@@ -36,7 +38,7 @@ from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["diagnose", "explain", "misses"]
+__all__ = ["diagnose", "explain", "misses", "report"]
 
 
 @click.command(short_help="Find out where what is missing was lost.")
@@ -127,6 +129,15 @@ def _saved_or_evaluated(
     return evaluated_file(file, k, settings, otherwise=otherwise)[1]
 
 
+#: What is told of documents beside their ids.
+metadata_option = click.option(
+    "--metadata",
+    metavar="NAME",
+    multiple=True,
+    help="Show this of each document's metadata beside its id. Repeat it for several.  "
+    "[default: source]",
+)
+
 _one_cutoff = one_cutoff_option(
     "Look at the first K documents.  [default: 10; of a saved result, its deepest cutoff]"
 )
@@ -155,9 +166,18 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
 @click.argument("file")
 @click.argument("query", metavar="QUERY")
 @_one_cutoff
+@metadata_option
+@click.option("--full", is_flag=True, help="Show all documents and items, with their whole texts.")
 @explanation_options
 @field_options
-def explain(file: str, query: str, k: tuple[Cutoff, ...], **options: Any) -> None:
+def explain(
+    file: str,
+    query: str,
+    k: tuple[Cutoff, ...],
+    metadata: tuple[str, ...],
+    full: bool,
+    **options: Any,
+) -> None:
     """Show what every document of one query matched, and how every item was found or missed.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
@@ -165,7 +185,13 @@ def explain(file: str, query: str, k: tuple[Cutoff, ...], **options: Any) -> Non
     """
     with warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
-        click.echo(result.explain(k=_asked(k, result), **_named(query, result.labels)).to_text())
+        told = result.explain(
+            k=_asked(k, result),
+            metadata=metadata or None,
+            full=full,
+            **_named(query, result.labels),
+        )
+        click.echo(told.to_text())
 
 
 # No position has more digits.
@@ -181,3 +207,59 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     if query in labels or not (query.isascii() and query.isdigit() and len(query) <= _MOST_DIGITS):
         return {"query": query}
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
+
+
+@click.command(short_help="Write an HTML page about a result.")
+@click.argument("file")
+@click.option(
+    "-o", "--output", "page", metavar="OUT", required=True, help="The page, as .html or .htm."
+)
+@one_cutoff_option(
+    "Show pictures and queries within the first K documents.  [default: the deepest cutoff; of a "
+    "file of queries, 10]"
+)
+@click.option("--language", type=click.Choice(["en", "ko"]), default="en", show_default=True)
+@click.option("--title", metavar="TEXT", help="The heading, if another is wanted.")
+@click.option(
+    "--by",
+    "tag",
+    metavar="TAG",
+    multiple=True,
+    help="Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
+    "them. Repeat it for several.",
+)
+@click.option(
+    "--index", metavar="CHUNKS", help=f"Show where what is missing was lost. {CHUNKS_HELP}"
+)
+@metadata_option
+@explanation_options
+@field_options
+def report(
+    file: str,
+    page: str,
+    k: tuple[Cutoff, ...],
+    language: ReportLanguage,
+    title: str | None,
+    tag: tuple[str, ...],
+    index: str | None,
+    metadata: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Write what 'krag-eval evaluate' prints of FILE, and every query explained, as one HTML page.
+
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved, whose name ends in .json: with --texts the page has the texts too.
+    """
+    if file == index == "-":
+        raise InvalidInput("index", ": standard input can be read only once", "name a file")
+    outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
+    with warnings_as("warning"):
+        result = _saved_or_evaluated(file, k, given(options))
+        at = _asked(k, result)
+        shown: dict[str, Any] = {"metadata": metadata or None, "title": title}
+        if tag:
+            shown["by"] = tag
+        if index is not None:
+            shown["diagnosis"] = result.diagnose(chunks_of(index), k=at)
+        write = partial(result.report, k=at, language=language, **shown)
+        write_files(outputs, {"page": (write, "an HTML report")})

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
@@ -61,7 +61,11 @@ __all__ = [
 # Text whose name has no prescribed ending, so that '-' may be standard output.
 _STREAMED = ("json", "csv", "markdown", "latex")
 # Files whose kind follows from the ending of their name; plots have theirs from plotting.
-_ENDINGS = {"report": (".html", ".htm"), "per_query": (".parquet", ".csv")}
+_ENDINGS = {
+    "report": (".html", ".htm"),
+    "page": (".html", ".htm"),
+    "per_query": (".parquet", ".csv"),
+}
 # The progress of a run is kept beside its output.
 _PROGRESS = {"per_query": ".partial"}
 
@@ -213,14 +217,14 @@ def write_text(text: str, target: Target) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(result: EvaluationResult, target: Target) -> None:
+def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
     """Save a result."""
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        target.write(as_text(result, "-"))
+        target.write(as_text(result, "-", texts=texts))
     else:
-        result.to_json(target)
+        result.to_json(target, texts=texts)
 
 
 def rows_of(result: EvaluationResult) -> pd.DataFrame:
@@ -381,8 +385,8 @@ def spanned(low: float, high: float) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-# The columns for a question, and for a status.
-_WIDEST_QUERY, _WIDEST_STATUS = 56, 20
+# The columns for a question, for a status, and for all that is neither a text nor a status.
+_WIDEST_QUERY, _WIDEST_STATUS, _NUMBERS = 56, 20, 47
 
 
 def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
@@ -401,16 +405,50 @@ def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: s
     positions = {label: str(place) for place, label in enumerate(labels)}
     shared = {label for label, times in Counter(labels).items() if times > 1}
     shown = missed[:n]
-    columns = (shown[name].tolist() for name in ("status", "covered", "ground_truth"))
+    statuses = shown["status"].tolist()
+    told = _whereabouts(shown, (WIDTH - _NUMBERS - max(map(len, statuses))) // 2)
+    widest = _WIDEST_QUERY if told is None else told.widest
+    columns = (shown[name].tolist() for name in ("covered", "ground_truth"))
     rows = [
         ["-" if label in shared else positions[label],
-         fitted(printable(str(label)), _WIDEST_QUERY), status, f"{found:.0f} of {wanted:.0f}"]
-        for label, status, found, wanted in zip(shown.index.tolist(), *columns, strict=True)
+         fitted(printable(str(label)), widest), status, f"{found:.0f} of {wanted:.0f}"]
+        for label, status, found, wanted in zip(shown.index.tolist(), statuses, *columns,
+                                                strict=True)
     ]  # fmt: skip
     header = ["position", "query", "status", "found"]
-    print_cells(header, rows, names=2, widest=_WIDEST_STATUS)
+    if told is not None:
+        header = [*header[:2], "missed", *header[2:], "similarity", "rank"]
+        rows = [
+            [*row[:2], text, *row[2:], similarity, rank]
+            for row, text, similarity, rank in zip(rows, *told.columns, strict=True)
+        ]
+    print_cells(header, rows, names=2 if told is None else 3, widest=_WIDEST_STATUS)
     if len(missed) > n:
         click.echo(f"and {len(missed) - n} more")
+
+
+class _Whereabouts(NamedTuple):
+    """What is told of the item each query lost: its text, how near what came is, and where."""
+
+    widest: int
+    columns: tuple[list[str], list[str], list[str]]
+
+
+def _whereabouts(shown: pd.DataFrame, widest: int) -> _Whereabouts | None:
+    """Return what is told of lost items, in columns of such a width; ``None`` if nothing is."""
+    if "missed" not in shown:
+        return None
+    similarity, rank = (
+        shown[f"missed:{name}" if f"missed:{name}" in shown else name]
+        for name in ("similarity", "rank")
+    )
+    texts = [
+        "-" if text is None else fitted(printable(text), widest)
+        for text in shown["missed"].tolist()
+    ]
+    # No rank is 0: it stands for none.
+    ranks = [str(one or "-") for one in rank.fillna(0).tolist()]
+    return _Whereabouts(widest, (texts, list(map(four_digits, similarity.tolist())), ranks))
 
 
 # What a diagnosis advises, as it is typed.

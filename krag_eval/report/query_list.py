@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from krag_eval._text import Excerpt, fitted, whole_percent
 from krag_eval.report.rendering import words_of
 from krag_eval.results.explanation import _highlighted as highlighted
-from krag_eval.results.explanation import aside
+from krag_eval.results.explanation import aside, near_in_words
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Cutoff, spelled
@@ -137,7 +137,9 @@ def _item(
         "beyond cutoff": w["pieces beyond cutoff" if item.pieces else "item beyond cutoff"].format(
             item.first_rank, pieces=_together(item, w), rank=item.first_rank
         ),
-        "nothing in common": w["no run in common" if by_runs else "nothing in common"],
+        "nothing in common": w["no run in common" if by_runs else "nothing in common"]
+        if item.near is None
+        else w["missed because"].format(near_in_words(item.near, w)),
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
     if item.pieces:

@@ -10,6 +10,7 @@ from krag_eval import __version__
 from krag_eval._errors import one_of
 from krag_eval._text import visible
 from krag_eval.plotting import LANGUAGES, Language
+from krag_eval.results.explanation import NEAR_MISSES
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 __all__ = [
@@ -182,6 +183,8 @@ _ENGLISH = {
     "item missed without threshold": "missed: nearest at rank {rank}",
     "nothing in common": "missed: nothing in common with what came back",
     "no run in common": "missed: what came back shares no run of words long enough to count",
+    **NEAR_MISSES,
+    "missed because": "missed: {}",
     "more documents": "… and {} more documents, not shown",
     "more items": "… and {} more items, not shown",
     "comparison.html title": "Comparison of retrievers",
@@ -275,6 +278,35 @@ _KOREAN = {
     "item missed without threshold": "놓침: 가장 비슷한 문서는 {rank}위",
     "nothing in common": "놓침: 검색된 문서와 겹치는 내용이 없음",
     "no run in common": "놓침: 검색된 문서에 인정할 만큼 길게 이어서 겹치는 단어가 없음",
+    "near numerals": "",
+    "near words": "단어",
+    "near characters": "글자",
+    "near tokens": "토큰",
+    "near word": "단어",
+    "near character": "글자",
+    "near token": "토큰",
+    "near run": "{unit} {run}개 이상이 이어서 겹치는 문서가 없음",
+    "near run of one": "어느 문서와도 겹치는 {one} 없음",
+    "near numbers": "{unit} {run}개 이상이 이어서 겹치고 숫자까지 모두 들어 있는 문서가 없음",
+    "near shared": "서로 다른 {unit} {tokens}개 가운데 {shared}개가 {rank}위에 있음",
+    "near shared one": "서로 다른 {unit} {tokens}개 가운데 1개가 {rank}위에 있음",
+    "near shared none": "{unit} 하나도 겹치지 않음",
+    "near no words": "비교할 단어가 없음",
+    "near text": "본문이 똑같은 문서가 없음",
+    "near text but": "{rank}위는 {differences}만 다름",
+    "near counted": "{matchers} 매처라면 일치로 봄",
+    "near contains": "정답 전체를 담은 문서가 없음",
+    "near id": "ID가 같은 문서가 없음",
+    "near metadata": "메타데이터가 같은 문서가 없음",
+    "near nothing retrieved": "검색된 문서가 없음",
+    "near white space": "공백",
+    "near case": "대소문자",
+    "near punctuation": "문장 부호",
+    "near Unicode form": "유니코드 표기",
+    "near and": ", ",
+    "near or": " 또는 ",
+    "near parts": ", ",
+    "missed because": "놓침: {}",
     "more documents": "… 그 밖의 문서 {}개는 생략했습니다",
     "more items": "… 그 밖의 항목 {}개는 생략했습니다",
     "comparison.html title": "검색기 비교 보고서",

@@ -7,6 +7,7 @@ when one query is explained.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, text
+from krag_eval._text import fitted
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
@@ -46,6 +48,7 @@ __all__ = [
     "DocumentTexts",
     "Evidence",
     "GroundTruthItem",
+    "NearMiss",
     "Outcome",
     "PredictedDocument",
     "StoredTexts",
@@ -53,6 +56,7 @@ __all__ = [
     "checked_metadata",
     "no_lengths",
     "outcomes",
+    "worst_missed",
 ]
 
 
@@ -314,6 +318,39 @@ class PredictedDocument:
 
 
 @dataclass(frozen=True)
+class NearMiss:
+    """What an item has in common with what came back, though no similarity is above 0.
+
+    Attributes:
+        kind: What no document does: ``"run"`` (share a run of words), ``"numbers"`` (share one, and
+            have all numbers), ``"text"``, ``"id"``, ``"metadata"`` (have the same), ``"contains"``
+            (have it in its text). ``"no words"`` if the item has none, ``"nothing retrieved"`` if
+            there are no documents.
+        run: Consecutive words that would count; of interchangeable documents, the most.
+        unit: What the matcher takes a text apart into.
+        tokens: Different words of the item, or of the alternative that shares most with one
+            document.
+        shared: Those that occur in the document at ``rank``; ``None`` if not known.
+        rank: The document that most of them occur in or, where texts are to be equal, the one
+            whose text is nearly so; ``None`` if there is none.
+        but_for: What alone the two texts differ in: ``"white space"``, ``"case"``,
+            ``"punctuation"``, ``"Unicode form"`` (NFKC).
+        matchers: Names of matchers that would count that document.
+    """
+
+    kind: Literal[
+        "run", "numbers", "no words", "text", "contains", "id", "metadata", "nothing retrieved"
+    ]
+    run: int = 0
+    unit: Literal["words", "characters", "tokens"] = "words"
+    tokens: int = 0
+    shared: int | None = None
+    rank: int | None = None
+    but_for: tuple[str, ...] = ()
+    matchers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class GroundTruthItem:
     """One ground-truth item and what became of it.
 
@@ -338,6 +375,8 @@ class GroundTruthItem:
             it is complete left out; empty where one document is enough, or holds all there is.
         about: Per alternative, its id and what was asked for of its metadata, as names and values
             to show; empty if texts were not kept.
+        near: Of an item with nothing in common, what that means; ``None`` where there is no more to
+            say.
     """
 
     number: int
@@ -352,6 +391,7 @@ class GroundTruthItem:
     alternatives: tuple[str, ...] | None
     pieces: tuple[int, ...] = ()
     about: tuple[About, ...] = ()
+    near: NearMiss | None = None
 
     @property
     def rank(self) -> int | None:
@@ -408,6 +448,69 @@ def checked_metadata(metadata: str | Iterable[str] | None) -> tuple[str, ...]:
         raise InvalidType("metadata", problem)
     names = [metadata] if isinstance(metadata, str) else metadata
     return tuple(dict.fromkeys(text("metadata", one, "a name such as 'source'") for one in names))
+
+
+def worst_missed(
+    evidence: Evidence, queries: IntArray, k: Cutoff
+) -> dict[str, list[str | None] | list[float] | list[int | None]]:
+    """Return, per query that lost something, what is known of the item that is furthest behind.
+
+    That is, of the items not found within the cutoff, the one least similar to any document.
+
+    Args:
+        evidence: What was found.
+        queries: The queries; shape (n,).
+        k: The cutoff.
+
+    Returns:
+        ``"missed"``, the beginning of its text, ``None`` if texts were not kept; ``"similarity"``
+        and ``"rank"``, as of a :class:`GroundTruthItem`. Where nothing should be retrieved, nothing
+        is known.
+    """
+    found = evidence.measured(k.unit) if isinstance(k, Budget) else evidence.relevance
+    similarity, rank = _best(found)
+    first = np.full(len(rank), np.iinfo(np.int64).max)
+    first[found.covered] = found.first_rank
+    missed = np.flatnonzero(first > found.seen_within(k)[found.item_query])
+    missed = missed[np.lexsort((similarity[missed], found.item_query[missed]))]
+    _, at = np.unique(found.item_query[missed], return_index=True)
+    worst = dict(zip(found.item_query[missed[at]].tolist(), missed[at].tolist(), strict=True))
+    numbers = evidence.items()
+    items = [worst.get(query) for query in queries.tolist()]
+    return {
+        "missed": [None if i is None else _beginning(evidence.texts, *numbers[i]) for i in items],
+        "similarity": [math.nan if i is None else float(similarity[i]) for i in items],
+        "rank": [None if i is None else int(rank[i]) or None for i in items],
+    }
+
+
+def _best(found: Relevance) -> tuple[NDArray[np.float64], IntArray]:
+    """Return of each item its similarity and rank, as a :class:`GroundTruthItem` has them."""
+    n_items = len(found.item_query)
+    similarity, rank = np.zeros(n_items), np.zeros(n_items, np.int64)
+    np.maximum.at(similarity, found.pair_item, found.pair_similarity)
+    # Ranks come in order: among equally similar documents, the best-ranked stays.
+    nearest = np.flatnonzero(found.pair_similarity == similarity[found.pair_item])
+    item, first = np.unique(found.pair_item[nearest], return_index=True)
+    rank[item] = found.pair_rank[nearest[first]]
+    if isinstance(found, RelevanceTogether):
+        pieces = found.pieces_known
+        n_tokens = pieces.alternative_tokens
+        held = np.bincount(pieces.added_alternative, pieces.added_tokens, len(n_tokens))
+        np.maximum.at(similarity, pieces.alternative_item, held / np.maximum(n_tokens, 1))
+    rank[found.covered], similarity[found.covered] = found.first_rank, found.first_similarity
+    return similarity, rank
+
+
+# Columns of a passage in a table, and characters of it that are looked at.
+_CELL, _LOOKED_AT = 80, 200
+
+
+def _beginning(texts: Texts | None, query: int, number: int) -> str | None:
+    if texts is None:
+        return None
+    shown = " | ".join(text_of(one)[:_LOOKED_AT] for one in texts.ground_truth(query)[number - 1])
+    return fitted(shown[:_LOOKED_AT], _CELL)
 
 
 class _Shown(NamedTuple):

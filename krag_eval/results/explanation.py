@@ -6,14 +6,17 @@ An explanation words the evidence of one query; pandas is loaded only for a tabl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import partial, reduce
+from itertools import combinations, product
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from krag_eval._errors import told_apart
+from krag_eval._errors import InvalidInput, InvalidType, told_apart
 from krag_eval._text import (
     Excerpt,
     Row,
@@ -27,10 +30,16 @@ from krag_eval._text import (
     whole_percent,
 )
 from krag_eval.conventions import Conventions
+from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
+from krag_eval.matching.joins import Pieces
+from krag_eval.matching.tokenizers import tokenizer_name
 from krag_eval.results.evidence import (
     About,
     Evidence,
     GroundTruthItem,
+    NearMiss,
     PredictedDocument,
     checked_metadata,
     outcomes,
@@ -42,9 +51,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "NEAR_MISSES",
     "Explanation",
     "aside",
     "explained",
+    "near_in_words",
 ]
 
 _WIDTH = 100
@@ -81,6 +92,7 @@ class Explanation:
         n_seen: Predicted documents within the cutoff; at a budget, those that fit.
         by_runs: Whether the matcher counts words in runs, so that nothing in common means that no
             run is long enough.
+        full: Whether to show everything, unless asked otherwise.
     """
 
     query: str | int
@@ -96,6 +108,7 @@ class Explanation:
     failure: str | None = None
     n_seen: int = 0
     by_runs: bool = False
+    full: bool = False
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -142,23 +155,29 @@ class Explanation:
         index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
-    def to_text(self, width: int = _WIDTH) -> str:
-        """Return the explanation as lines of at most ``width`` columns (at least 40)."""
-        return as_text(self._sheet, max(width, 40))
+    def to_text(self, width: int = _WIDTH, *, full: bool | None = None) -> str:
+        """Return the explanation as lines of at most ``width`` columns (at least 40).
 
-    def to_html(self) -> str:
-        """Return the explanation as an HTML fragment that nothing in a text can break out of."""
-        return as_html(self._sheet)
+        Args:
+            width: The columns.
+            full: Whether to show all documents, all items and their whole texts; as asked of
+                ``result.explain`` if not given.
+        """
+        return as_text(_sheet(self, self.full if full is None else full), max(width, 40))
+
+    def to_html(self, *, full: bool | None = None) -> str:
+        """Return the explanation as an HTML fragment that nothing in a text can break out of.
+
+        Args:
+            full: As in :meth:`to_text`.
+        """
+        return as_html(_sheet(self, self.full if full is None else full))
 
     def __repr__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-    @cached_property
-    def _sheet(self) -> Sheet:
-        return _sheet(self)
 
 
 def _columns_about(
@@ -192,10 +211,12 @@ def explained(
     conventions: Conventions,
     failure: str | None = None,
     metadata: str | Iterable[str] | None = None,
+    full: bool = False,
 ) -> Explanation:
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
     documents, items = outcomes(evidence, position, k, graded_by, checked_metadata(metadata))
+    items = _with_near_misses(items, documents, evidence, position, matcher)
     n_seen = int(evidence.relevance.seen_within(k)[position])
     return Explanation(
         query=query,
@@ -211,25 +232,34 @@ def explained(
         failure=failure,
         n_seen=n_seen,
         by_runs=evidence.relevance.pieces is not None,
+        full=full,
     )
 
 
-def _sheet(explanation: Explanation) -> Sheet:
+def _sheet(explanation: Explanation, full: bool) -> Sheet:
     """Put an explanation into words."""
-    documents, items = _highlighted(explanation)
+    documents, items = _highlighted(explanation, full=full)
     sections = []
     if explanation.documents:
+        shown = [one for one in explanation.documents if one.rank in documents]
+        brief = set() if full else _brief(explanation)
+        notes = (
+            _hidden(len(explanation.documents) - len(documents), "predicted documents"),
+            _CUT if any(map(_is_long, (t for r in brief for t in documents.get(r, ())))) else "",
+        )
         sections.append(
             Section(
                 "Predicted documents",
                 ("rank", "similarity", "credit"),
                 [
-                    _document_row(d, documents[d.rank], explanation.threshold)
-                    for d in explanation.documents
-                    if d.rank in documents
+                    replace(
+                        _document_row(d, documents[d.rank], explanation.threshold),
+                        brief=d.rank in brief,
+                    )
+                    for d in shown
                 ],
                 numeric=frozenset({0, 1}),
-                note=_hidden(len(explanation.documents) - len(documents), "predicted documents"),
+                note=" ".join(filter(None, notes)),
             )
         )
     if explanation.items:
@@ -248,7 +278,34 @@ def _sheet(explanation: Explanation) -> Sheet:
                 note=_hidden(len(explanation.items) - len(items), "items"),
             )
         )
-    return Sheet(_title(explanation), _lines(explanation), sections)
+    return Sheet(_title(explanation), _lines(explanation), sections, whole=full)
+
+
+_CUT = (
+    "Documents that no outcome rests on are cut to a line; full=True, in the shell --full, shows "
+    "everything."
+)
+# Columns that a line may have left for a text.
+_A_LINE = 60
+
+
+def _is_long(text: Excerpt) -> bool:
+    return text.cut or len(text.text) > _A_LINE
+
+
+def _brief(explanation: Explanation) -> set[int]:
+    """Return the ranks that no outcome rests on: their texts need no more than a line."""
+    telling = {rank for item in explanation.items for rank in _partners(item)}
+    telling |= {
+        one.rank for one in explanation.documents if one.credit in ("first", "repeat", "piece")
+    }
+    return {one.rank for one in explanation.documents} - telling
+
+
+def _partners(item: GroundTruthItem) -> list[int]:
+    """Return the ranks that an item is compared with: of all its pieces, or the nearest one."""
+    nearest = item.near.rank if item.rank is None and item.near else item.rank
+    return list(item.pieces) or ([] if nearest is None else [nearest])
 
 
 def _title(explanation: Explanation) -> str:
@@ -366,9 +423,7 @@ def _item_row(
         "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
         "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
         f"similarity {_similarity(item.similarity, threshold)}",
-        "nothing in common": "missed; no predicted document shares a long enough run of words"
-        if by_runs
-        else "missed; nothing in common with any predicted document",
+        "nothing in common": f"missed; {_nothing_in_common(item, by_runs=by_runs)}",
     }[item.outcome]
     if item.outcome == "beyond cutoff" and item.pieces:
         outcome = f"missed; {_together(item)}, rank {item.first_rank} beyond the cutoff"
@@ -379,6 +434,241 @@ def _item_row(
     if item.n_alternatives > 1:
         outcome += f" (any of {item.n_alternatives})"
     return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts), aside(*item.about))
+
+
+def _nothing_in_common(item: GroundTruthItem, *, by_runs: bool) -> str:
+    if item.near is not None:
+        return near_in_words(item.near, NEAR_MISSES)
+    if by_runs:
+        return "no predicted document shares a long enough run of words"
+    return "nothing in common with any predicted document"
+
+
+#: How near misses are worded.
+NEAR_MISSES: Mapping[str, str] = MappingProxyType({
+    "near numerals": "no one two three four five six seven eight nine",
+    "near words": "words",
+    "near characters": "characters",
+    "near tokens": "tokens",
+    "near word": "word",
+    "near character": "character",
+    "near token": "token",
+    "near run": "no {run} {unit} in a row in common with any predicted document",
+    "near run of one": "no {one} in common with any predicted document",
+    "near numbers": "no predicted document has {run} {unit} in a row in common with it and all its "
+    "numbers",
+    "near shared": "{shared} of its {tokens} different {unit} occur in rank {rank}",
+    "near shared one": "1 of its {tokens} different {unit} occurs in rank {rank}",
+    "near shared none": "none of its {unit} occurs in any of them",
+    "near no words": "it has no words",
+    "near text": "no predicted document has the same text",
+    "near text but": "rank {rank} has it but for {differences}",
+    "near counted": "the matcher {matchers} would count it",
+    "near contains": "no predicted document has it in its text",
+    "near id": "no predicted document has the same id",
+    "near metadata": "no predicted document has the same metadata",
+    "near nothing retrieved": "nothing was retrieved",
+    "near white space": "white space",
+    "near case": "case",
+    "near punctuation": "punctuation",
+    "near Unicode form": "Unicode form",
+    "near and": " and ",
+    "near or": " or ",
+    "near parts": "; ",
+})  # fmt: skip
+
+
+def near_in_words(near: NearMiss, w: Mapping[str, str]) -> str:
+    """Say what an item has in common with what came back.
+
+    Args:
+        near: What that is.
+        w: The phrases, by the names of :data:`NEAR_MISSES`.
+
+    >>> near_in_words(NearMiss("run", 5, tokens=14, shared=6, rank=3), NEAR_MISSES)
+    'no five words in a row in common with any predicted document; 6 of its 14 different words occur
+    in rank 3'
+    """
+    numerals = w["near numerals"].split()
+    filled = {
+        "run": numerals[near.run] if near.run < len(numerals) else str(near.run),
+        "unit": w[f"near {near.unit}"],
+        "one": w[f"near {near.unit[:-1]}"],
+        "tokens": near.tokens,
+        "shared": near.shared,
+        "rank": near.rank,
+        "differences": _listed([w[f"near {one}"] for one in near.but_for], w["near and"]),
+        "matchers": _listed(near.matchers, w["near or"]),
+    }
+    names = ["near run of one" if near.kind == "run" and near.run == 1 else f"near {near.kind}"]
+    if near.shared is not None:
+        names += [{0: "near shared none", 1: "near shared one"}.get(near.shared, "near shared")]
+    if near.but_for:
+        names += ["near text but", *(["near counted"] if near.matchers else [])]
+    return w["near parts"].join(w[name].format(**filled) for name in names)
+
+
+def _listed(parts: Sequence[str], last: str) -> str:
+    """List parts, with a word of its own before the last.
+
+    >>> _listed(["white space", "case", "punctuation"], " and ")
+    'white space, case and punctuation'
+    """
+    return last.join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def _with_near_misses(
+    items: tuple[GroundTruthItem, ...],
+    documents: Sequence[PredictedDocument],
+    evidence: Evidence,
+    position: int,
+    signature: str,
+) -> tuple[GroundTruthItem, ...]:
+    """Add to each item with nothing in common what that means, where the matcher is known."""
+    if all(item.outcome != "nothing in common" for item in items):
+        return items
+    if not documents:
+        find: Callable[[int, GroundTruthItem], NearMiss | None]
+        find = lambda _, __: NearMiss("nothing retrieved")  # noqa: E731
+    elif isinstance(matcher := _known_matcher(evidence, signature), CoverageMatcher):
+        find = _RunsMissed(matcher, evidence.of_query(position).pieces, documents).of
+    else:
+        find = partial(_keys_missed, matcher, documents)
+    return tuple(
+        replace(item, near=find(place, item)) if item.outcome == "nothing in common" else item
+        for place, item in enumerate(items)
+    )
+
+
+# Built-in matchers that a result which was read back names well enough to ask them again.
+_NAMED = ("text", "contains", "id", "metadata", "coverage")
+
+
+def _known_matcher(evidence: Evidence, signature: str) -> Matcher | None:
+    """Return the matcher as it is held, or as the signature names it."""
+    if evidence.matcher is not None or signature.partition("(")[0] not in _NAMED:
+        return evidence.matcher
+    try:
+        return resolve_matcher(signature)
+    except (InvalidInput, InvalidType):
+        return None  # it has a tokenizer, or something else, of the user's own
+
+
+_KINDS: Mapping[type[Matcher], Literal["text", "contains", "id", "metadata"]] = {
+    ExactTextMatcher: "text",
+    ContainsMatcher: "contains",
+    IdMatcher: "id",
+    MetadataMatcher: "metadata",
+}
+
+
+def _keys_missed(
+    matcher: Matcher | None,
+    documents: Sequence[PredictedDocument],
+    _: int,
+    item: GroundTruthItem,
+) -> NearMiss | None:
+    """Return what a matcher that decides by equality did not find."""
+    kind = _KINDS.get(type(matcher))  # type: ignore[arg-type]
+    if kind is None:
+        return None
+    pairs = product(item.alternatives or (), documents) if kind == "text" else ()
+    differing = [
+        (len(but_for), document.rank, but_for, text, document.text)
+        for text, document in pairs
+        if document.text is not None and (but_for := _difference(text, document.text))
+    ]
+    if not differing:
+        return NearMiss(kind)
+    _, rank, but_for, text, other = min(differing)
+    would = [
+        name
+        for name in ("contains", "coverage")
+        if (one := resolve_matcher(name)).similarity(text, other) >= one.threshold
+    ]
+    return NearMiss(kind, rank=rank, but_for=but_for, matchers=tuple(would))
+
+
+_FOLDINGS: Mapping[str, Callable[[str], str]] = {
+    "Unicode form": partial(unicodedata.normalize, "NFKC"),
+    "case": str.casefold,
+    "punctuation": lambda text: "".join(
+        one for one in text if not unicodedata.category(one).startswith("P")
+    ),
+    "white space": lambda text: "".join(text.split()),
+}
+
+
+def _difference(first: str, second: str) -> tuple[str, ...]:
+    """Return the fewest things that two texts differ in, if they differ in nothing else.
+
+    >>> _difference("Opening hours", "opening  hours"), _difference("１４ days", "14 days.")
+    (('case', 'white space'), ('Unicode form', 'punctuation'))
+    >>> _difference("a", "b"), _difference("a", "a")
+    ((), ())
+    """
+
+    def alike(foldings: Iterable[str]) -> bool:
+        one, other = (
+            reduce(lambda text, name: _FOLDINGS[name](text), foldings, text)
+            for text in (first, second)
+        )
+        folded = unicodedata.normalize("NFC", one)
+        return bool(folded) and folded == unicodedata.normalize("NFC", other)
+
+    if not alike(_FOLDINGS):
+        return ()
+    sizes = range(len(_FOLDINGS) + 1)
+    several = (some for size in sizes for some in combinations(_FOLDINGS, size))
+    return next(filter(alike, several), ())
+
+
+class _RunsMissed:
+    """What documents have in common with items that they share no run of words with."""
+
+    def __init__(
+        self,
+        matcher: CoverageMatcher,
+        pieces: Pieces | None,
+        documents: Sequence[PredictedDocument],
+    ) -> None:
+        self.matcher, self.pieces = matcher, pieces
+        # Of a class of the user's own, nobody knows what a similarity of 0 means.
+        self.is_own = type(matcher).block_scorer is not CoverageMatcher.block_scorer
+        self.documents = [
+            (one.rank, set(self._tokens(one.text))) for one in documents if one.text is not None
+        ]
+
+    def _tokens(self, text: str) -> Sequence[str]:
+        return self.matcher.tokenizer(text)
+
+    def of(self, place: int, item: GroundTruthItem) -> NearMiss | None:
+        """Return what an item has in common with the documents; its place is among the items."""
+        if self.pieces is None or self.is_own:
+            return None
+        sizes = self.pieces.alternative_tokens[self.pieces.alternative_item == place]
+        run = min(self.matcher.min_run, int(sizes.max(initial=0)))
+        if run == 0:
+            return NearMiss("no words")
+        name = tokenizer_name(self.matcher.tokenizer)
+        near = NearMiss(
+            "numbers" if self.matcher.numbers else "run",
+            run,
+            "characters" if name == "character" else "words" if name in _WORDS else "tokens",
+        )
+        if item.alternatives is None:
+            return near
+        shared = [
+            (len(words & of_document), -rank, len(words))
+            for words in (set(self._tokens(text)) for text in item.alternatives)
+            for rank, of_document in self.documents
+        ]
+        most, rank, tokens = max(shared, key=lambda one: one[:2])
+        return replace(near, shared=most, tokens=tokens, rank=-rank if most else None)
+
+
+# Tokenizers that take a text apart into words.
+_WORDS = ("words", "unicode", "rouge_score", "whitespace")
 
 
 def _together(item: GroundTruthItem) -> str:
@@ -408,7 +698,7 @@ def _hidden(number: int, what: str) -> str:
 
 
 def _highlighted(
-    explanation: Explanation,
+    explanation: Explanation, *, full: bool = False
 ) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
     """Return the excerpts to show, per rank and per item, highlighted where partners agree.
 
@@ -417,15 +707,17 @@ def _highlighted(
     """
     documents = {d.rank: d for d in explanation.documents}
     items = {i.number: i for i in explanation.items}
-    ranks = _to_show(documents, [r for i in explanation.items for r in i.pieces or (i.rank,)])
-    numbers = _to_show(items, [d.closest for d in explanation.documents])
+    if full:
+        ranks, numbers = list(documents), list(items)
+    else:
+        ranks = _to_show(documents, [r for i in explanation.items for r in _partners(i)])
+        numbers = _to_show(items, [d.closest for d in explanation.documents])
     # A partner need not be shown itself.
-    partners = {rank for number in numbers for rank in (items[number].rank, *items[number].pieces)}
-    all_ranks = {*ranks, *partners} - {None}
+    all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
-    by_rank = {r: _excerpts((d.text,)) for r, d in documents.items() if r in all_ranks}
-    by_number = {n: _excerpts(i.alternatives) for n, i in items.items() if n in all_numbers}
+    by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
+    by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
         {
             r: _joined(_agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
@@ -433,8 +725,8 @@ def _highlighted(
         },
         {
             n: _joined(
-                _agreeing(by_number[n], by_rank.get(rank or 0, ()))
-                for rank in items[n].pieces or (items[n].rank,)
+                _agreeing(by_number[n], by_rank.get(rank, ()))
+                for rank in _partners(items[n]) or [0]
             )
             for n in numbers
         },
@@ -456,11 +748,12 @@ def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[i
     return everything[:_SHOWN] + sorted(wanted)[: _SHOWN_AT_MOST - _SHOWN]
 
 
-def _excerpts(texts: Iterable[str | None] | None) -> tuple[Excerpt, ...]:
+def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[Excerpt, ...]:
     known = [text for text in texts or () if text is not None]
-    shown = [Excerpt.of(t) if t.strip() else Excerpt("(blank)") for t in known[:_ALTERNATIVES]]
-    if len(known) > _ALTERNATIVES:
-        shown.append(Excerpt(f"(… and {len(known) - _ALTERNATIVES} more alternatives)"))
+    chosen = known if full else known[:_ALTERNATIVES]
+    shown = [Excerpt.of(t, whole=full) if t.strip() else Excerpt("(blank)") for t in chosen]
+    if len(known) > len(chosen):
+        shown.append(Excerpt(f"(… and {len(known) - len(chosen)} more alternatives)"))
     return tuple(shown)
 
 

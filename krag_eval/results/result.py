@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, text, whole
+from krag_eval._errors import Advice, InvalidInput, boolean, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average
@@ -281,7 +281,11 @@ class EvaluationResult:
             n: At most so many rows; all if not given.
 
         Returns:
-            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`).
+            The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`). Where
+            the result holds evidence, three columns at the end tell of the missing item that is
+            least similar to any document: ``missed`` (how it begins, if texts are known), and its
+            ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
+            nearest. One that would be called like a metric is ``missed:`` and its name.
 
         Raises:
             ValueError: If that cutoff was not evaluated, or ``n`` is not a whole number of at
@@ -302,6 +306,14 @@ class EvaluationResult:
         chosen = order[(self.counted & (statuses != STATUSES[0]))[order]][:n]
         rows: pd.DataFrame = self._per_query(cutoff).iloc[chosen]
         rows.insert(0, "status", statuses[chosen])
+        if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
+            from krag_eval.results.evidence import worst_missed
+
+            for name, values in worst_missed(self.evidence, chosen, cutoff).items():
+                column = f"missed:{name}" if name in rows else name
+                rows[column] = np.array(values, object) if name == "missed" else values
+                if name == "rank":
+                    rows[column] = rows[column].astype("Int64")
         return rows
 
     def explain(
@@ -311,6 +323,7 @@ class EvaluationResult:
         *,
         position: int | None = None,
         metadata: str | Iterable[str] | None = None,
+        full: bool = False,
     ) -> Explanation:
         """Explain one query: what every document matched, and what every item came to.
 
@@ -326,9 +339,12 @@ class EvaluationResult:
             metadata: What to tell of the documents' metadata beside their ids, by name: ``"page"``
                 or ``("source", "page")``; ``"source"`` if not given. Documents without it tell
                 nothing.
+            full: Whether to show every document and item, with its whole text. Otherwise texts are
+                clipped, and those of documents that matched nothing and came near nothing, or
+                stand beyond the cutoff, to a line.
 
         Raises:
-            TypeError: If a name of metadata is not a text.
+            TypeError: If a name of metadata is not a text, or ``full`` is not a bool.
             ValueError: If there is no such query, several have that label (listing their
                 positions), the cutoff was not evaluated, or the result holds no evidence.
         """
@@ -350,6 +366,7 @@ class EvaluationResult:
             conventions=self.conventions,
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
             metadata=metadata,
+            full=boolean("full", full),
         )
 
     def diagnose(

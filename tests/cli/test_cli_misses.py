@@ -1,4 +1,4 @@
-"""``krag-eval misses`` and ``explain``: which queries lost something, and what became of one."""
+"""``krag-eval misses``, ``explain`` and ``report``: what was lost, and what became of a query."""
 
 from __future__ import annotations
 
@@ -122,6 +122,103 @@ def test_a_run_in_chunks(rows: Path, tmp_path: Path) -> None:
     chunks = ("-k", 2, *BY_COVERAGE, "--chunk-size", 2)
     run("evaluate", rows, *chunks, "--json", kept, "--per-query", tmp_path / "rows.csv")
     run("evaluate", rows, *chunks, "--json", bare)
-    assert run("misses", kept).stdout == run("misses", rows, "-k", 2, *BY_COVERAGE).stdout
+    listed = [run("misses", kept), run("misses", rows, "-k", 2, *BY_COVERAGE)]
+    apart, whole = ([line.split() for line in one.stdout.splitlines()] for one in listed)
+    assert [line[0] for line in apart[4:] if line] == [line[0] for line in whole[4:] if line]
+    assert ("missed" in apart[2], "missed" in whole[2]) == (False, True)
     assert "evidence" in refusal("explain", kept, "2")
     assert "rows" in refusal("misses", bare)
+
+
+CHUNK = {"page_content": "We close at ten.", "id": "c7", "metadata": {"source": "a.pdf", "page": 3}}
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> Path:
+    """A file whose documents have ids and metadata."""
+    rows = [
+        {"question": "When?", "actual": ["We open at nine."], "predicted": [CHUNK]},
+        {"question": "Where?", "actual": ["Here."], "predicted": ["Here."]},
+    ]
+    path = tmp_path / "described.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def test_misses_tell_what_is_missing_and_where_it_stands(tmp_path: Path) -> None:
+    """Rank 3 has the second one, beyond the cutoff; without texts there is none to show."""
+    for texts, shown in ((True, "A lost card"), (False, "-")):
+        result_of().to_json(tmp_path / "saved.json", texts=texts)
+        lines = run("misses", tmp_path / "saved.json", "-k", 2).stdout.splitlines()
+        (line,) = (line for line in lines if "I lost my card." in line)
+        assert re.search(rf"card\.  +{shown}.*missed +0 of 1 +1\.0000 +3$", line)
+        assert max(map(len, lines)) <= 100
+
+
+def test_ids_and_metadata_in_the_shell(tmp_path: Path, described: Path) -> None:
+    """From the file, and from what was saved with its texts."""
+    saved = tmp_path / "saved.json"
+    run("evaluate", described, "-k", 1, "--json", saved, "--texts")
+    for file in (described, saved):
+        assert "[id c7, source a.pdf]" in run("explain", file, "When?").stdout
+        named = run("explain", file, "When?", "--metadata", "page", "--metadata", "none").stdout
+        assert "[id c7, page 3]" in named
+
+
+def test_texts_are_saved_in_a_result_alone(described: Path, tmp_path: Path) -> None:
+    """Not without one, and not of a run in chunks; without the option there are none."""
+    assert "--texts" in refusal("evaluate", described, "--texts")
+    saved = tmp_path / "saved.json"
+    options = ("--json", saved, "--texts", "--chunk-size", 1)
+    assert "--texts" in refusal("evaluate", described, *options)
+    run("evaluate", described, "-k", 1, "--json", saved)
+    assert "We close" not in saved.read_text("utf-8")
+    streamed = run("evaluate", described, "-k", 1, "--json", "-", "--texts").stdout
+    assert json.loads(streamed)["texts"]["described"]["distinct"][1]["id"] == "c7"
+
+
+def test_a_full_explanation_in_the_shell(tmp_path: Path) -> None:
+    """What is cut says how to see all of it."""
+    path = tmp_path / "r.jsonl"
+    row = {"question": "q", "actual": ["a"], "predicted": ["a", "word " * 80 + "end"]}
+    path.write_text(json.dumps(row), "utf-8")
+    short, full = (run("explain", path, "q", *more).stdout for more in ((), ("--full",)))
+    assert ("--full" in short, "word end" in short) == (True, False)
+    assert ("--full" in full, "word end" in full) == (False, True)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_report_of_a_file_or_of_a_saved_result(
+    tmp_path: Path, described: Path, language: str
+) -> None:
+    """The same page, with ids, in either language."""
+    saved = tmp_path / "saved.json"
+    run("evaluate", described, "-k", 1, "--json", saved, "--texts")
+    options = ("--language", language, "--title", "Mine", "--metadata", "page", "-k", 1)
+    pages = []
+    for file in (described, saved):
+        written = run("report", file, "-o", tmp_path / "page.html", *options)
+        assert written.exit_code == 0
+        page = (tmp_path / "page.html").read_text("utf-8")
+        pages.append(re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
+    assert pages[0] == pages[1]
+    for said in (f'lang="{language}"', "<h1>Mine</h1>", "id c7, page 3"):
+        assert said in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ((), "-o"),
+        (("-o", "page.txt"), "-o"),
+        (("-o", "-"), "-o"),
+        (("-o", "page.html", "--language", "fr"), "--language"),
+        (("-o", "page.html", "-k", "0"), "-k"),
+        (("-o", "page.html", "--threshold", "2"), "--threshold"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(
+    described: Path, options: tuple[str, ...], named: str
+) -> None:
+    """By the name of the option."""
+    assert named in refusal("report", described, *options)
