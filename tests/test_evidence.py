@@ -393,7 +393,7 @@ def test_equal_texts_but_for_what_does_not_tell(document, but_for, matchers):
         assert (name in near.matchers) == (found and bool(but_for))
     if but_for:
         assert near.rank == 2
-        assert "rank 2 has the same text but for" in result.explain(0).to_text(150)
+        assert "rank 2 has it but for" in result.explain(0).to_text(150)
 
 
 @pytest.mark.parametrize(

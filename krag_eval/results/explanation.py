@@ -462,7 +462,7 @@ NEAR_MISSES: Mapping[str, str] = MappingProxyType({
     "near shared none": "none of its {unit} occurs in any of them",
     "near no words": "it has no words",
     "near text": "no predicted document has the same text",
-    "near text but": "rank {rank} has the same text but for {differences}",
+    "near text but": "rank {rank} has it but for {differences}",
     "near counted": "the matcher {matchers} would count it",
     "near contains": "no predicted document has it in its text",
     "near id": "no predicted document has the same id",
