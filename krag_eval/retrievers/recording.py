@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
@@ -36,7 +36,7 @@ from krag_eval._errors import (
     one_of,
     warn,
 )
-from krag_eval.documents import as_document, id_of, text_of
+from krag_eval.documents import as_document, checked_tags, id_of, text_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Wrapped
@@ -574,8 +574,8 @@ def _texts_in(inputs: Any) -> str | dict[str, str] | None:
     """Keep the texts a chain was given, and of a conversation the last message of a human."""
     if isinstance(inputs, str):
         return inputs
-    if isinstance(inputs, list | tuple):
-        return _last_question(inputs)
+    if isinstance(inputs, list | tuple):  # plain strings may be anything
+        return _last_question([one for one in inputs if not isinstance(one, str)])
     if not isinstance(inputs, Mapping):  # a state of LangGraph may be an object
         inputs = {MESSAGES: getattr(inputs, MESSAGES, None)}
     texts = {key: text for key, text in inputs.items() if isinstance(text, str) and text}
@@ -771,7 +771,7 @@ class Question:
         messages = state.get(MESSAGES) if isinstance(state, Mapping) else state
         messages = getattr(messages, MESSAGES, messages)
         for message in messages if isinstance(messages, list | tuple) else ():
-            for call in getattr(message, "tool_calls", None) or ():
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
                 self.order.setdefault(call.get("id") or "", len(self.order))
 
     @property
@@ -923,7 +923,19 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
     """Return the options that go by query for one row per call, and tag the calls.
 
     A question without a call keeps its row, its label, and no number.
+
+    Raises:
+        ValueError: If there is not one label or tag per question, or a tag is named ``call``.
     """
+    labels, tags = options["queries"], options.get("tags") or {}
+    labels = range(len(each)) if labels is None else labels
+    checked_tags(tags, len(each))
+    if "call" in tags:
+        problem = ': with calls="each", the tag "call" holds the number of the call'
+        raise InvalidInput("tags", problem, "give yours another name")
+    if len(labels) != len(each):
+        problem = f"must have one label per question, {len(each)}, got {len(labels)}"
+        raise InvalidInput("queries", problem)
 
     def spread(values: Sequence[Any]) -> list[Any]:
         return [one for one, calls in zip(values, each, strict=True) for _ in calls]
@@ -933,10 +945,10 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
     ]
     labels = [
         label if number is None else f"{label} (call {number})"
-        for label, number in zip(spread(options["queries"]), numbers, strict=True)
+        for label, number in zip(spread(labels), numbers, strict=True)
     ]
-    tags = {name: spread(values) for name, values in (options.get("tags") or {}).items()}
-    return {**options, "queries": labels, "tags": {**tags, "call": numbers}}
+    spread_tags = {name: spread(values) for name, values in tags.items()}
+    return {**options, "queries": labels, "tags": {**spread_tags, "call": numbers}}
 
 
 def _words_in(documents: Iterable[DocumentLike]) -> list[int]:
