@@ -615,15 +615,15 @@ def documents_found(artifact: Any) -> list[DocumentLike] | None:
     >>> documents_found("9") is None
     True
     """
-    if not isinstance(artifact, list | tuple):
+    if not isinstance(artifact, list | tuple) or not all(map(_is_document, artifact)):
         return None
-    for one in artifact:
-        held = one.get("page_content") if isinstance(one, Mapping) else one
-        if not isinstance(held, str) and not hasattr(held, "page_content"):
-            return None
-        if isinstance(one, str):
-            return None
     return [as_document(one) for one in artifact]
+
+
+def _is_document(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return isinstance(value.get("page_content"), str)
+    return hasattr(value, "page_content")
 
 
 def query_in(given: Any) -> str:
@@ -635,9 +635,8 @@ def query_in(given: Any) -> str:
     if not isinstance(given, Mapping):
         return str(given)
     texts = [text for text in given.values() if isinstance(text, str)]
-    if isinstance(given.get("query"), str):
-        return str(given["query"])
-    return texts[0] if len(texts) == 1 else str(dict(given))
+    asked = given.get("query", texts[0] if len(texts) == 1 else None)
+    return asked if isinstance(asked, str) else str(dict(given))
 
 
 def strand() -> tuple[int, object]:
