@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
@@ -36,7 +36,7 @@ from krag_eval._errors import (
     one_of,
     warn,
 )
-from krag_eval.documents import as_document, id_of, text_of
+from krag_eval.documents import as_document, checked_tags, id_of, text_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Wrapped
@@ -574,8 +574,8 @@ def _texts_in(inputs: Any) -> str | dict[str, str] | None:
     """Keep the texts a chain was given, and of a conversation the last message of a human."""
     if isinstance(inputs, str):
         return inputs
-    if isinstance(inputs, list | tuple):
-        return _last_question(inputs)
+    if isinstance(inputs, list | tuple):  # plain strings may be anything
+        return _last_question([one for one in inputs if not isinstance(one, str)])
     if not isinstance(inputs, Mapping):  # a state of LangGraph may be an object
         inputs = {MESSAGES: getattr(inputs, MESSAGES, None)}
     texts = {key: text for key, text in inputs.items() if isinstance(text, str) and text}
@@ -615,15 +615,15 @@ def documents_found(artifact: Any) -> list[DocumentLike] | None:
     >>> documents_found("9") is None
     True
     """
-    if not isinstance(artifact, list | tuple):
+    if not isinstance(artifact, list | tuple) or not all(map(_is_document, artifact)):
         return None
-    for one in artifact:
-        held = one.get("page_content") if isinstance(one, Mapping) else one
-        if not isinstance(held, str) and not hasattr(held, "page_content"):
-            return None
-        if isinstance(one, str):
-            return None
     return [as_document(one) for one in artifact]
+
+
+def _is_document(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return isinstance(value.get("page_content"), str)
+    return hasattr(value, "page_content")
 
 
 def query_in(given: Any) -> str:
@@ -635,9 +635,8 @@ def query_in(given: Any) -> str:
     if not isinstance(given, Mapping):
         return str(given)
     texts = [text for text in given.values() if isinstance(text, str)]
-    if isinstance(given.get("query"), str):
-        return str(given["query"])
-    return texts[0] if len(texts) == 1 else str(dict(given))
+    asked = given.get("query", texts[0] if len(texts) == 1 else None)
+    return asked if isinstance(asked, str) else str(dict(given))
 
 
 def strand() -> tuple[int, object]:
@@ -771,7 +770,7 @@ class Question:
         messages = state.get(MESSAGES) if isinstance(state, Mapping) else state
         messages = getattr(messages, MESSAGES, messages)
         for message in messages if isinstance(messages, list | tuple) else ():
-            for call in getattr(message, "tool_calls", None) or ():
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
                 self.order.setdefault(call.get("id") or "", len(self.order))
 
     @property
@@ -923,7 +922,19 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
     """Return the options that go by query for one row per call, and tag the calls.
 
     A question without a call keeps its row, its label, and no number.
+
+    Raises:
+        ValueError: If there is not one label or tag per question, or a tag is named ``call``.
     """
+    labels, tags = options["queries"], options.get("tags") or {}
+    labels = range(len(each)) if labels is None else labels
+    checked_tags(tags, len(each))
+    if "call" in tags:
+        problem = ': with calls="each", the tag "call" holds the number of the call'
+        raise InvalidInput("tags", problem, "give yours another name")
+    if len(labels) != len(each):
+        problem = f"must have one label per question, {len(each)}, got {len(labels)}"
+        raise InvalidInput("queries", problem)
 
     def spread(values: Sequence[Any]) -> list[Any]:
         return [one for one, calls in zip(values, each, strict=True) for _ in calls]
@@ -933,10 +944,10 @@ def _per_call(options: Mapping[str, Any], each: Sequence[Sequence[object]]) -> d
     ]
     labels = [
         label if number is None else f"{label} (call {number})"
-        for label, number in zip(spread(options["queries"]), numbers, strict=True)
+        for label, number in zip(spread(labels), numbers, strict=True)
     ]
-    tags = {name: spread(values) for name, values in (options.get("tags") or {}).items()}
-    return {**options, "queries": labels, "tags": {**tags, "call": numbers}}
+    spread_tags = {name: spread(values) for name, values in tags.items()}
+    return {**options, "queries": labels, "tags": {**spread_tags, "call": numbers}}
 
 
 def _words_in(documents: Iterable[DocumentLike]) -> list[int]:

@@ -223,6 +223,32 @@ def test_each_call_has_a_row_and_a_tag():
     assert list(result.tags["kind"]) == ["a", "b", "b", "b", "b"]
 
 
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"tags": {"call": [1, 2, 3]}}, "tags"),
+        ({"tags": {"kind": [1, 2]}}, "tags"),
+        ({"queries": ["a", "b"]}, "queries"),
+    ],
+)
+def test_what_goes_by_question_must_fit_the_questions(options, argument):
+    """Also where there is a row per call; and no tag of the user's is replaced."""
+    recorder = RetrievalRecorder()
+    WAYS["invoke"](agent_of([through_a_retriever(Numbered())]), {"callbacks": [recorder]})
+    with pytest.raises(ValueError, match=argument) as caught:
+        recorder.evaluate(TRUTH, calls="each", **options)
+    assert caught.value.argument.startswith(argument)
+
+
+def test_a_list_of_messages_is_a_question_and_a_list_of_texts_is_not():
+    """The latter may be anything, so what was searched for is all that is known."""
+    recorder = RetrievalRecorder()
+    chain = RunnableLambda(lambda given: Numbered().invoke("look 0"))
+    for given in ([HumanMessage("Q"), AIMessage("A")], ["some", "texts"]):
+        chain.invoke(given, {"callbacks": [recorder]})
+    assert recorder.records["question"].tolist() == ["Q", "look 0"]
+
+
 def test_a_question_without_a_search_keeps_its_row():
     """Nothing is left out: it counts as nothing retrieved, in every way to count calls."""
     recorder = RetrievalRecorder()
