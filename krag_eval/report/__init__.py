@@ -1,8 +1,8 @@
 """Reports: a result or a comparison as one page that can be mailed, archived and printed.
 
-The page is a single HTML file: no network, no script, plots inside. Texts from documents are shown
-as text, whatever they hold. The same result gives the same bytes. jinja2 is loaded when a report is
-written.
+The page is a single HTML file: no network, plots inside, and one small script to search, filter and
+sort, without which the page is complete. Texts from documents are shown as text, whatever they
+hold. The same result gives the same bytes. jinja2 is loaded when a report is written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from krag_eval.plotting import Language
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
@@ -30,11 +31,16 @@ def write_report(
     k: Cutoff | str = None,
     language: Language = "en",
     intervals: bool | pd.DataFrame = True,
-    n_queries: int = 10,
+    n_queries: int | None = None,
+    diagnosis: Diagnosis | None = None,
     title: str | None = None,
     date: str | None = None,
 ) -> None:
-    """Write a result as a page: metrics, plots, the hardest queries, and how to read it all.
+    """Write a result as a page: metrics, plots, every query, and how to read it all.
+
+    Of each query there are its outcome, main numbers and tags; opened, it shows what should come
+    back and what did. The hardest come first. In a browser that runs scripts, the list can be
+    searched, filtered and sorted; without, it is complete all the same.
 
     The file appears complete or not at all.
 
@@ -45,7 +51,10 @@ def write_report(
         language: ``"en"`` or ``"ko"``.
         intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
-        n_queries: How many of the hardest queries to show; 0 for none.
+        n_queries: How many queries to show at most, the hardest; 0 for none. If not given, as many
+            as make a page of about 6 MB; the page says how many it left out.
+        diagnosis: What ``result.diagnose(…)`` returned: the queries can then be filtered by the
+            class of their item that is furthest behind.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
@@ -56,7 +65,7 @@ def write_report(
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
 
-    page = result_page(result, k, language, intervals, n_queries)
+    page = result_page(result, k, language, intervals, n_queries, diagnosis)
     _write(path, rendered("result.html", page, language, title, date))
 
 

@@ -11,7 +11,7 @@ from krag_eval import plotting
 from krag_eval._errors import InvalidType, muted, whole
 from krag_eval.plotting import Language
 from krag_eval.plotting.styling import with_direction
-from krag_eval.report.query_list import hardest
+from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import joined, number, percent, units_of, words, words_of
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, in_order, spelled
@@ -20,6 +20,8 @@ from krag_eval.statistics.intervals import FEW_QUERIES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from krag_eval.results.diagnosis import Diagnosis
 
 
 __all__ = ["result_page"]
@@ -43,7 +45,8 @@ def result_page(
     k: Cutoff | str,
     language: Language,
     intervals: bool | pd.DataFrame,
-    n_queries: int,
+    n_queries: int | None,
+    diagnosis: Diagnosis | None = None,
 ) -> dict[str, Any]:
     """Gather what the template shows.
 
@@ -53,7 +56,8 @@ def result_page(
     w = words(language)
     if not isinstance(result, EvaluationResult):
         raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
-    whole("n_queries", n_queries, 0)
+    if n_queries is not None:
+        whole("n_queries", n_queries, 0)
     cutoffs = in_order(result.k)
     cutoff = deepest(cutoffs) if k is None else result.evaluated_cutoff(k)
     bounds = _bounds(result, intervals)
@@ -71,7 +75,7 @@ def result_page(
         "interval_note": w["interval note"].format(level) if bounds is not None else "",
         "statuses": _status_rows(result, cutoffs, w),
         "pictures": list(_pictures(result, cutoff, bounds, language)),
-        **hardest(result, cutoff, n_queries, w),
+        **query_list(result, cutoff, n_queries, language, diagnosis),
         "settings": list(result.settings.items()),
         "signature": result.signature,
     }

@@ -36,6 +36,7 @@ from krag_eval.scoring.parts import no_texts
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 __all__ = [
+    "About",
     "Credit",
     "DocumentTexts",
     "Evidence",
@@ -256,6 +257,8 @@ Credit: TypeAlias = Literal["first", "repeat", "piece", "not relevant", "beyond 
 Outcome: TypeAlias = Literal[
     "found", "found in pieces", "beyond cutoff", "missed", "nothing in common"
 ]
+#: What is told of a document beside its text: names and values.
+About: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -272,6 +275,8 @@ class PredictedDocument:
         closest: Number of the item it is most similar to, ``None`` if there is none.
         text: Its text, ``None`` if texts were not kept.
         piece_of: Numbers of the items that it completes together with other documents.
+        about: Its id, where it has one, and what was asked for of its metadata, as names and values
+            to show; nothing for a plain text.
     """
 
     rank: int
@@ -282,6 +287,7 @@ class PredictedDocument:
     closest: int | None
     text: str | None
     piece_of: tuple[int, ...] = ()
+    about: About = ()
 
 
 @dataclass(frozen=True)
@@ -307,6 +313,8 @@ class GroundTruthItem:
         alternatives: Their texts, ``None`` if texts were not kept.
         pieces: Where documents count together, the ranks that hold it together, those after which
             it is complete left out; empty where one document is enough, or holds all there is.
+        about: Per alternative, its id and what was asked for of its metadata, as names and values
+            to show; empty if texts were not kept.
     """
 
     number: int
@@ -320,6 +328,7 @@ class GroundTruthItem:
     n_alternatives: int
     alternatives: tuple[str, ...] | None
     pieces: tuple[int, ...] = ()
+    about: tuple[About, ...] = ()
 
     @property
     def rank(self) -> int | None:
