@@ -399,7 +399,7 @@ def _width(document: PredictedDocument, room: Room) -> int:
 
 def _metrics(metrics: Mapping[str, float]) -> str:
     return " · ".join(
-        f"{name} {value:.2f}" for name, value in metrics.items() if not math.isnan(value)
+        f"{name} {number(value)}" for name, value in metrics.items() if not math.isnan(value)
     )
 
 

@@ -8,6 +8,7 @@
   const search = controls.querySelector("input");
   const selects = [...controls.querySelectorAll("select")];
   const count = controls.querySelector("output");
+  const outcomes = ["perfect", "partial", "missed", "nothing retrieved", "no ground truth"];
   const queries = [...list.children].map((element, place) => ({
     element,
     place,
@@ -45,9 +46,8 @@
     count.textContent = shown ? counted : `${counted}. ${controls.dataset.none}`;
   }
 
-  // The lines of the first column sort as the filter of outcomes lists them.
   function valueOf(query, column) {
-    if (column === 0) return query.element.querySelector(".badge").textContent;
+    if (column === 0) return outcomes.indexOf(query.element.dataset.status);
     if (column === 1) return query.element.querySelector(".question").textContent;
     const value = query.element.querySelectorAll("summary data")[column - 2].value;
     return value === "" ? NaN : Number(value);
@@ -101,7 +101,7 @@
     history.replaceState(null, "", `#${state}`);
   }
 
-  function recall() {
+  function restore() {
     const state = new URLSearchParams(location.hash.slice(1));
     search.value = state.get("q") ?? "";
     selects.forEach((select, i) => {
@@ -111,6 +111,8 @@
     const column = Number(state.get("down") ?? state.get("up") ?? -1);
     sorted.column = Number.isInteger(column) && column < headings.length ? column : -1;
     sorted.down = state.has("down");
+    if (sorted.column >= 0 || queries.some((query, i) => query.place !== i)) sort();
+    apply();
   }
 
   function reset() {
@@ -161,8 +163,7 @@
     for (const one of unfolded) one.open = false;
   });
 
+  addEventListener("hashchange", restore);
   controls.hidden = false;
-  recall();
-  if (sorted.column >= 0) sort();
-  apply();
+  restore();
 })();
