@@ -42,14 +42,18 @@ _TAG_WIDTH, _ABOUT_WIDTH = 40, 80
 
 
 class Room(NamedTuple):
-    """How many columns there are: for the query, a text that matches, one that does not."""
+    """How many columns there are: for the query, a text that matches, one that does not.
+
+    And how many documents that match nothing are shown.
+    """
 
     query: int
     match: int
     rest: int
+    n_rest: int
 
 
-_WIDE, _LEAST = Room(300, 600, 300), Room(160, 100, 40)
+_WIDE, _LEAST = Room(300, 600, 300, _ROWS_AT_MOST), Room(160, 100, 40, 3)
 
 
 class Facet(NamedTuple):
@@ -100,7 +104,11 @@ def query_list(
     columns = _columns(result, k)
     queries = list(_listed(result, k, order[:n_queries], columns, tags, language))
     shown = order[: len(queries)]
-    facets = [facet for facet in _facets(result, k, shown, diagnosis, w) if len(facet.values) > 1]
+    facets = [
+        facet
+        for facet in _facets(result, k, shown, diagnosis, w)
+        if 1 < len(facet.values) <= _MOST_VALUES
+    ]
     for row, query in enumerate(queries):
         numbers = " ".join(str(facet.numbers[row]) for facet in facets)
         queries[row] = query._replace(facets=numbers)
@@ -108,7 +116,7 @@ def query_list(
         "show_queries": True,
         "queries": queries,
         "query_notes": list(_notes(result, k, len(shown), n_lost, w)),
-        "facets": [facet for facet in facets if len(facet.values) <= _MOST_VALUES],
+        "facets": facets,
         "query_columns": [_column_name(name, language, result) for name in columns],
     }
 
@@ -212,9 +220,9 @@ class _Rooms:
         self._used, self._of_texts, self._columns = 0, 1, 1
 
     def next(self) -> Room:
-        """Return the room of the next query."""
-        if self._n_told >= WORST:
-            self.room = self._share()
+        """Return the room of the next query, never more than that of one that lost more."""
+        if self._n_told >= WORST or self._used > BUDGET / 4:
+            self.room = Room(*map(min, self.room, self._share()))
         return self.room
 
     def take(self, query: ListedQuery, size: int) -> None:
@@ -234,11 +242,8 @@ class _Rooms:
         columns = _PLANNED * left / max(self._n_rows, 1) * self._columns / self._of_texts
         # About a fourth of the rows match: 1/4 of 2.2 and 3/4 of 0.6 are one share.
         match, rest = int(2.2 * columns), int(0.6 * columns)
-        return Room(
-            _LEAST.query,
-            min(max(match, _LEAST.match), _WIDE.match),
-            min(max(rest, _LEAST.rest), _WIDE.rest),
-        )
+        n_rest = _LEAST.n_rest if rest < _LEAST.rest else _WIDE.n_rest
+        return Room(_LEAST.query, max(match, _LEAST.match), max(rest, _LEAST.rest), n_rest)
 
 
 def _n_rows(result: EvaluationResult, places: Sequence[int]) -> int:
@@ -289,9 +294,13 @@ def _facets(
             w["diagnosis"], found, (*CLASSES, None), lambda one: w[f"cause {one}"] if one else "–"
         )
     for name, values in list(result.tags.items())[:_MOST_TAGS]:
-        of_queries = [values[place] for place in places]
-        known = sorted({one for one in of_queries if one is not None}, key=_order)
-        yield _facet(fitted(name, _TAG_WIDTH), of_queries, (*known, None), lambda one: _tag(one, w))
+        # As they are shown: 1 is not True, though Python calls them equal.
+        of_queries = [None if values[at] is None else _tag(values[at], w) for at in places]
+        known = [_tag(one, w) for one in sorted((values[at] for at in places), key=_order)]
+        yield _facet(
+            fitted(name, _TAG_WIDTH), of_queries, (*dict.fromkeys(known), None),
+            lambda one: one or w["no tag"],
+        )  # fmt: skip
 
 
 def _facet(name: str, of_queries: Sequence[Any], known: Sequence[Any], shown: Any) -> Facet:
@@ -364,7 +373,11 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
     """Put an explanation into words, with texts clipped to the room there is."""
     documents, items = highlighted(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
-    shown_documents = [one for one in explanation.documents if one.rank in documents]
+    shown_documents = [
+        one
+        for one in explanation.documents
+        if one.rank in documents and (_tells(one) or one.rank <= room.n_rest)
+    ]
     return ToldQuery(
         name=fitted(str(explanation.query), room.query),
         status=explanation.status,
@@ -373,28 +386,29 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
                     _item(item, explanation.threshold, w, by_runs=explanation.by_runs),
                     _item_tone(item),
                     _texts(items[item.number], item.alternatives, room.match, w),
-                    [_about(one) for one in item.about])
+                    [_about(one, room) for one in item.about])
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
         predicted=[
             ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text, _width(one, room), w),
-                    [_about(one.about)] if one.about else [])
+                    _texts(documents[one.rank], one.text,
+                           room.match if _tells(one) else room.rest, w),
+                    [_about(one.about, room)] if one.about else [])
             for one in shown_documents
         ],
         more_documents=len(explanation.documents) - len(shown_documents),
     )  # fmt: skip
 
 
-def _about(about: About) -> About:
-    return tuple((fitted(name, _TAG_WIDTH), fitted(value, _ABOUT_WIDTH)) for name, value in about)
+def _about(about: About, room: Room) -> About:
+    width = min(_ABOUT_WIDTH, room.rest)
+    return tuple((fitted(name, _TAG_WIDTH), fitted(value, width)) for name, value in about)
 
 
-def _width(document: PredictedDocument, room: Room) -> int:
-    """Return the columns of a document's text: more where it has to do with an item."""
-    tells = document.matches or document.credit == "piece" or document.closest is not None
-    return room.match if tells else room.rest
+def _tells(document: PredictedDocument) -> bool:
+    """Return whether a document has to do with an item."""
+    return bool(document.matches or document.piece_of or document.closest is not None)
 
 
 def _metrics(metrics: Mapping[str, float]) -> str:
