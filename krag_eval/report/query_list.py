@@ -242,7 +242,8 @@ class _Rooms:
         columns = _PLANNED * left / max(self._n_rows, 1) * self._columns / self._of_texts
         # About a fourth of the rows match: 1/4 of 2.2 and 3/4 of 0.6 are one share.
         match, rest = int(2.2 * columns), int(0.6 * columns)
-        n_rest = _LEAST.n_rest if rest < _LEAST.rest else _WIDE.n_rest
+        # A little too wide is made up for by those that follow.
+        n_rest = _LEAST.n_rest if rest < 0.75 * _LEAST.rest else _WIDE.n_rest
         return Room(_LEAST.query, max(match, _LEAST.match), max(rest, _LEAST.rest), n_rest)
 
 
