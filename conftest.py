@@ -19,6 +19,7 @@ WITH_DEV = (
     "docs/agents.md",
     "docs/clusters.md",
     "krag_eval/distributed/dask.py",
+    "tests/browser",
     "tests/cli/test_cli_trec.py",
     "tests/datasets/test_trec.py",
     "tests/datasets/test_trec_parity.py",

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from krag_eval._errors import InvalidInput
@@ -105,6 +106,7 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
+@lru_cache(1 << 16)
 def _width(character: str) -> int:
     if unicodedata.east_asian_width(character) in "WF":
         return 2
@@ -192,11 +194,15 @@ def _fitting(pieces: Iterable[Fragment], room: int) -> list[Fragment]:
     kept: list[Fragment] = []
     for text, marked in pieces:
         end = len(text)
-        for position, character in enumerate(text):
-            room -= _width(character)
-            if room < 0:
-                end = position
-                break
+        if text.isascii():  # most are, and a page has millions of characters
+            end = min(end, max(room, 0))
+            room -= len(text)
+        else:
+            for position, character in enumerate(text):
+                room -= _width(character)
+                if room < 0:
+                    end = position
+                    break
         kept.append((text[:end], marked))
         if room < 0:
             text = kept[-1][0]

@@ -34,7 +34,7 @@ PLOT_FORMATS = (".png", ".svg", ".pdf")
 
 #: CSS that gives the elements of :func:`inline_svg` their colours on dark paper, for a page that
 #: sets ``--ink``, ``--paper``, ``--good``, ``--warn`` and ``--bad`` itself.
-DARK = "@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}".format(
+DARK = "@media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}".format(
     " ".join(f"{variable}: {colour};" for variable, colour in ON_DARK.values())
 )
 

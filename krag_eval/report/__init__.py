@@ -1,8 +1,8 @@
 """Reports: a result or a comparison as one page that can be mailed, archived and printed.
 
-The page is a single HTML file: no network, no script, plots inside. Texts from documents are shown
-as text, whatever they hold. The same result gives the same bytes. jinja2 is loaded when a report is
-written.
+The page is a single HTML file: no network, plots inside, and one small script to search, filter and
+sort, without which the page is complete. Texts from documents are shown as text, whatever they
+hold. The same result gives the same bytes. jinja2 is loaded when a report is written.
 """
 
 from __future__ import annotations
@@ -32,14 +32,18 @@ def write_report(
     k: Cutoff | str = None,
     language: Language = "en",
     intervals: bool | pd.DataFrame = True,
-    n_queries: int = 10,
+    n_queries: int | None = None,
     by: str | Iterable[str] = (),
     diagnosis: Diagnosis | None = None,
     metadata: str | Iterable[str] | None = None,
     title: str | None = None,
     date: str | None = None,
 ) -> None:
-    """Write a result as a page: metrics, plots, the hardest queries, and how to read it all.
+    """Write a result as a page: metrics, plots, every query, and how to read it all.
+
+    Of each query there are its outcome, main numbers and tags; opened, it shows what should come
+    back and what did. The hardest come first. In a browser that runs scripts, the list can be
+    searched, filtered and sorted; without, it is complete all the same.
 
     The file appears complete or not at all.
 
@@ -50,11 +54,12 @@ def write_report(
         language: ``"en"`` or ``"ko"``.
         intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
-        n_queries: How many of the hardest queries to show; 0 for none.
+        n_queries: How many queries to show at most, the hardest; 0 for none. If not given, as many
+            as make a page of about 6 MB; the page says how many it left out.
         by: Tags to slice the queries by, each a section: columns kept as tags, ``"items"``,
             ``"question_length"``, ``"golden_length"`` or ``"language"``; see ``result.by``.
         diagnosis: What ``result.diagnose(…)`` returned: a section on where the misses were lost,
-            and what to do about it.
+            and what to do about it; the queries can then be filtered by it.
         metadata: What to tell of the documents' metadata beside their ids, as in
             ``result.explain``.
         title: The heading, if another is wanted.

@@ -17,7 +17,7 @@ from krag_eval._text import fitted
 from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
 from krag_eval.plotting.styling import cutoff_words, with_direction
-from krag_eval.report.query_list import Room, ToldRow, told_query
+from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.statistics.comparison import Comparison, Difference
@@ -433,7 +433,7 @@ def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
     n_entries = len(comparison.pairs) * min(n_queries, len(comparison.queries))
     n_documents = 2 * n_entries * min(longest, _MOST_DOCUMENTS)
     width = max(_NARROWEST, min(_WIDEST, _ROOM // max(n_documents, 1)))
-    return Room(_QUERY_WIDTH, width, width // 2)
+    return Room(_QUERY_WIDTH, width, width // 2, ROWS_AT_MOST)
 
 
 def _unexplained(comparison: Comparison, w: Mapping[str, str]) -> str:

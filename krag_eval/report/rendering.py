@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
 from krag_eval._errors import one_of
 from krag_eval._text import visible
 from krag_eval.plotting import LANGUAGES, Language
+from krag_eval.plotting.saving import DARK
 from krag_eval.results.explanation import NEAR_MISSES
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 __all__ = [
     "joined",
@@ -44,7 +50,19 @@ def rendered(
     known = {"w": said, "language": language, "version": __version__, "date": date}
     known |= {"title": said[f"{template} title"] if title is None else title}
     known |= {"svg": _picture, "how_to_read": template.replace(".html", f".{language}.html")}
+    known |= {"dark": DARK, **_script(environment)}
     return environment.get_template(template).render({**known, **page})
+
+
+def _script(environment: Environment) -> dict[str, Any]:
+    """Return the script of the pages, and the hash by which a browser lets it run, and no other."""
+    from markupsafe import Markup
+
+    source, _, _ = environment.loader.get_source(environment, "page.js")  # type: ignore[union-attr]
+    # As a browser reads it: with newlines of one kind, whatever the checkout has.
+    script = "\n" + "\n".join(source.splitlines()) + "\n"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return {"script": Markup(script), "script_hash": f"sha256-{digest}"}
 
 
 def _harmless(value: Any) -> Any:
@@ -191,11 +209,35 @@ _ENGLISH = {
     "nothing retrieved": "nothing retrieved",
     "no ground truth": "no ground truth",
     "plots": "Plots",
-    "hardest": "The hardest queries",
-    "hardest note": "Those that lost most at {cutoff}, worst first. Text that a passage "
-    "shares with its counterpart is highlighted to help reading; no number depends on it.",
+    "list": "The queries, hardest first",
+    "list note": "Those that lost most at {cutoff} come first. Text that a passage shares with its "
+    "counterpart is highlighted to help reading; no number depends on it.",
     "none missed": "At {cutoff}, every query got all of its ground truth.",
-    "not shown": "{shown} of the {total} queries that lost something are shown.",
+    "not shown": "{shown} of {total} queries are shown, those that lost most. To see any other: "
+    "result.explain(…), or krag-eval explain in the shell.",
+    "clipped": "Texts are cut to what matters, shorter where there are many queries; "
+    "result.explain(…) and krag-eval explain show what was cut.",
+    "tags not shown": "The first {shown} of {total} tags are shown.",
+    "first rank": "First rank",
+    "search": "Search queries, texts and ids",
+    "all of": "{}: all",
+    "no tag": "(none)",
+    "by cause": "Diagnosis",
+    "shown count": "{shown} of {total} queries shown",
+    "nothing shown": "No query matches.",
+    "show all": "Show all",
+    "next miss": "Next miss",
+    "previous miss": "Previous miss",
+    "sort hint": "A column’s name sorts by it, once more turns the order round.",
+    "cause found": "found",
+    "cause found_in_pieces": "found in pieces",
+    "cause ranked_too_low": "ranked too low",
+    "cause not_retrieved": "in the index, not retrieved",
+    "cause not_in_top_k": "in the index, not in the first k",
+    "cause cut_apart": "cut apart by the splitter",
+    "cause not_in_index": "not in the index",
+    "cause not_seen": "missed, not looked for",
+    "cause no_words": "without words",
     "signature": "What the numbers depend on",
     "setting": "Setting",
     "value": "Value",
@@ -352,11 +394,35 @@ _KOREAN = {
     "nothing retrieved": "검색 결과 없음",
     "no ground truth": "정답 없음",
     "plots": "그림으로 보기",
-    "hardest": "가장 어려웠던 질의",
-    "hardest note": "{cutoff} 기준으로 많이 놓친 질의부터 보여 줍니다. 서로 짝이 되는 글에서 "
+    "list": "질의별 결과(어려웠던 순)",
+    "list note": "{cutoff} 기준으로 많이 놓친 질의부터 보여 줍니다. 서로 짝이 되는 글에서 "
     "겹치는 부분은 색으로 표시했습니다. 눈으로 보기 쉽게 했을 뿐, 일치 판정과는 관계가 없습니다.",
     "none missed": "{cutoff} 기준으로 모든 질의가 정답을 빠짐없이 찾았습니다.",
-    "not shown": "정답을 놓친 질의 {total}개 가운데 {shown}개를 보여 줍니다.",
+    "not shown": "전체 질의 {total}개 가운데 많이 놓친 {shown}개를 보여 줍니다. 나머지는 "
+    "result.explain(…)이나 krag-eval explain 명령으로 볼 수 있습니다.",
+    "clipped": "글은 필요한 부분만 잘라서 보여 주며, 질의가 많으면 더 짧게 자릅니다. 잘린 부분은 "
+    "result.explain(…)이나 krag-eval explain 명령으로 볼 수 있습니다.",
+    "tags not shown": "태그 {total}개 가운데 앞의 {shown}개만 보여 줍니다.",
+    "first rank": "첫 순위",
+    "search": "질의, 본문, ID 검색",
+    "all of": "{}: 전체",
+    "no tag": "(없음)",
+    "by cause": "진단",
+    "shown count": "질의 {total}개 중 {shown}개 표시",
+    "nothing shown": "조건에 맞는 질의가 없습니다.",
+    "show all": "모두 보기",
+    "next miss": "다음 놓친 질의",
+    "previous miss": "이전 놓친 질의",
+    "sort hint": "열 이름을 누르면 그 열로 정렬하고, 다시 누르면 순서를 뒤집습니다.",
+    "cause found": "찾음",
+    "cause found_in_pieces": "조각으로 찾음",
+    "cause ranked_too_low": "순위가 너무 낮음",
+    "cause not_retrieved": "색인에 있으나 검색되지 않음",
+    "cause not_in_top_k": "색인에 있으나 상위 k개에 없음",
+    "cause cut_apart": "청크 경계에서 잘림",
+    "cause not_in_index": "색인에 없음",
+    "cause not_seen": "놓침(원인을 살펴보지 않음)",
+    "cause no_words": "단어가 없는 정답",
     "signature": "수치를 좌우하는 설정",
     "setting": "설정",
     "value": "값",

@@ -12,7 +12,7 @@ from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
 from krag_eval._text import fitted, whole_percent
 from krag_eval.plotting import Language
 from krag_eval.plotting.styling import cutoff_words, with_direction, word
-from krag_eval.report.query_list import hardest
+from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
     joined,
     number,
@@ -29,10 +29,12 @@ from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import Slice, Slices, notes_on
+from krag_eval.statistics.slices import Slice, Slices, check_diagnosed, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from krag_eval.results.diagnosis import Diagnosis
 
 
 __all__ = ["result_page"]
@@ -49,7 +51,7 @@ _FRONT = ("macro_recall", "ndcg", "mrr")
 _WIDE = 5.4
 # Columns of a name, and of a note; slices shown of a tag, as many as a picture draws.
 _NAME, _NOTE, _MOST_SLICES = 40, 1000, 60
-_DIAGNOSE = "pass what diagnose of this result returned"
+
 _MICRO, _MACRO = "micro_", "macro_"
 
 
@@ -87,7 +89,7 @@ def result_page(
     k: Cutoff | str,
     language: Language,
     intervals: bool | pd.DataFrame,
-    n_queries: int,
+    n_queries: int | None,
     by: str | Iterable[str] = (),
     diagnosis: Diagnosis | None = None,
     metadata: str | Iterable[str] | None = None,
@@ -100,7 +102,8 @@ def result_page(
     w = words(language)
     if not isinstance(result, EvaluationResult):
         raise InvalidType("result", f"must be an EvaluationResult, got {type(result).__name__}")
-    whole("n_queries", n_queries, 0)
+    if n_queries is not None:
+        whole("n_queries", n_queries, 0)
     cutoffs = in_order(result.k)
     cutoff = result.evaluated_cutoff(k)
     told_diagnosis = _diagnosis(result, diagnosis, cutoff, language)
@@ -123,7 +126,7 @@ def result_page(
         "diagnosis": told_diagnosis,
         "sliced": sliced,
         "pictures": list(_pictures(result, cutoff, bounds, language)),
-        **hardest(result, cutoff, n_queries, w, checked_metadata(metadata)),
+        **query_list(result, cutoff, n_queries, language, diagnosis, checked_metadata(metadata)),
         "settings": list(result.settings.items()),
         "signature": result.signature,
     }
@@ -298,7 +301,7 @@ def _diagnosis(
     """
     if diagnosis is None:
         return None
-    _check_belongs(diagnosis, result)
+    check_diagnosed(diagnosis, result)
     w, counts, steps = words(language), diagnosis.counts, diagnosis.waterfall(language)
     ways = {name: w[f"way {name}"] for name in ("union", "deeper", "index")}
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
@@ -324,24 +327,6 @@ def _diagnosis(
         else w["ceiling"].format(number(ceiling)),
         "wordless": w["wordless"].format(wordless) if wordless else "",
     }
-
-
-def _check_belongs(diagnosis: Diagnosis, result: EvaluationResult) -> None:
-    """Refuse a diagnosis of other queries, or of queries with other ground truth."""
-    if not isinstance(diagnosis, Diagnosis):
-        came = type(diagnosis).__name__
-        raise InvalidType("diagnosis", f"must be a Diagnosis, got {came}", _DIAGNOSE)
-    labels, items = result.labels, result.tables[result.k[0]]["ground_truth"]
-    found = [0] * len(labels)
-    for one in diagnosis.items:
-        if one.position >= len(labels) or labels[one.position] != one.query:
-            problem = f"is of other queries: this result has no query {clipped(one.query)}"
-            raise InvalidInput("diagnosis", f"{problem} at position {one.position}", _DIAGNOSE)
-        found[one.position] += 1
-    for label, here, there in zip(labels, items.tolist(), found, strict=True):
-        if here != there:
-            problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
-            raise InvalidInput("diagnosis", f"{problem}, this result {here}", _DIAGNOSE)
 
 
 class _SliceRow(NamedTuple):

@@ -58,6 +58,7 @@ STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground trut
 
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +258,10 @@ class EvaluationResult:
         statuses = self._statuses(self.evaluated_cutoff(k))
         return pd.Series(statuses, index=self._index(), name="status", dtype=object)
 
-    def _statuses(self, k: Cutoff) -> NDArray[np.object_]:
+    def _statuses(self, k: Cutoff, chosen: slice = _ALL) -> NDArray[np.object_]:
         table = self.tables[k]
-        wanted, covered = table["ground_truth"], table["covered"]
-        listed = table.get(LISTED, table["retrieved"])
+        wanted, covered = table["ground_truth"][chosen], table["covered"][chosen]
+        listed = table.get(LISTED, table["retrieved"])[chosen]
         conditions = [wanted == 0, listed == 0, covered == 0, covered < wanted]
         return np.select(conditions, list(STATUSES[:0:-1]), STATUSES[0]).astype(object)
 
@@ -354,7 +355,7 @@ class EvaluationResult:
             place,
             query=self.labels[place],
             k=cutoff,
-            status=self._statuses(cutoff)[place],
+            status=self._statuses(cutoff, slice(place, place + 1))[0],
             metrics=metrics,
             matcher=self.settings.get("matcher", "?"),
             conventions=self.conventions,
@@ -717,9 +718,9 @@ class EvaluationResult:
         language: Literal["en", "ko"] = "en",
         **page: Any,
     ) -> None:
-        """Write this result as a page: metrics, pictures, the hardest queries, how to read it.
+        """Write this result as a page: metrics, pictures, every query, how to read it.
 
-        One HTML file without network or script; it appears complete or not at all.
+        One HTML file that needs neither network nor script; it appears complete or not at all.
 
         Args:
             path: The file; one of that name is replaced.

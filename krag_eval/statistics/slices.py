@@ -71,6 +71,7 @@ __all__ = [
     "SlicedComparison",
     "SlicedDifference",
     "Slices",
+    "check_diagnosed",
     "differences_by",
     "notes_on",
     "sliced_comparison",
@@ -769,16 +770,10 @@ def _classes(result: EvaluationResult, tag: str, diagnosis: Diagnosis) -> tuple[
         InvalidType: If it is no diagnosis.
         InvalidInput: If the tag is another one, or the diagnosis is of other queries.
     """
-    if not isinstance(diagnosis, Diagnosis):
-        raise InvalidType("diagnosis", f"must be what diagnose returned, got {clipped(diagnosis)}")
     if tag != DIAGNOSED:
         problem = f"is for the tag {DIAGNOSED!r}, and the tag is {clipped(tag)}"
         raise InvalidInput("diagnosis", problem, "leave it out")
-    items = Counter((item.position, item.query) for item in diagnosis.items)
-    n_items = _n_items(result)
-    if items != Counter({(at, one): n_items[at] for at, one in enumerate(result.labels)}):
-        problem = "is of other queries or other ground truth than this result"
-        raise InvalidInput("diagnosis", problem, "diagnose this result")
+    check_diagnosed(diagnosis, result)
     classes = classes_of_queries(diagnosis)
     about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
     return [classes.get(query) for query in range(result.n_queries)], about
@@ -860,6 +855,30 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
     "golden_length": ("words of the longest ground-truth item", _golden_lengths),
     "language": ("language as the script tells it", _languages),
 }
+
+
+def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
+    """Refuse a diagnosis of other queries, or of queries with other ground truth.
+
+    Raises:
+        InvalidType: If it is no diagnosis.
+        InvalidInput: If it is of another result; the message says where they differ.
+    """
+    fix = "pass what diagnose of this result returned"
+    if not isinstance(diagnosis, Diagnosis):
+        raise InvalidType("diagnosis", f"must be a Diagnosis, got {clipped(diagnosis)}", fix)
+    labels, n_items = result.labels, _n_items(result)
+    found = [0] * len(labels)
+    for one in diagnosis.items:
+        if one.position >= len(labels) or labels[one.position] != one.query:
+            problem = f"is of other queries: this result has no query {clipped(one.query)}"
+            raise InvalidInput("diagnosis", f"{problem} at position {one.position}", fix)
+        found[one.position] += 1
+    for label, here, there in zip(labels, n_items, found, strict=True):
+        if here != there:
+            problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
+            raise InvalidInput("diagnosis", f"{problem}, this result {here}", fix)
+
 
 #: The tag that divides by what a diagnosis found.
 DIAGNOSED = "diagnosis"

@@ -1,0 +1,131 @@
+"""A real browser: Debian's Chromium, steered by the driver beside it. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+# Before any page: what a text might do is taken note of.
+_WATCH = """
+window.noticed = [];
+for (const name of ["alert", "confirm", "prompt", "open", "fetch"]) {
+  window[name] = () => { window.noticed.push(name); };
+}
+addEventListener("error", (event) => window.noticed.push(`error ${event.message}`));
+addEventListener("securitypolicyviolation", (event) =>
+  window.noticed.push(`refused ${event.violatedDirective}`));
+"""
+
+
+class Browser:
+    """Chromium with a page open.
+
+    Attributes:
+        driver: What steers it.
+    """
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._watching: str | None = None
+
+    def open(
+        self,
+        path: Path,
+        *,
+        fragment: str = "",
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        script: bool = True,
+    ) -> None:
+        """Open a page as it looks on a screen of such a size, in light or dark."""
+        ask = self.driver.execute_cdp_cmd
+        ask("Emulation.setScriptExecutionDisabled", {"value": not script})
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        ask("Emulation.setDeviceMetricsOverride", screen)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        ask("Emulation.setEmulatedMedia", {"media": "screen", "features": [scheme]})
+        if self._watching is None:
+            known = ask("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
+            self._watching = known["identifier"]
+        self.driver.get("about:blank")  # a new fragment alone would not load the page anew
+        self.driver.get_log("performance")
+        self.driver.get(path.as_uri() + fragment)
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """Return what a script returns in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked for since the page was opened."""
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        return [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+
+    def shown(self) -> list[str]:
+        """Return the queries that are shown, from top to bottom."""
+        questions: list[str] = self.ask(
+            "return [...document.querySelectorAll('.query')]"
+            ".filter((query) => getComputedStyle(query).display !== 'none')"
+            ".map((query) => query.querySelector('.question').textContent)"
+        )
+        return questions
+
+    def type(self, text: str) -> None:
+        """Type into the search, replacing what stands there."""
+        box = self.driver.find_element("css selector", ".controls input")
+        box.clear()
+        box.send_keys(text)
+
+    def choose(self, facet: str, value: str) -> None:
+        """Choose a value of a filter, by the words that are seen."""
+        self.ask(
+            "const all = [...document.querySelectorAll('.controls select')];"
+            "const select = all.find((one) => one.ariaLabel === arguments[0]);"
+            "const options = [...select.options];"
+            "select.value = options.find((one) => one.text.startsWith(arguments[1])).value;"
+            "select.dispatchEvent(new Event('change'));",
+            facet,
+            value,
+        )
+
+    def press(self, text: str) -> None:
+        """Press the button that begins with these words."""
+        buttons = self.driver.find_elements("css selector", "button")
+        next(button for button in buttons if button.text.startswith(text)).click()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Start Chromium once for all tests."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        pytest.fail(
+            "These tests need Chromium and its driver: apt-get install chromium chromium-driver"
+        )
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in _FLAGS:
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+    yield Browser(driver)
+    driver.quit()
