@@ -10,6 +10,7 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Barrier
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
@@ -468,6 +469,24 @@ def test_a_with_block_and_the_config_together_record_once():
         agent = agent_of([through_a_retriever(Numbered())])
         agent.invoke(asking(question(1)), {"callbacks": [recorder]})
     assert len(recorder.records) == 2
+
+
+def test_one_recorder_may_be_entered_by_several_threads():
+    """Each leaves its own block, in whatever order."""
+    recorder, both = RetrievalRecorder(), Barrier(2, timeout=10)
+
+    def ask(number):
+        with recorder:
+            both.wait()
+            Numbered().invoke(f"look {number}")
+            if number == 0:
+                both.wait()
+        if number == 1:  # leaves first, though it may have entered first too
+            both.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(ask, range(2)))
+    assert sorted(recorder.records["searched_for"]) == ["look 0", "look 1"]
 
 
 def test_of_blocks_within_blocks_the_innermost_records():
