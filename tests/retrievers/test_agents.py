@@ -617,6 +617,19 @@ def test_evaluate_agent_asks_every_question(make, kind):
     assert table["words_until_found"].tolist() == [5, 20, 5]
 
 
+def test_records_come_in_the_order_of_the_data_set():
+    """Whichever question is answered first; so a list of ground truth fits them, too."""
+    recorder = RetrievalRecorder()
+    agent = agent_of([through_a_retriever(Numbered(seconds=0.01))])
+    backwards = rows(3)[::-1]
+    evaluate_agent(agent, backwards, k=5, recorder=recorder, max_concurrency=3)
+    assert (
+        recorder.records["searched_for"].tolist() == ["look 2", "look 3", "look 5"] + ["look 0"] * 2
+    )
+    result = recorder.evaluate([row["actual"] for row in backwards], k=5)
+    assert result.per_query()["reciprocal_rank"].tolist() == [1, 1 / 4, 1]
+
+
 def test_aevaluate_agent_does_the_same():
     """Through ``ainvoke``, with a retriever of its own way to be awaited: passages 5; 0; and 2; 3.
 
