@@ -94,8 +94,8 @@ def evaluate_agent(
             a recorder and evaluate that.
         retriever: The name of the retriever or tool to evaluate; all that no other retriever
             called if not given.
-        recorder: Where the searches are kept, for its ``records`` and ``until_found``; they come
-            after those it has.
+        recorder: Where the searches are kept, for its ``records`` and ``until_found``, in the
+            order of the data set; an empty one.
         input_key: The key under which it takes messages. Under any other key than ``"messages"``
             it is given the question as a text.
         budget: How much may fit, or several such numbers; see
@@ -148,7 +148,10 @@ def evaluate_agent(
         checkpoint_key=checkpoint_key,
         title="asking",
     )
-    result = run.now()
+    try:
+        result = run.now()
+    finally:
+        call.runnable.hand_over(run.evaluation.questions.texts)
     call.runnable.warn_of_unsearched()
     return result
 
@@ -188,7 +191,10 @@ async def aevaluate_agent(
         checkpoint_key=checkpoint_key,
         title="asking",
     )
-    result = await run.soon()
+    try:
+        result = await run.soon()
+    finally:
+        call.runnable.hand_over(run.evaluation.questions.texts)
     call.runnable.warn_of_unsearched()
     return result
 
@@ -218,6 +224,8 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         self._recorder = recorder
         self._input_key = input_key
         self._searched: list[bool] = []
+        self._asked: list[tuple[str, Question]] = []
+        self._at_once = False
         self.name = agent.get_name()
 
     def invoke(
@@ -241,6 +249,16 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         finally:
             question = self._kept(input, watching)
         return self._found(question, input)
+
+    def hand_over(self, texts: Sequence[str]) -> None:
+        """Give the recorder what was asked, in the order of these; from now on, at once."""
+        place = {text: i for i, text in enumerate(texts)}
+        asked = sorted(self._asked, key=lambda one: place[one[0]])
+        self._asked, self._at_once = [], True
+        for _, question in asked:
+            question.strand, question.after_others = strand(), True
+            if self._recorder is not None:
+                self._recorder._adopt(question)
 
     def warn_of_unsearched(self) -> None:
         """Warn, once, of the questions for which it did not search."""
@@ -268,7 +286,9 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         for one in watching._questions.values():
             question.seen += one.seen
             question.order.update(one.order)
-        if self._recorder is not None:
+        if not self._at_once:
+            self._asked.append((text, question))
+        elif self._recorder is not None:
             self._recorder._adopt(question)
         return question
 

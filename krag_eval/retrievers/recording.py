@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
@@ -113,11 +113,13 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entered: list[Token[BaseCallbackHandler | None]] = []
+        # Per thread and task, the blocks it is in.
+        self._entered: defaultdict[object, list[Token[BaseCallbackHandler | None]]]
+        self._entered = defaultdict(list)
         self.clear()
 
     def __enter__(self) -> Self:
-        self._entered.append(_RECORDING.set(self))
+        self._entered[strand()].append(_RECORDING.set(self))
         return self
 
     def __exit__(
@@ -126,7 +128,7 @@ class RetrievalRecorder(BaseCallbackHandler):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _RECORDING.reset(self._entered.pop())
+        _RECORDING.reset(self._entered[strand()].pop())
 
     def __repr__(self) -> str:
         asked = self._settled()
