@@ -22,6 +22,7 @@ from krag_eval._errors import (
     MissingPackage,
     Place,
     clipped,
+    install_line,
 )
 from krag_eval._reading import (
     LIMITS,
@@ -472,7 +473,7 @@ def _parquet_of_pyarrow(name: str) -> Any:
         from pyarrow import parquet
     except ImportError as error:
         problem = f"{name}: reading Parquet files needs pyarrow"
-        raise MissingPackage("", problem, "pip install 'krag-eval[parquet]'") from error
+        raise MissingPackage("", problem, install_line("parquet")) from error
     return parquet
 
 
