@@ -11,8 +11,10 @@ from importlib.metadata import PackageNotFoundError, PathDistribution
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
+import krag_eval
 from krag_eval._errors import install_line
 
 ROOT = Path(__file__).parents[1]
@@ -149,3 +151,23 @@ def test_every_dependency_is_explained() -> None:
     page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
     rows = set(re.findall(r"^\| ([a-z][\w-]+) \|", page, re.MULTILINE)) - {"package"}
     assert rows == {Requirement(one).name for one in PROJECT["dependencies"]}
+
+
+def test_the_citation_is_of_this_project() -> None:
+    """What CFF 1.2 requires, and no more than ``pyproject.toml`` says of the project."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= cited.keys()
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["authors"] == PROJECT["authors"]
+    assert cited["version"] == krag_eval.__version__
+    assert (cited["license"], cited["abstract"]) == (PROJECT["license"], PROJECT["description"])
+
+
+def test_the_workflow_of_a_release_builds_before_it_publishes() -> None:
+    """It parses, publishes without a password, and nothing but what was built."""
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    jobs = yaml.safe_load(text)["jobs"]
+    assert jobs["publish"]["needs"] == "build"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert not any("password" in str(step) for step in jobs["publish"]["steps"])

@@ -69,6 +69,7 @@ def test_korean_in_cp949_is_recognised(tmp_path: Path, kind: str) -> None:
     ("text", "encoding"),
     [
         ("几点开门？图书馆星期一休息。", "gbk"),
+        ("几点开门？", "gbk"),
         ("図書館は何時に開きますか。", "shift_jis"),
         ("図書館は何時に開きますか。", "euc_jp"),
         ("Où est le café, naïve âme ?", "cp1252"),
