@@ -81,6 +81,10 @@ _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _GZIP = b"\x1f\x8b"
 _CHUNK = 2**20
 _MOST_BLANK = 1_000_000
+# Every other syllable of a Korean text is one of these, or so; the last six are of column names.
+_COMMON = frozenset(
+    "이다는의가을를에고은한하도로지기사서나인자해리대일정어시아여스니요습있부수라보제원주전과들상그질문답검색결"
+)
 _OTHER_ENCODING = "save the file in that encoding (CP949 and CP1252 are the usual others)"
 _NOT_THAT = Advice(
     "name the encoding it was saved in, such as {} (Excel in Korean), or save it as UTF-8",
@@ -195,7 +199,12 @@ LIMITS = Limits()
 
 
 def numbered_lines(
-    source: Source, name: str, limits: Limits = LIMITS, *, whole: bool = True
+    source: Source,
+    name: str,
+    limits: Limits = LIMITS,
+    *,
+    whole: bool = True,
+    encoding: str | None = None,
 ) -> Generator[tuple[int, str], None, None]:
     """Yield the number and the text of each line that is not blank, line end included.
 
@@ -208,13 +217,14 @@ def numbered_lines(
         limits: How much may come out of it. Plain files may be as long as they are.
         whole: Whether all of it will be held in memory; if not, it may be of any length, and only
             its lines are bounded.
+        encoding: As in :func:`every_line`.
 
     Raises:
         DatasetError: If the file cannot be read, as far as the lines were asked for.
         InvalidType: If ``source`` is neither a path nor an open file.
     """
     blank = 0
-    with closing(every_line(source, name, limits, whole=whole)) as lines:
+    with closing(every_line(source, name, limits, encoding, whole=whole)) as lines:
         for number, text in lines:
             if text and not text.isspace():
                 blank = 0
@@ -448,11 +458,34 @@ def _without_mark(line: bytes, name: str, encoding: str | None) -> bytes:
 def _not_text(
     line: bytes, error: UnicodeDecodeError, place: Place, encoding: str | None
 ) -> DatasetError:
+    fix: Fix = _OTHER_ENCODING if encoding is None else _NOT_THAT
+    if _is_korean(line):
+        fix = "it is Korean text in CP949 (EUC-KR): save the file as UTF-8"
+        if encoding is not None:
+            fix = Advice("it is Korean text in CP949 (EUC-KR): pass {}", encoding="cp949")
     return place.error(
         f"byte 0x{line[error.start]:02x} at position {error.start} is not "
         f"{(encoding or 'utf-8').upper()} text" + ("; expected UTF-8" if encoding is None else ""),
-        _OTHER_ENCODING if encoding is None else _NOT_THAT,
+        fix,
     )
+
+
+def _is_korean(line: bytes) -> bool:
+    """Tell whether a line is Korean in CP949: all Hangul, and of the syllables that are common.
+
+    The bytes of Chinese and Japanese make rare syllables and Hanja, those of European languages
+    nothing at all. Of fewer than four letters nobody can tell.
+
+    >>> [_is_korean(one) for one in ("언제 여나요?".encode("cp949"), "几点开门？".encode("gbk"))]
+    [True, False]
+    """
+    try:
+        letters = [one for one in line.decode("cp949") if one > "\x7f" and one.isalpha()]
+    except UnicodeDecodeError:
+        return False
+    n_common = sum(one in _COMMON for one in letters)
+    korean = all("가" <= one <= "힣" for one in letters)
+    return korean and len(letters) > 3 and n_common > 0.3 * len(letters)
 
 
 def _cannot_read(error: OSError) -> tuple[str, str]:

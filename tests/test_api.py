@@ -29,6 +29,7 @@ PUBLIC = (
     "krag_eval.datasets",
     "krag_eval.distributed",
     "krag_eval.integrations.langsmith",
+    "krag_eval.integrations.pytest",
     "krag_eval.plotting",
 )
 

@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     bundled,
     checked_language,
     checked_plan,
+    encoding_option,
     evaluation_options,
     field_options,
     floor_option,
@@ -197,8 +198,9 @@ def evaluate(
 
     FILE is JSONL, plain or .gz: one JSON object per line, with "question" (optional), "actual"
     (list of what should be retrieved) and "predicted" (list of what was, best first). It may also
-    be CSV, TSV or a JSON array (.csv, .tsv, .json), whose columns are known by their usual names
-    too, a Parquet file with such columns, or a directory of JSONL or Parquet files.
+    be CSV, TSV or a JSON array (.csv, .tsv, .json), a Parquet file, or a directory of JSONL or
+    Parquet files. The names that RAGAS, LlamaIndex, deepeval, LangSmith and krag give to these
+    fields are known too, and the Korean ones (질문, 정답, 검색결과).
 
     Parquet, directories and JSONL of more than 256 MB are evaluated in chunks, with memory for one
     chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
@@ -324,6 +326,7 @@ def _write(
 )
 @click.option("--question-field", metavar="NAME", help="The field with the question.")
 @click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
+@encoding_option
 @output_option("--json", "Save the audit; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per place that was found.", streamed=True)
 def audit(
@@ -332,6 +335,7 @@ def audit(
     fail_on: tuple[str, ...],
     question_field: str | None,
     actual_field: str | None,
+    encoding: str,
     json: str | None,
     csv: str | None,
     **settings: Any,
@@ -349,7 +353,7 @@ def audit(
     outputs = checked_outputs({"json": json, "csv": csv}, [file, *([index] if index else [])])
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field}
+    fields = {"question": question_field, "actual": actual_field, "encoding": encoding}
     with printing_beside(outputs), warnings_as("warning"):
         dataset, found = audited_file(
             file, index, {name: one for name, one in fields.items() if one}, settings

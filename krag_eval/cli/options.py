@@ -34,6 +34,7 @@ __all__ = [
     "checked_plan",
     "cutoff_option",
     "diagnosis_options",
+    "encoding_option",
     "evaluation_options",
     "explanation_options",
     "field_options",
@@ -218,10 +219,19 @@ evaluation_options = bundled(
 diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
 explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)
 
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    default="utf-8",
+    show_default=True,
+    help="Encoding of a file of text, such as cp949 (Excel in Korean).",
+)
+
 field_options = bundled(
     click.option("--question-field", metavar="NAME", default="question", show_default=True),
     click.option("--actual-field", metavar="NAME", default="actual", show_default=True),
     click.option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
+    encoding_option,
 )
 
 floor_option = click.option(

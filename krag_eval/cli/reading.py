@@ -31,7 +31,7 @@ __all__ = [
     "saved_result",
 ]
 
-_FIELDS = ("question_field", "actual_field", "predicted_field")
+_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding")
 # Read by the names of their columns; JSON lines have a reader of their own.
 _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 

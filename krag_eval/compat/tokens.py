@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from krag_eval._errors import MissingPackage, unknown
+from krag_eval._errors import MissingPackage, install_line, unknown
 from krag_eval.matching import tokenizers
 
 __all__ = ["KragTokens", "TokenizerConfig", "TokenizerType"]
@@ -99,7 +99,7 @@ def _kiwi_words() -> Callable[[str], list[str]]:
         raise MissingPackage(
             "tokenizer",
             "TokenizerType.KIWI, krag's default, needs kiwipiepy, which is not installed",
-            'run: pip install "krag-eval[korean]" (or pass TokenizerType.WHITESPACE)',
+            f"run: {install_line('korean')} (or pass TokenizerType.WHITESPACE)",
         )
     return lambda text: _forms(tokenizers.shared_kiwi.analyse(text))
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from krag_eval._errors import Advice, Place
@@ -22,6 +23,7 @@ from krag_eval._reading import (
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.loading import recognised_lines
 from krag_eval.datasets.table import (
     Query,
     Roles,
@@ -34,13 +36,20 @@ from krag_eval.datasets.table import (
     parts_of,
     query_in,
 )
+from krag_eval.datasets.tabular import check_encoding
+from krag_eval.datasets.vocabularies import Mapped, is_foreign
 from krag_eval.documents import DocumentLike, Location, document_in
 
-__all__ = ["Fields", "read_chunks", "read_jsonl", "record_in"]
+__all__ = ["FIELD_OPTIONS", "ONE_QUERY", "Fields", "read_chunks", "read_jsonl", "record_in"]
 
 #: What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
 #: AutoRAG.
 _CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents", "doc_id"))
+#: What is expected of a line.
+ONE_QUERY = 'a JSON object with "actual" and "predicted"'
+#: The arguments that name the fields of a query, and what these are called if they do not.
+FIELD_OPTIONS = ("question_field", "actual_field", "predicted_field")
+_USUAL = ("question", "actual", "predicted")
 
 
 def read_jsonl(
@@ -52,6 +61,7 @@ def read_jsonl(
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
     tags: bool | Sequence[str] = True,
+    encoding: str = "utf-8",
 ) -> Dataset:
     """Read one query per line, each a JSON object, from a plain or gzip-compressed file.
 
@@ -60,11 +70,13 @@ def read_jsonl(
     truth, ``{"any_of": [documents]}`` lists interchangeable ones. The question is optional: unless
     every line has one, queries are labelled by position. Other fields are kept as tags of the
     queries, where they hold short texts, numbers or booleans alone; ``notes`` name those that do
-    not. Rows of tables, as :func:`load_dataset` reads them, mean the same.
+    not. Where one of the three is missing on the first line, the names that :func:`load_dataset`
+    knows are recognised, such as RAGAS's; ``notes`` say how. Rows of tables mean the same.
 
-    The text is UTF-8, with or without a byte order mark; blank lines are skipped wherever they
-    are. JSON is read strictly: ``NaN``, ``Infinity``, a key given twice in one object and half of
-    a surrogate pair are refused, because tools disagree about what they mean.
+    The text is UTF-8 unless you name another encoding, with or without a byte order mark; blank
+    lines are skipped wherever they are. JSON is read strictly: ``NaN``, ``Infinity``, a key given
+    twice in one object and half of a surrogate pair are refused, because tools disagree about what
+    they mean.
 
     Args:
         source: A path, or an open file (binary is preferred); compression is recognised by
@@ -81,6 +93,7 @@ def read_jsonl(
             stored, which plain files never hold; ``None`` for no limit.
         tags: Whether to keep other fields as tags: texts of at most 200 characters, numbers and
             booleans, at most 100 fields; or the names of those to keep.
+        encoding: Of the text, such as ``"cp949"``.
 
     Raises:
         DatasetError: If anything in the file cannot be used, or there is nothing in it; the
@@ -95,9 +108,22 @@ def read_jsonl(
     name = name_of(source)
     limits = Limits(max_bytes, max_objects).checked()
     choice = checked_choice(tags)
+    if encoding != "utf-8":
+        check_encoding(encoding)
     reader = TagReader(asked_by(fields.roles), choice) if choice else None
-    with within_memory(name), closing(numbered_lines(source, name, limits)) as lines:
-        records = [record_in(text, fields, Place(name, number), reader) for number, text in lines]
+    read = numbered_lines(source, name, limits, encoding=encoding)
+    with within_memory(name), closing(read) as lines:
+        first = [*islice(lines, 1)]
+        every = chain(first, lines)
+        there = {
+            key for number, text in first for key in object_of(text, Place(name, number), ONE_QUERY)
+        }
+        if not there >= {*filter(None, fields[:3])} and is_foreign(there, fields.mapped):
+            retrieved = fields.predicted is not None
+            return recognised_lines(
+                every, name, fields.mapped, FIELD_OPTIONS, choice, retrieved=retrieved
+            )
+        records = [record_in(text, fields, Place(name, number), reader) for number, text in every]
     if not records:
         raise Place(name).error(
             "holds no queries; expected one JSON object per line, such as "
@@ -112,22 +138,29 @@ def read_jsonl(
     if reader is None:
         return Dataset(**parts)
     if not isinstance(choice, bool):
-        reader.check(name, [*filter(None, fields)])
+        reader.check(name, [*filter(None, fields[:3])])
     kept = reader.columns([one.tags for one in records])
     return Dataset(**parts, tags=kept, notes=notes_on(reader.left_out) if reader.left_out else [])
 
 
 class Fields(NamedTuple):
-    """What the fields of a query are called."""
+    """What the fields of a query are called, or what they mean where they were recognised."""
 
     question: str
     actual: str
     predicted: str | None
+    recognised: Roles | None = None
 
     @property
     def roles(self) -> Roles:
         """What these fields mean in a row."""
-        return _roles(*self)
+        return self.recognised or _roles(*self[:3])
+
+    @property
+    def mapped(self) -> Mapped:
+        """Those that have another name than usual, as the user's choice."""
+        pairs = zip(self[:3], _USUAL, strict=True)
+        return Mapped(*(None if one == usual else one for one, usual in pairs))
 
 
 @lru_cache(maxsize=8)
@@ -142,7 +175,7 @@ def record_in(text: str, fields: Fields, place: Place, tags: TagReader | None = 
     Raises:
         DatasetError: If anything on it cannot be used.
     """
-    content = object_of(text, place, 'a JSON object with "actual" and "predicted"')
+    content = object_of(text, place, ONE_QUERY)
     return query_in(content, fields.roles, place, tags)
 
 

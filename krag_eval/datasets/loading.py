@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._errors import (
@@ -34,17 +35,26 @@ from krag_eval.datasets.table import (
 )
 from krag_eval.datasets.tabular import (
     check_encoding,
+    columns_of_lines,
     delimited_columns,
     json_columns,
     parquet_columns,
 )
-from krag_eval.datasets.vocabularies import KNOWN, Mapped, is_autorag, is_langsmith, roles_of, said
+from krag_eval.datasets.vocabularies import (
+    KNOWN,
+    Mapped,
+    is_autorag,
+    is_langsmith,
+    nothing_retrieved,
+    roles_of,
+    said,
+)
 
 if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["dataset_in", "evaluated_again", "load_dataset"]
+__all__ = ["dataset_in", "evaluated_again", "load_dataset", "recognised_lines"]
 
 #: What a file may be.
 Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]
@@ -74,9 +84,11 @@ def load_dataset(
     """Load questions with their ground truth, and what was retrieved if that is there.
 
     The columns may have the names of krag_eval (``question``, ``actual``, ``predicted``), RAGAS
-    (``user_input``, ``reference_contexts``, ``retrieved_contexts``), krag's test sets
-    (``question``, ``context``, ``source``, ``doc_id``), AutoRAG (``qid``, ``query``,
-    ``retrieval_gt``) or LangSmith (``inputs``, ``outputs``, ``reference_outputs``), or those you
+    (``user_input``, ``reference_contexts``, ``retrieved_contexts``), LlamaIndex (``query``,
+    ``expected_ids``, ``retrieved_ids``, ``…_texts``), deepeval (``input``, ``context``,
+    ``retrieval_context``), krag's test sets (``question``, ``context``, ``source``, ``doc_id``),
+    AutoRAG (``qid``, ``query``, ``retrieval_gt``) or LangSmith (``inputs``, ``outputs``,
+    ``reference_outputs``), be in Korean (``질문``, ``정답``, ``검색결과``), or be those you
     name. ``notes`` of what is returned say how they were understood; what could be meant in two
     ways is refused.
 
@@ -97,7 +109,7 @@ def load_dataset(
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
-        encoding: Of a CSV or TSV file; Excel in Korean writes ``"cp949"`` by default.
+        encoding: Of a file of text; Excel in Korean writes ``"cp949"`` by default.
         max_bytes: As in :func:`read_jsonl`; of a Parquet file, how much its columns may hold once
             they are decoded.
         max_objects: As in :func:`read_jsonl`.
@@ -224,8 +236,43 @@ def _name(source: Any) -> str:
     return name_of(source) if is_file else "source"
 
 
+def recognised_lines(
+    lines: Iterable[tuple[int, str]],
+    name: str,
+    mapped: Mapped,
+    named_by: Sequence[str],
+    tags: TagChoice,
+    *,
+    retrieved: bool,
+) -> Dataset:
+    """Make a data set of JSON lines in anybody's vocabulary, for the reader of our own.
+
+    Args:
+        lines: Numbers and texts.
+        name: What to call where they are from.
+        mapped: The fields that the user named.
+        named_by: The arguments that name them.
+        tags: Which other fields to keep as tags.
+        retrieved: Whether retrieved documents are to be read.
+
+    Raises:
+        DatasetError: If they cannot be understood, or retrieved documents are missing.
+    """
+    options = _Options("jsonl", None, "utf-8", Limits(), {*KNOWN, *filter(None, mapped)}, tags)
+    table = columns_of_lines(lines, name, options.wanted, tags)
+    dataset = _dataset(table, mapped, None, None, options, named_by)
+    if retrieved and dataset.predicted is None:
+        raise nothing_retrieved(table, named_by[-1])
+    return dataset if retrieved else replace(dataset, predicted=None)
+
+
 def _dataset(
-    table: Columns, mapped: Mapped, corpus: Any, retrieved: Any, options: _Options
+    table: Columns,
+    mapped: Mapped,
+    corpus: Any,
+    retrieved: Any,
+    options: _Options,
+    named_by: Sequence[str] = Mapped._fields,
 ) -> Dataset:
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query")
@@ -242,7 +289,7 @@ def _dataset(
         )
     if is_langsmith(table.names) and mapped.actual not in table.names:
         return langsmith_dataset(table, mapped, options.tags)
-    roles = roles_of(table, mapped)
+    roles = roles_of(table, mapped, named_by)
     queries = queries_of(table, roles)
     tags, notes = tags_of(table, asked_by(roles), options.tags, [one.mark for one in queries])
     parts = parts_of(queries, table.name, roles)
@@ -304,7 +351,9 @@ def _file(source: Any, options: _Options) -> Columns:
     if kind == "parquet":
         return parquet_columns(source, name, options.limits, options.wanted, options.tags)
     if kind in ("json", "jsonl"):
-        return json_columns(source, name, options.limits, options.wanted, options.tags)
+        return json_columns(
+            source, name, options.limits, options.wanted, options.tags, options.encoding
+        )
     delimiter = options.delimiter or ("\t" if kind == "tsv" else ",")
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise InvalidInput(
@@ -341,13 +390,14 @@ def _format(name: str, given: str | None) -> str:
 
 
 def _check_is_for_text(options: _Options, kind: str) -> None:
+    other_encoding = options.encoding.lower().replace("_", "-") != "utf-8"
     given = {
-        "delimiter": options.delimiter is not None,
-        "encoding": options.encoding.lower().replace("_", "-") != "utf-8",
+        "delimiter": (options.delimiter is not None, "CSV and TSV files"),
+        "encoding": (other_encoding and kind == "parquet", "files of text"),
     }
-    for option, is_given in given.items():
+    for option, (is_given, what) in given.items():
         if is_given:
-            problem = f"is for CSV and TSV files, got a file of format {kind!r}"
+            problem = f"is for {what}, got a file of format {kind!r}"
             raise InvalidInput(option, problem, "leave it out")
 
 

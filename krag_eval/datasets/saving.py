@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from krag_eval._errors import DatasetError, InvalidInput, MissingPackage, Place, clipped
+from krag_eval._errors import (
+    DatasetError,
+    InvalidInput,
+    MissingPackage,
+    Place,
+    clipped,
+    install_line,
+)
 from krag_eval._io import replacing, shielded
 from krag_eval._reading import Limits
 from krag_eval.datasets.table import (
@@ -266,7 +273,7 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         from pyarrow import parquet
     except ImportError as error:
         problem = f"{rows.name}: writing Parquet files needs pyarrow"
-        raise MissingPackage("", problem, "pip install 'krag-eval[parquet]'") from error
+        raise MissingPackage("", problem, install_line("parquet")) from error
     texts = {
         side: all(isinstance(one, str) for items in lists for one in items)
         for side, lists in rows.sides.items()

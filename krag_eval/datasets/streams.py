@@ -13,15 +13,38 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval._errors import Place
-from krag_eval._reading import LIMITS, Limits, numbered_lines, values_in_cells, within_memory
-from krag_eval.datasets.jsonl import Fields, record_in
-from krag_eval.datasets.table import OWN, Query, TagReader, located, no_field, query_in
+from krag_eval._reading import (
+    LIMITS,
+    Limits,
+    numbered_lines,
+    object_of,
+    values_in_cells,
+    within_memory,
+)
+from krag_eval.datasets.jsonl import FIELD_OPTIONS, ONE_QUERY, Fields, record_in
+from krag_eval.datasets.table import (
+    Columns,
+    Query,
+    TagReader,
+    asked_by,
+    located,
+    no_field,
+    query_in,
+)
 from krag_eval.datasets.tabular import columns_of_tags, opened_parquet, parquet_rows
+from krag_eval.datasets.vocabularies import (
+    is_autorag,
+    is_foreign,
+    is_langsmith,
+    nothing_retrieved,
+    roles_of,
+)
 from krag_eval.documents import Tag
 
 __all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
@@ -95,15 +118,19 @@ class QueryFiles:
         paths: The files.
         parquet: Whether they are Parquet files; if not, JSON lines, plain or compressed.
         limits: How much may come out of a line or a row at a time; a file may be of any length.
+        encoding: Of JSON lines.
     """
 
     name: str
     paths: tuple[Path, ...]
     parquet: bool
     limits: Limits = LIMITS
+    encoding: str = "utf-8"
 
     @classmethod
-    def found(cls, path: str | os.PathLike[str], limits: Limits = LIMITS) -> QueryFiles:
+    def found(
+        cls, path: str | os.PathLike[str], limits: Limits = LIMITS, encoding: str = "utf-8"
+    ) -> QueryFiles:
         """Find the files to read: one, or those of a directory in the order of their names.
 
         Files of a directory whose names begin with a dot or an underscore are passed over, as the
@@ -120,7 +147,7 @@ class QueryFiles:
         try:
             mode = os.stat(name).st_mode
             if stat.S_ISDIR(mode):
-                return cls._of_directory(name, limits)
+                return cls._of_directory(name, limits, encoding)
             if not stat.S_ISREG(mode):
                 raise Place(name).error(
                     "is not a regular file, and can be read only once; expected a file or a "
@@ -130,14 +157,14 @@ class QueryFiles:
             with open(name, "rb") as file:
                 parquet = file.read(4) == _PARQUET
             _check_kind(name, parquet=parquet)
-            return cls(name, (Path(name),), parquet, limits)
+            return cls(name, (Path(name),), parquet, limits, encoding)
         except FileNotFoundError as error:
             raise Place(name).error("no such file or directory", "check the path") from error
         except OSError as error:
             raise Place(name).error(f"cannot be read: {error.strerror or error}") from error
 
     @classmethod
-    def _of_directory(cls, name: str, limits: Limits) -> QueryFiles:
+    def _of_directory(cls, name: str, limits: Limits, encoding: str) -> QueryFiles:
         names = sorted(one for one in os.listdir(name) if not one.startswith((".", "_")))
         kinds = {one: _kind_of(name, one) for one in names}
         if not kinds:
@@ -151,7 +178,8 @@ class QueryFiles:
                     f"holds files of two kinds ({first} and {other})",
                     "put each kind into a directory of its own",
                 )
-        return cls(name, tuple(Path(name, one) for one in names), kinds[first], limits)
+        paths = tuple(Path(name, one) for one in names)
+        return cls(name, paths, kinds[first], limits, encoding)
 
     @property
     def size(self) -> int:
@@ -168,6 +196,38 @@ class QueryFiles:
     def fingerprint(self) -> list[list[Any]]:
         """Return what changes when a file does: name, size, time, and its beginning and end."""
         return [_fingerprint(path) for path in self.paths]
+
+    def recognised(self, fields: Fields) -> Fields:
+        """Return the fields as the first record names them, where that is not as in ``fields``.
+
+        Raises:
+            DatasetError: If its names could mean two things, or are those of what is read whole.
+        """
+        record = self._first_record()
+        if record.keys() >= {*filter(None, fields[:3])} or not is_foreign(record, fields.mapped):
+            return fields
+        names = [*record]
+        if is_autorag(names, fields.mapped) or is_langsmith(names):
+            raise Place(self.name).error(
+                "AutoRAG's and LangSmith's tables are read whole, not in chunks",
+                "read it by load_dataset, and save that as JSON lines",
+            )
+        table = Columns(self.name, {name: [value] for name, value in record.items()}, names)
+        roles = roles_of(table, fields.mapped, FIELD_OPTIONS)
+        if roles.predicted is None:
+            raise nothing_retrieved(table, FIELD_OPTIONS[-1])
+        return fields._replace(recognised=roles)
+
+    def _first_record(self) -> Mapping[str, Any]:
+        """Return the first record as it stands; that of a Parquet file, by its columns."""
+        for name in map(str, self.paths):
+            if self.parquet:
+                return dict.fromkeys(opened_parquet(name, name).file.schema_arrow.names, "")
+            read = numbered_lines(name, name, self.limits, whole=False, encoding=self.encoding)
+            with closing(read) as lines:
+                for number, text in lines:
+                    return object_of(text, Place(name, number), ONE_QUERY)
+        return {}
 
     def first(self, fields: Fields) -> Query | None:
         """Return the first query; ``None`` if there is none.
@@ -202,7 +262,7 @@ class QueryFiles:
         self, fields: Fields, start: Cursor, tags: TagReader | None = None
     ) -> Iterator[tuple[Query, int, Cursor, int]]:
         """Yield each query, how large it is, where the next begins and how far that is."""
-        read = _parquet_records if self.parquet else _jsonl_records
+        read = _parquet_records if self.parquet else partial(_jsonl_records, encoding=self.encoding)
         before = 0
         for number, path in enumerate(self.paths):
             whole = (
@@ -254,14 +314,19 @@ def _fingerprint(path: Path) -> list[Any]:
 
 
 def _jsonl_records(
-    path: Path, fields: Fields, skipped: int, limits: Limits, tags: TagReader | None
+    path: Path,
+    fields: Fields,
+    skipped: int,
+    limits: Limits,
+    tags: TagReader | None,
+    encoding: str,
 ) -> Iterator[tuple[Query, int, int]]:
     """Yield the queries of a file of JSON lines, from one on; those before it are not parsed."""
     name = str(path)
     with (
         within_memory(name),
         open(path, "rb") as file,
-        closing(numbered_lines(file, name, limits, whole=False)) as lines,
+        closing(numbered_lines(file, name, limits, whole=False, encoding=encoding)) as lines,
     ):
         for number, text in islice(lines, skipped, None):
             record = record_in(text, fields, Place(name, number), tags)
@@ -289,11 +354,11 @@ def _parquet_records(
 
 
 def _checked_columns(known: Sequence[str], fields: Fields, name: str) -> list[str]:
-    needed = (fields.actual, fields.predicted)
-    for is_predicted, column in enumerate(needed):
-        if column not in known:
-            with located(Place(name)):
-                raise no_field(
-                    known, str(column), fields.roles.options, ground_truth=not is_predicted
-                )
-    return [one for one in known if one in (fields.question, OWN, *needed)]
+    roles = fields.roles
+    for side in filter(None, (roles.actual, roles.predicted)):
+        for column in side.fields:
+            if column not in known:
+                is_actual = side is roles.actual
+                with located(Place(name)):
+                    raise no_field(known, column, roles.options, ground_truth=is_actual)
+    return [one for one in known if one in asked_by(roles)]

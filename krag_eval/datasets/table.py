@@ -49,6 +49,7 @@ __all__ = [
     "labels_and_questions",
     "located",
     "mark_to_write",
+    "matcher_of",
     "no_field",
     "notes_on",
     "parts_of",
@@ -831,7 +832,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "predicted": None if roles.predicted is None else [one.predicted for one in queries],
         "source": name,
         "lines": [one.place.line for one in queries if one.place.line],
-        "defaults": {**_matcher_of(roles, name), **_defaults_of(queries)},
+        "defaults": {**matcher_of(roles, name), **_defaults_of(queries)},
         "questions": questions,
     }
 
@@ -859,7 +860,7 @@ def labels_and_questions(
     return list(range(len(queries))), questions
 
 
-def _matcher_of(roles: Roles, name: str) -> dict[str, Any]:
+def matcher_of(roles: Roles, name: str) -> dict[str, Any]:
     """Compare by id where a side has no texts; refuse sides that have nothing in common."""
     sides = [side for side in (roles.actual, roles.predicted) if side is not None]
     if all(side.texts for side in sides):

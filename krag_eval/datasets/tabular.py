@@ -22,6 +22,7 @@ from krag_eval._errors import (
     MissingPackage,
     Place,
     clipped,
+    install_line,
 )
 from krag_eval._reading import (
     LIMITS,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Table",
     "check_encoding",
+    "columns_of_lines",
     "columns_of_tags",
     "delimited_columns",
     "is_parquet",
@@ -65,6 +67,9 @@ __all__ = [
     "table_columns",
 ]
 
+# What another encoding must leave as it is.
+_ESCAPED = b'\r\n,"a{[\\ud800+2AA-~'
+_ASCII = _ESCAPED.decode("ascii")
 _USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
 # Python's limit on the size of a cell is one for the whole process; it is put back after reading.
 _LIMIT = threading.RLock()
@@ -76,6 +81,7 @@ def json_columns(
     limits: Limits = LIMITS,
     wanted: Collection[str] = (),
     tags: TagChoice = False,
+    encoding: str = "utf-8",
 ) -> Columns:
     """Read JSON lines, or a JSON array of objects, whichever it is.
 
@@ -86,18 +92,25 @@ def json_columns(
     >>> json_columns(io.StringIO('{"actual": ["a"]}'), "qa.jsonl", wanted={"actual"}).columns
     {'actual': [['a']]}
     """
-    with closing(numbered_lines(source, name, limits)) as lines:
+    with closing(numbered_lines(source, name, limits, encoding=encoding)) as lines:
         first = next(lines, None)
         if first is None:
             raise Place(name).error("holds no queries; expected JSON lines or a JSON array")
         every = chain([first], lines)
         if first[1].lstrip().startswith("["):
             return Columns.of_rows(_array([*every], name), name, wanted, tags)
-        numbers: list[int] = []
-        rows: list[dict[str, Any]] = []
-        for number, text in every:
-            rows.append(object_of(text, Place(name, number), "a JSON object with a query"))
-            numbers.append(number)
+        return columns_of_lines(every, name, wanted, tags)
+
+
+def columns_of_lines(
+    lines: Iterable[tuple[int, str]], name: str, wanted: Collection[str], tags: TagChoice
+) -> Columns:
+    """Make a table of numbered lines, each a JSON object."""
+    numbers: list[int] = []
+    rows: list[dict[str, Any]] = []
+    for number, text in lines:
+        rows.append(object_of(text, Place(name, number), "a JSON object with a query"))
+        numbers.append(number)
     return Columns.of_rows(rows, name, wanted, tags)._replace(lines=numbers, counted="")
 
 
@@ -212,7 +225,8 @@ def check_encoding(encoding: object) -> None:
     if not isinstance(encoding, str):
         raise InvalidType("encoding", f"must be the name of one, got {clipped(encoding)}")
     try:
-        usable = '\r\n,"a'.encode(encoding) == b'\r\n,"a'
+        # Python calls some encodings that are ways to escape, of half a character too.
+        usable = _ASCII.encode(encoding) == _ESCAPED and _ESCAPED.decode(encoding) == _ASCII
     except (LookupError, ValueError):
         usable = False
     if not usable:
@@ -472,7 +486,7 @@ def _parquet_of_pyarrow(name: str) -> Any:
         from pyarrow import parquet
     except ImportError as error:
         problem = f"{name}: reading Parquet files needs pyarrow"
-        raise MissingPackage("", problem, "pip install 'krag-eval[parquet]'") from error
+        raise MissingPackage("", problem, install_line("parquet")) from error
     return parquet
 
 

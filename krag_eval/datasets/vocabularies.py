@@ -1,12 +1,13 @@
 """Which column means what: the tables people have, recognised by the names of their columns.
 
-These are the names that krag_eval, RAGAS, krag, AutoRAG and LangSmith give to columns. What could
-mean two things is refused, with the names to choose from.
+These are the names that krag_eval (in English and Korean), RAGAS, LlamaIndex, deepeval, krag,
+AutoRAG and LangSmith give to columns, whatever the format. What could mean two things is refused,
+with the names to choose from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from krag_eval._errors import Advice, DatasetError, Place
@@ -20,17 +21,22 @@ __all__ = [
     "QUESTIONS",
     "Mapped",
     "is_autorag",
+    "is_foreign",
     "is_langsmith",
+    "nothing_retrieved",
     "roles_of",
     "said",
 ]
 
 #: Columns that hold the question, whatever else there is.
-QUESTIONS = ("question", "user_input", "query")
+QUESTIONS = ("question", "user_input", "query", "질문")
 _AUTORAG = ("qid", "query", "retrieval_gt")
 #: What LangSmith calls the parts of an example, and of what a run made of it.
 LANGSMITH = ("inputs", "outputs", "reference_outputs")
 _KRAG = ("context", "source", "doc_id")
+# What deepeval's test cases have and nobody else's: next to it, "context" is the ground truth and
+# "input" the question.
+_DEEPEVAL = "retrieval_context"
 #: Names that look like documents, and what is known about them.
 _DOUBTFUL = {
     "contexts": "may be what should be retrieved (RAGAS's test sets up to 0.1) or what was (its "
@@ -56,11 +62,19 @@ class Mapped(NamedTuple):
 #: Whose names, what should be retrieved, what was.
 _SHAPES: tuple[tuple[str, Side, Side], ...] = (
     ("krag_eval", Side("actual"), Side("predicted")),
+    ("krag_eval", Side("정답"), Side("검색결과")),
+    ("krag_eval", Side(), Side("검색 결과")),
     (
         "RAGAS",
         Side("reference_contexts", "reference_context_ids"),
         Side("retrieved_contexts", "retrieved_context_ids"),
     ),
+    (
+        "LlamaIndex",
+        Side("expected_texts", "expected_ids"),
+        Side("retrieved_texts", "retrieved_ids"),
+    ),
+    ("deepeval", Side("context"), Side(_DEEPEVAL)),
     ("krag", Side("context", None, ("source", "doc_id")), Side()),
 )
 #: Columns that say by themselves what a table is; no tag can be written under such a name.
@@ -69,7 +83,9 @@ NAMED = frozenset(
     | {name for _, *sides in _SHAPES for side in sides for name in side[:2] if name}
 )
 #: Every column that may be needed; others can only be tags.
-KNOWN = NAMED | {*_AUTORAG, *_KRAG, "retrieved_ids", "retrieved_contents"}
+KNOWN = NAMED | {*_AUTORAG, *_KRAG, "input", "retrieved_contents"}
+# Names that are not krag_eval's own in English, and that nobody gives to a tag.
+_FOREIGN = (NAMED | {"retrieval_gt"}) - {"question", "actual", "predicted", "context", OWN}
 
 
 def is_autorag(names: Sequence[str], mapped: Mapped) -> bool:
@@ -82,8 +98,33 @@ def is_langsmith(names: Sequence[str]) -> bool:
     return "inputs" in names and not {"outputs", "reference_outputs"}.isdisjoint(names)
 
 
-def roles_of(table: Columns, mapped: Mapped = Mapped()) -> Roles:  # noqa: B008 - immutable
+def is_foreign(names: Collection[str], mapped: Mapped) -> bool:
+    """Tell whether a record of those fields is in another vocabulary than our own.
+
+    It is not where a field that the user named is missing, which its reader says best.
+
+    >>> is_foreign(["user_input", "reference_contexts"], Mapped())
+    True
+    >>> is_foreign(["question", "actual", "hits", "source"], Mapped())
+    False
+    """
+    if not {*filter(None, mapped)} <= {*names}:
+        return False
+    others = {*names} - {*mapped}
+    return not _FOREIGN.isdisjoint(others) or {*_KRAG} <= others
+
+
+def roles_of(
+    table: Columns,
+    mapped: Mapped = Mapped(),  # noqa: B008 - immutable
+    named_by: Sequence[str] = Mapped._fields,
+) -> Roles:
     """Tell what the columns of a table mean.
+
+    Args:
+        table: The table.
+        mapped: The columns that the user named.
+        named_by: The arguments that name them, for advice.
 
     Raises:
         DatasetError: If a column that the user named is missing, if none holds the ground truth,
@@ -94,27 +135,29 @@ def roles_of(table: Columns, mapped: Mapped = Mapped()) -> Roles:  # noqa: B008 
     'reference_contexts'
     """
     names = set(table.names)
-    for option, name in zip(Mapped._fields, mapped, strict=True):
+    options = Mapped(*named_by)
+    for option, name in zip(options, mapped, strict=True):
         if name is not None and name not in names:
             raise Place(table.name).error(
                 f"no column {name!r}, which is named as {option}; {table.described()}"
             )
-    shape, actual = _actual(table, mapped)
-    predicted = _predicted(table, mapped, actual)
-    return Roles(shape, _question(table, mapped), actual, predicted)
+    shape, actual = _actual(table, mapped, options)
+    predicted = _predicted(table, mapped, actual, options)
+    return Roles(shape, _question(table, mapped, options), actual, predicted)
 
 
-def _question(table: Columns, mapped: Mapped) -> str | None:
+def _question(table: Columns, mapped: Mapped, options: Mapped) -> str | None:
     if mapped.question is not None:
         return mapped.question
     taken = {mapped.actual, mapped.predicted}
-    found = [name for name in QUESTIONS if name in table.names and name not in taken]
+    usual = (*QUESTIONS, "input") if _DEEPEVAL in table.names else QUESTIONS
+    found = [name for name in usual if name in table.names and name not in taken]
     if len(found) > 1:
-        raise _several(table, "the question", found, "question")
+        raise _several(table, "the question", found, options.question)
     return found[0] if found else None
 
 
-def _actual(table: Columns, mapped: Mapped) -> tuple[str, Side]:
+def _actual(table: Columns, mapped: Mapped, options: Mapped) -> tuple[str, Side]:
     if mapped.actual is not None:
         return "named", _named_side(mapped.actual, 0, table)
     found = [
@@ -123,16 +166,16 @@ def _actual(table: Columns, mapped: Mapped) -> tuple[str, Side]:
         if (side := _present(wanted, table)) is not None and not _taken(side, mapped.predicted)
     ]
     if len(found) > 1:
-        raise _several(table, "the ground truth", [str(side) for _, side in found], "actual")
+        raise _several(table, "the ground truth", [str(side) for _, side in found], options.actual)
     if not found:
         raise Place(table.name).error(
             f"no column holds the documents that should be retrieved; {table.described()}",
-            Advice(f"{_hint(table)}name it by {{}}", actual=...),
+            Advice(f"{_hint(table)}name it by {{}}", (str(options.actual), ...)),
         )
     return found[0]
 
 
-def _predicted(table: Columns, mapped: Mapped, actual: Side) -> Side | None:
+def _predicted(table: Columns, mapped: Mapped, actual: Side, options: Mapped) -> Side | None:
     if mapped.predicted is not None:
         return _named_side(mapped.predicted, 1, table)
     found = [
@@ -141,7 +184,8 @@ def _predicted(table: Columns, mapped: Mapped, actual: Side) -> Side | None:
         if (side := _present(wanted, table)) is not None and not _taken(side, actual.texts)
     ]
     if len(found) > 1:
-        raise _several(table, "what was retrieved", [str(side) for side in found], "predicted")
+        several = [str(side) for side in found]
+        raise _several(table, "what was retrieved", several, options.predicted)
     return found[0] if found else None
 
 
@@ -161,18 +205,33 @@ def _named_side(name: str, at: int, table: Columns) -> Side:
 
 
 def _present(side: Side, table: Columns) -> Side | None:
-    """Return what there is of a side; krag's columns are only known together."""
+    """Return what there is of a side; krag's and deepeval's columns are only known together.
+
+    Where there are ids, a column of texts may hold none, as LlamaIndex leaves it.
+    """
     if not set(side.metadata) <= set(table.names):
+        return None
+    if side == Side("context") and _DEEPEVAL not in table.names:
         return None
     texts = side.texts if side.texts in table.names else None
     ids = side.ids if side.ids in table.names else None
+    if texts and ids and all(one is None for one in table.columns.get(texts, [0])):
+        texts = None
     return Side(texts, ids, side.metadata) if texts or ids else None
 
 
-def _several(table: Columns, what: str, found: Sequence[str], option: str) -> DatasetError:
+def _several(table: Columns, what: str, found: Sequence[str], option: str | None) -> DatasetError:
     return Place(table.name).error(
         f"several columns could hold {what}: {', '.join(map(repr, found))}",
-        Advice("choose one by {}", (option, ...)),
+        Advice("choose one by {}", (str(option), ...)),
+    )
+
+
+def nothing_retrieved(table: Columns, option: str) -> DatasetError:
+    """Return the refusal of what should hold retrieved documents and does not."""
+    return Place(table.name).error(
+        f"no field holds retrieved documents; {table.described()}",
+        Advice("name the one that does by {}", (option, ...)),
     )
 
 

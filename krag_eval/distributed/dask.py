@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
+from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -77,8 +77,8 @@ def evaluate_dask(
         import dask.dataframe as dd
         from dask.bag import Bag
     except ImportError as error:
-        fix = "pip install 'krag-eval[dask]'"
-        raise MissingPackage("", "evaluate_dask needs Dask's DataFrame", fix) from error
+        problem = "evaluate_dask needs Dask's DataFrame"
+        raise MissingPackage("", problem, install_line("dask")) from error
     is_bag = isinstance(collection, Bag)
     if not is_bag and not isinstance(collection, dd.DataFrame):
         problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, whole
+from krag_eval._errors import (
+    PLAN_OPTIONS,
+    InvalidType,
+    MissingPackage,
+    check_options,
+    install_line,
+    whole,
+)
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -63,8 +70,7 @@ def evaluate_ray(
         import ray.data  # noqa: F401 - without it, Ray has no Datasets
         from ray import cloudpickle
     except ImportError as error:
-        fix = "pip install 'krag-eval[ray]'"
-        raise MissingPackage("", "evaluate_ray needs Ray Data", fix) from error
+        raise MissingPackage("", "evaluate_ray needs Ray Data", install_line("ray")) from error
     if not hasattr(dataset, "map_batches"):
         raise InvalidType("dataset", f"must be a Ray Dataset, got a {type(dataset).__name__}")
     whole("batch_size", batch_size, 1)

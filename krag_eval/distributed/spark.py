@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
-from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options
+from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
@@ -65,8 +65,7 @@ def evaluate_spark(
         from pyspark import cloudpickle
         from pyspark.sql import functions
     except ImportError as error:
-        fix = "pip install 'krag-eval[spark]'"
-        raise MissingPackage("", "evaluate_spark needs PySpark", fix) from error
+        raise MissingPackage("", "evaluate_spark needs PySpark", install_line("spark")) from error
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
     fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field)

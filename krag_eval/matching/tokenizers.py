@@ -30,7 +30,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import InvalidInput, InvalidType, MissingPackage, boolean, clipped, unknown
+from krag_eval._errors import (
+    InvalidInput,
+    InvalidType,
+    MissingPackage,
+    boolean,
+    clipped,
+    install_line,
+    unknown,
+)
 from krag_eval.matching.plaintext import plain
 
 __all__ = [
@@ -250,7 +258,7 @@ _GRAMMAR = ("J", "E", "XS", "VCP", "Z_", "SB")
 
 @dataclass(frozen=True)
 class KiwiTokenizer:
-    """Korean morphemes by Kiwi (``"kiwi"``; ``pip install "krag-eval[korean]"``).
+    """Korean morphemes by Kiwi (``"kiwi"``; ``pip install "<path of the clone>[korean]"``).
 
     Particles, endings, derivational suffixes and the copula are left out, because they make
     unrelated sentences alike. Nouns, stems, numbers and foreign words stay, lower-cased. Symbols
@@ -620,7 +628,7 @@ def _kiwipiepy_missing() -> MissingPackage:
     return MissingPackage(
         "tokenizer",
         "'kiwi' needs kiwipiepy, which is not installed",
-        """run: pip install "krag-eval[korean]" (or use the tokenizer 'unicode')""",
+        f"run: {install_line('korean')} (or use the tokenizer 'unicode')",
     )
 
 

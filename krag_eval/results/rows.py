@@ -28,6 +28,7 @@ from krag_eval._errors import (
     InvalidType,
     MissingPackage,
     Place,
+    install_line,
 )
 from krag_eval._io import shielded, unshielded
 from krag_eval.documents import Tag, is_tag
@@ -656,7 +657,7 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
 def missing_pyarrow(argument: str, what: str) -> MissingPackage:
     """Return the error that says how to install what Parquet files need."""
     problem = f": {what} needs pyarrow"
-    return MissingPackage(argument, problem, "pip install 'krag-eval[parquet]'")
+    return MissingPackage(argument, problem, install_line("parquet"))
 
 
 def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, Place, Refusal, check_options, warn, whole
+from krag_eval._errors import (
+    PLAN_OPTIONS,
+    Advice,
+    InvalidInput,
+    Place,
+    Refusal,
+    check_options,
+    warn,
+    whole,
+)
 from krag_eval._io import bar_of, bars, check_apart, check_progress
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.jsonl import Fields
@@ -21,8 +30,10 @@ from krag_eval.datasets.table import (
     TagReader,
     asked_by,
     checked_choice,
+    matcher_of,
     notes_on,
 )
+from krag_eval.datasets.tabular import check_encoding
 from krag_eval.documents import Tag
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
@@ -53,6 +64,7 @@ def evaluate_file(
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
     tags: bool | Sequence[str] = True,
+    encoding: str = "utf-8",
     **options: Any,
 ) -> EvaluationResult:
     """Evaluate a file of any size, or a directory of files, in memory for one chunk at a time.
@@ -97,6 +109,7 @@ def evaluate_file(
         tags: Which other fields to write beside, as tags of the queries (``tag:name``): texts of at
             most 200 characters, numbers and booleans; the first chunk settles their names. A
             warning names what is left out.
+        encoding: Of JSON lines, such as ``"cp949"``.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``,
             ``threshold``, ``conventions``, …
 
@@ -123,23 +136,30 @@ def evaluate_file(
     size = whole("chunk_size", chunk_size, 1)
     fields = Fields(question_field, actual_field, predicted_field)
     output = None if per_query is None else checked_row_file(per_query)
-    files = QueryFiles.found(path, Limits(max_bytes, max_objects).checked())
+    check_encoding(encoding)
+    files = QueryFiles.found(path, Limits(max_bytes, max_objects).checked(), encoding)
+    if files.parquet and encoding != "utf-8":
+        raise InvalidInput("encoding", f"is for JSON lines, got Parquet ({path})", "leave it out")
+    fields = files.recognised(fields)
     first = files.first(fields)
     if first is None:
         raise Place(files.name).error("holds no queries; expected at least one")
     # What Dataset.save wrote says how to evaluate it, as in memory.
     defaults = first.mark.defaults
+    by_ids = matcher_of(fields.roles, files.name)
     plan = PartitionPlan.of(
-        k, budget=budget, length=length, metrics=metrics, **{**defaults, **options}
+        k, budget=budget, length=length, metrics=metrics, **{**by_ids, **defaults, **options}
     )
     run = {
         "files": files.fingerprint(),
-        "fields": list(fields),
+        "fields": list(fields[:3]),
         "settings": plan.nothing().settings,
         "metrics": {name: metric.key for name, metric in plan.metrics.items()},
     }
     if choice is not True:
         run["tags"] = choice
+    if encoding != "utf-8":
+        run["encoding"] = encoding
     if output is not None:
         check_apart(
             {"per_query": output},
@@ -206,7 +226,7 @@ class _Run:
         if self._tags is None:
             return {}
         if not self._done.n_parts:
-            self._tags.check(self._files.name, [name for name in self._fields if name])
+            self._tags.check(self._files.name, [name for name in self._fields[:3] if name])
             self._tags.settle()
         return self._tags.columns([record.tags for record in chunk.records])
 

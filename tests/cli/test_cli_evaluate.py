@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from cli_runs import SAMPLE, printed, refusal, run, shell
 
-from krag_eval import OfflineRetrievalEvaluator
+from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
 from krag_eval._errors import MissingPackage
 from krag_eval.datasets import Dataset, read_jsonl
 
@@ -333,3 +333,28 @@ def test_jobs_change_nothing_but_the_time(sample: Path) -> None:
     chunked = run("evaluate", sample, "--matcher", "rouge1", "--jobs", 2, "--chunk-size", 1)
     assert chunked.output == alone
     assert "--jobs must be" in refusal("evaluate", sample, "--jobs", 0)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "json"])
+def test_a_file_in_another_encoding(tmp_path: Path, kind: str) -> None:
+    """Without ``--encoding`` the refusal names the option; with it, the file is read."""
+    texts = {
+        "jsonl": '{"질문": "언제 여나요?", "정답": ["아홉 시"], "검색 결과": ["아홉 시"]}',
+        "json": '[{"질문": "언제 여나요?", "정답": ["아홉 시"], "검색 결과": ["아홉 시"]}]',
+        "csv": "질문,정답,검색 결과\n언제 여나요?,['아홉 시'],['아홉 시']\n",
+    }
+    path = tmp_path / f"run.{kind}"
+    path.write_bytes(texts[kind].encode("cp949"))
+    assert "--encoding cp949" in refusal("evaluate", path)
+    saved = tmp_path / "saved.json"
+    done = run("evaluate", path, "--encoding", "cp949", "-k", "1", "--json", saved)
+    assert done.exit_code == 0
+    assert EvaluationResult.from_json(saved).averages()["mrr"] == 1.0
+
+
+def test_json_lines_in_other_words(tmp_path: Path) -> None:
+    """RAGAS's names from standard input, with a note on how they were understood."""
+    line = '{"user_input": "When?", "reference_contexts": ["a"], "retrieved_contexts": ["a"]}'
+    done = run("evaluate", "-", "-k", "1", stdin=line)
+    assert done.exit_code == 0
+    assert "RAGAS" in done.stderr

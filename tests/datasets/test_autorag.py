@@ -5,6 +5,7 @@ The values that AutoRAG's own tests expect come out of the loader and the preset
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 from krag_eval import AnyOf, Conventions, KragEvalWarning
+from krag_eval._errors import install_line
 from krag_eval.datasets import DatasetError, read_autorag
 
 QIDS = ["q1", "q2", "q3"]
@@ -297,5 +299,5 @@ class TestTables:
     ) -> None:
         """It is an extra."""
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-        with pytest.raises(ImportError, match=r"pip install 'krag-eval\[parquet\]'"):
+        with pytest.raises(ImportError, match=re.escape(install_line("parquet"))):
             read_autorag(tmp_path / "qa.parquet")

@@ -582,7 +582,7 @@ class TestRefusedSources:
             ({"delimiter": '"'}, "delimiter must be one character"),
             ({"encoding": "utf-16"}, "encoding must be 'utf-8' or another that contains ASCII"),
             ({"encoding": "klingon"}, "encoding must be 'utf-8' or another"),
-            ({"encoding": "cp949", "format": "json"}, "encoding is for CSV and TSV"),
+            ({"encoding": "cp949", "format": "parquet"}, "encoding is for files of text"),
             ({"max_bytes": 0}, "max_bytes must be a whole number"),
         ],
     )

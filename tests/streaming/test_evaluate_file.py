@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import warnings
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from pandas.testing import assert_frame_equal
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
+from krag_eval._errors import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets import streams as streams_module
 from krag_eval.streaming import files as files_module
@@ -508,9 +510,7 @@ def test_a_missing_pyarrow_is_named_with_the_remedy(tmp_path, monkeypatch):
     """Before anything is evaluated; CSV needs none."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    refused(
-        r"pip install 'krag-eval\[parquet\]'", path, ImportError, per_query=tmp_path / "r.parquet"
-    )
+    refused(re.escape(install_line("parquet")), path, ImportError, per_query=tmp_path / "r.parquet")
 
 
 # --- progress --------------------------------------------------------------------------------

@@ -1,0 +1,156 @@
+"""A pytest plugin: the fixture ``krag_gate`` fails a test whose result is not good enough.
+
+pytest finds it by itself where krag_eval is installed, in every run of every suite: what evaluates
+loads when a gate is used, and not before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
+
+__all__ = ["KragGate", "krag_gate"]
+
+# Under this name a report carries a gate: with pytest-xdist from worker to controller, too.
+_PROPERTY = "krag_gate"
+_WORST = 5
+
+
+class KragGate:
+    """What the fixture ``krag_gate`` is: call it with a result and what the result must reach.
+
+    Args:
+        record: Called with each condition, as one line.
+
+    >>> from krag_eval import OfflineRetrievalEvaluator
+    >>> krag_gate = KragGate(print)
+    >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+    >>> report = krag_gate(result, {"recall@5": 0.5})
+    passed  macro_recall@5 is 0.5000, at or above the floor of 0.5
+    >>> report.passed
+    True
+    """
+
+    def __init__(self, record: Callable[[str], None]) -> None:
+        self._record = record
+
+    def __call__(
+        self,
+        result: EvaluationResult,
+        floors: Mapping[str, float] | Iterable[str] | None = None,
+        *,
+        baseline: EvaluationResult | str | os.PathLike[str] | None = None,
+        metric: str | Iterable[str] | None = None,
+        max_drop: float | None = None,
+        on: Literal["all", "common"] = "all",
+        by: str | None = None,
+        **sampling: Any,
+    ) -> GateReport:
+        """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
+
+        Args:
+            result: The result.
+            floors: The least each average may be, ``{"recall@5": 0.8}`` or ``["recall@5=0.8"]``.
+            baseline: An earlier result, or the file it was saved in by ``to_json``.
+            metric: What may not drop below the baseline.
+            max_drop: How far it may drop; 0 if not given.
+            on: ``"all"`` or ``"common"``, the queries to compare on.
+            by: A tag, no slice of which may drop further either.
+            **sampling: ``level``, ``n_resamples`` and ``seed``, as in ``check``.
+
+        Returns:
+            The conditions, all of which hold.
+
+        Raises:
+            pytest.fail.Exception: If one does not hold. The message has each condition, the 95 %
+                interval of what fell short and the worst queries, where the result holds its rows.
+            InvalidType: If ``result`` or ``baseline`` is none.
+            InvalidInput: As ``check`` does: an unknown average, nothing to check, and the like.
+        """
+        __tracebackhide__ = True
+        from krag_eval._errors import InvalidType, clipped
+        from krag_eval.results.result import EvaluationResult
+
+        if not isinstance(result, EvaluationResult):
+            raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
+        if isinstance(baseline, str | os.PathLike):
+            baseline = EvaluationResult.from_json(baseline)
+        report = result.check(
+            floors, baseline=baseline, metric=metric, max_drop=max_drop, on=on, by=by, **sampling
+        )
+        for line in repr(report).splitlines():
+            self._record(line)
+        if not report:
+            pytest.fail("\n".join(_told(result, report)), pytrace=False)
+        return report
+
+
+def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
+    """Yield the lines of a failure: the conditions, intervals, and the worst queries."""
+    from krag_eval._errors import InvalidInput, muted
+
+    short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
+    yield "retrieval is not good enough:"
+    yield from (f"  {line}" for line in repr(report).splitlines())
+    # Without rows, or where no query counts, there is no more to tell.
+    with suppress(InvalidInput), muted():
+        yield from _intervals(result, short)
+        yield from _worst(result, short)
+
+
+def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
+    table = result.confidence_intervals()
+    for name in metrics:
+        if name in table.index:
+            low, high = table.loc[name, ["low", "high"]]
+            n = int(result.counted.sum())
+            yield f"95 % interval of {name}: {low:.4f} to {high:.4f} ({n} queries)"
+
+
+def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
+    from krag_eval._errors import clipped
+    from krag_eval.scoring.cutoffs import parse_metric, spelled
+
+    for k in dict.fromkeys(parse_metric(name, "floors")[1] for name in metrics):
+        lost = result.misses(k)
+        if not len(lost):
+            continue
+        yield f"worst queries @{spelled(k)}, of {len(lost)} whose ground truth is not all found:"
+        rows = zip(lost.index, lost["covered"], lost["ground_truth"], strict=True)
+        for (label, covered, wanted), _ in zip(rows, range(_WORST), strict=False):
+            yield f"  {clipped(label)}: found {covered} of {wanted}"
+
+
+@pytest.fixture
+def krag_gate(request: pytest.FixtureRequest) -> KragGate:
+    """Fail this test if a result of krag_eval is not good enough, and say so in the summary.
+
+    ``krag_gate(result, {"recall@5": 0.8})``; see :class:`KragGate`.
+    """
+    kept = request.node.user_properties
+    return KragGate(lambda line: kept.append((_PROPERTY, line)))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Write a line for each condition that a gate checked."""
+    # Every test is torn down once, whatever became of it, and that report has all it recorded.
+    lines = [
+        f"{value}  [{report.nodeid}]"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for name, value in report.user_properties
+        if name == _PROPERTY
+    ]
+    if lines:
+        terminalreporter.section("retrieval gates")
+        for line in lines:
+            terminalreporter.line(line)

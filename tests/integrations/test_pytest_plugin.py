@@ -1,0 +1,181 @@
+"""The pytest plugin, in runs of pytest of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from krag_eval import OfflineRetrievalEvaluator, evaluate_file
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.integrations.pytest import KragGate
+
+pytest_plugins = ("pytester",)
+
+PLUGIN = "krag_eval.integrations.pytest"
+ROOT = Path(__file__).parents[2]
+# Of two questions, the first loses one of two documents and the second everything: the macro
+# recall is (1/2 + 0) / 2 = 0.25. The first relevant document is at ranks 1 and never: MRR 0.5.
+SAMPLE = """
+from krag_eval import OfflineRetrievalEvaluator
+
+evaluator = OfflineRetrievalEvaluator(
+    [["a", "b"], ["c"]], [["a", "x"], ["y"]], queries=["When?", "Where?"]
+)
+result = evaluator.evaluate(2)
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    """Return a function that runs tests on the sample, with this plugin and no other."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def ran(tests: str, *options: str) -> pytest.RunResult:
+        pytester.makepyfile(SAMPLE + tests)
+        return pytester.runpytest_subprocess("-p", PLUGIN, *options)
+
+    return ran
+
+
+def test_a_result_that_is_good_enough(run) -> None:
+    """The test passes, and the summary has a line for each condition."""
+    found = run("""
+def test_retrieval(krag_gate):
+    report = krag_gate(result, {"recall@2": 0.25, "mrr@2": 0.5})
+    assert [gate.metric for gate in report.gates] == ["macro_recall@2", "mrr@2"]
+""")
+    found.assert_outcomes(passed=1)
+    found.stdout.fnmatch_lines([
+        "*= retrieval gates =*",
+        "passed *macro_recall@2 is 0.2500*test_retrieval]",
+        "passed *mrr@2 is 0.5000*test_retrieval]",
+    ])  # fmt: skip
+
+
+def test_a_result_that_falls_short(run) -> None:
+    """The failure has metric, value, floor, interval and worst queries, and no traceback."""
+    found = run("""
+def test_retrieval(krag_gate):
+    krag_gate(result, ["recall@2=0.8", "mrr@2=0.5"])
+    raise RuntimeError("not reached")
+""")
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines([
+        "*FAILED *macro_recall@2 is 0.2500*0.8*",
+        "*passed *mrr@2*",
+        # Of two queries, every average of resamples is between the values of the two.
+        "*interval of macro_recall@2: 0.0000 to 0.5000 (2 queries)",
+        "*worst queries @2, of 2 *",
+        "*'Where?': found 0 of 1",
+        "*'When?': found 1 of 2",
+        "*= retrieval gates =*",
+        "FAILED *test_retrieval]",
+    ])  # fmt: skip
+    found.stdout.no_fnmatch_line("*Error*")
+
+
+def test_a_baseline_and_its_file(run, pytester: pytest.Pytester) -> None:
+    """Both are compared with the result; against itself nothing drops."""
+    found = run("""
+def test_retrieval(krag_gate, tmp_path):
+    result.to_json(tmp_path / "old.json")
+    for baseline in (result, tmp_path / "old.json", str(tmp_path / "old.json")):
+        assert krag_gate(result, baseline=baseline, metric="ndcg@2", max_drop=0.1)
+""")
+    found.assert_outcomes(passed=1)
+    assert found.stdout.str().count("passed  ndcg@2 went from") == 3
+
+
+def test_each_gate_is_told_once_whatever_became_of_the_test(run) -> None:
+    """Tests that are expected to fail, fail later, or are torn down badly, too."""
+    found = run("""
+import pytest
+
+@pytest.fixture
+def untidy():
+    yield
+    raise OSError
+
+@pytest.mark.xfail
+def test_expected(krag_gate):
+    krag_gate(result, {"recall@2": 0.9})
+
+def test_later(krag_gate):
+    krag_gate(result, {"recall@2": 0.1})
+    assert False
+
+def test_untidy(untidy, krag_gate):
+    krag_gate(result, {"recall@2": 0.2})
+""")
+    found.assert_outcomes(xfailed=1, failed=1, passed=1, errors=1)
+    told = found.stdout.str().partition("retrieval gates")[2]
+    for test in ("test_expected", "test_later", "test_untidy"):
+        assert told.count(f"::{test}]") == 1
+
+
+def test_no_gate_no_section(run) -> None:
+    """A suite that does not use it sees nothing of it."""
+    found = run("def test_nothing(): pass")
+    found.assert_outcomes(passed=1)
+    found.stdout.no_fnmatch_line("*retrieval gates*")
+
+
+def test_warnings_as_errors_do_not_hide_a_failure(run) -> None:
+    """Intervals of few queries come with a warning, which is not what failed."""
+    found = run("""
+def test_retrieval(krag_gate):
+    krag_gate(result, {"recall@2": 0.8})
+""", "-W", "error")  # fmt: skip
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*interval of macro_recall@2*"])
+
+
+def test_without_rows_the_conditions_are_told(tmp_path: Path) -> None:
+    """A run in parts may keep sums alone; there is no interval then, and no worst query."""
+    file = tmp_path / "run.jsonl"
+    file.write_text('{"question": "When?", "actual": ["a", "b"], "predicted": ["a", "x"]}\n')
+    result = evaluate_file(file, 2)
+    lines: list[str] = []
+    with pytest.raises(pytest.fail.Exception) as info:
+        KragGate(lines.append)(result, {"recall@2": 0.8})
+    assert len(lines) == 1
+    assert lines[0].startswith("FAILED")
+    assert "interval" not in str(info.value)
+
+
+def test_what_is_refused() -> None:
+    """What is no result, and what ``check`` refuses; nothing is recorded of it."""
+    lines: list[str] = []
+    gate = KragGate(lines.append)
+    with pytest.raises(InvalidType) as info:
+        gate({"recall@5": 0.9}, {"recall@5": 0.8})  # type: ignore[arg-type]
+    assert info.value.argument == "result"
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+    with pytest.raises(InvalidInput) as refused:
+        gate(result, {"recall@1": 80})
+    assert refused.value.argument == "floors"
+    assert lines == []
+
+
+def test_pytest_finds_it_by_itself() -> None:
+    """The entry point names this module."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"]["pytest11"] == {"krag_eval": PLUGIN}
+
+
+def test_it_loads_with_every_run_and_weighs_nothing() -> None:
+    """Beside pytest itself, it loads none of the packages that evaluate."""
+    code = f"""
+import sys, pytest
+before = set(sys.modules)
+import {PLUGIN}
+new = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+print(*sorted(new - sys.stdlib_module_names))
+"""
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == ["krag_eval"]
