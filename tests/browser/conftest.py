@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -24,6 +25,9 @@ addEventListener("error", (event) => window.noticed.push(`error ${event.message}
 addEventListener("securitypolicyviolation", (event) =>
   window.noticed.push(`refused ${event.violatedDirective}`));
 """
+
+
+_READY = "return document.readyState === 'complete' && !document.querySelector('.controls[hidden]')"
 
 
 class Browser:
@@ -60,6 +64,9 @@ class Browser:
         self.driver.get("about:blank")  # a new fragment alone would not load the page anew
         self.driver.get_log("performance")
         self.driver.get(path.as_uri() + fragment)
+        if script:  # a busy machine may answer before the script has run
+            wait = WebDriverWait(self.driver, 60)
+            wait.until(lambda _: self.ask(_READY))
 
     def ask(self, script: str, *arguments: Any) -> Any:
         """Return what a script returns in the page."""
