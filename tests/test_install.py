@@ -93,7 +93,7 @@ def test_by_the_clone_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch)
 #: What to install that is not ours; each of these is on the package index.
 OTHERS = {
     "AutoRAG", "build", "continuous-eval", "haystack-ai", "jupyterlab", "krag==0.0.32",
-    "langchain-classic", "langchain-huggingface[full]", "langchain-ollama", "langchain-openai",
+    "langchain", "langchain-classic", "langchain-huggingface[full]", "langchain-ollama", "langchain-openai",
     "llama-index-core", "mlflow", "mlflow-skinny", "pytest", "pytrec-eval-terrier", "ranx",
     "trulens-feedback", "twine",
 }  # fmt: skip

@@ -271,10 +271,13 @@ def report(
     with warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
         at = _asked(k, result)
-        shown: dict[str, Any] = {"metadata": metadata or None, "title": title}
-        if tag:
-            shown["by"] = tag
-        if index is not None:
-            shown["diagnosis"] = result.diagnose(chunks_of(index), k=at)
-        write = partial(result.report, k=at, language=language, **shown)
+        write = partial(
+            result.report,
+            k=at,
+            language=language,
+            by=tag,
+            diagnosis=None if index is None else result.diagnose(chunks_of(index), k=at),
+            metadata=metadata or None,
+            title=title,
+        )
         write_files(outputs, {"page": (write, "an HTML report")})
