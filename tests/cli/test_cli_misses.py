@@ -202,7 +202,7 @@ def test_a_report_of_a_file_or_of_a_saved_result(
         page = (tmp_path / "page.html").read_text("utf-8")
         pages.append(re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
     assert pages[0] == pages[1]
-    for said in (f'lang="{language}"', "<h1>Mine</h1>", "id c7, page 3"):
+    for said in (f'lang="{language}"', "<h1>Mine</h1>", "id <b>c7</b> · page <b>3</b>"):
         assert said in pages[0]
 
 
