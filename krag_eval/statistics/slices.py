@@ -495,7 +495,7 @@ def notes_on(
         else phrases["on"].format(slice=row.slice, metric=name_of(row.metric)): row.n
         for row in rows
     }
-    n_tests = sum(not math.isnan(row.p_permutation) for row in rows)
+    n_tests = sliced._n_tests
     n_asked = sum(row.n >= FEWEST_QUERIES for row in rows)
     notes = _too_many(sliced.tag, list(sizes.values()), n_asked, language)
     least_p = 1 / (sliced.n_resamples + 1)
