@@ -713,6 +713,14 @@ def test_two_slices_are_one_test_to_the_notes_too() -> None:
     assert slices.notes == []
 
 
+def test_a_metric_that_is_undefined_for_every_query() -> None:
+    """Nothing is found at any rank, so there is no rank to speak of."""
+    slices = at_ranks([0] * 40, {"corpus": ["a", "b"] * 20}).by("corpus", metrics=["rank", "mrr"])
+    assert [one.n for one in slices.rows if one.metric == "mean_rank@10"] == [0, 0]
+    assert math.isnan(row(slices, "a", "mean_rank@10").value)
+    assert row(slices, "a", "mrr@10").value == 0.0
+
+
 # --- comparisons -------------------------------------------------------------------------------
 
 

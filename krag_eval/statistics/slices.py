@@ -1097,7 +1097,7 @@ def _samples(
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
 ) -> Iterator[_Sample]:
-    """Yield the averages together that the same queries are drawn for."""
+    """Yield the averages together that the same queries are drawn for, if there are any."""
     groups: dict[tuple[bytes, bool], list[str]] = {}
     for name, (average, k) in averages.items():
         defined = _defined(result, average, k)
@@ -1108,6 +1108,8 @@ def _samples(
         groups.setdefault((defined.tobytes(), of_shares), []).append(name)
     for (mask, of_shares), names in groups.items():
         defined = np.frombuffer(mask, np.bool_)
+        if not defined.any():
+            continue
         sums = QuerySums.of(result, [averages[name] for name in names])
         sums = replace(sums, columns=sums.columns[defined])
         yield _Sample(tuple(names), sums, division.place[defined], len(division.names), of_shares)
