@@ -427,6 +427,18 @@ class TestChangedQueries:
         written = page(quietly_compared(systems, "mrr@2"))
         assert "Nothing was retrieved within the cutoff." in written.of("p")
 
+    @pytest.mark.parametrize("language", ["en", "ko"])
+    @pytest.mark.parametrize("without", ["dense", "bm25, dense"])
+    def test_where_a_metric_is_undefined(self, page, language, without):
+        """Of one system or of both: where nothing is found, there is no rank."""
+        wanted, nothing = [["a"]] * 3, [["x"]] * 3
+        systems = {
+            name: evaluated(wanted, nothing if name in without else wanted, k=[1], metrics=["rank"])
+            for name in ("bm25", "dense")
+        }
+        written = page(quietly_compared(systems, "mean_rank@1"), language=language)
+        assert any(one.endswith((f" for {without}.", f": {without}.")) for one in written.of("li"))
+
     def test_nothing_changed(self, page):
         """A comparison of the same twice."""
         same = quietly_compared({"a": result(), "b": result()}, "mrr@2")

@@ -259,7 +259,10 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
     w, level = words(language), comparison.level
     a, b, metric = _name(row.a), _name(row.b), _label(row.metric, comparison, language)
     if math.isnan(row.difference):
-        return w["undefined"].format(a=a, b=b, metric=metric)
+        without = [
+            name for name, value in ((a, row.value_a), (b, row.value_b)) if math.isnan(value)
+        ]
+        return w["undefined"].format(a=a, b=b, metric=metric, without=", ".join(without))
     known = {"metric": metric, "level": percent(level, w), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):

@@ -285,7 +285,7 @@ _ENGLISH = {
     "{value_worse}; {level} interval {low} to {high}; p {p} after Holm).",
     "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
     "({level} interval {low} to {high}; p {p} after Holm).",
-    "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for one of them.",
+    "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
     "budgets": "At equal budgets",
     "table": "All differences",
     "interval": "{} interval",
@@ -486,7 +486,8 @@ _KOREAN = {
     "{value_worse}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "no difference": "{metric}에서는 두 시스템({a}, {b})의 차이가 확인되지 않았습니다({b} − {a} = "
     "{by}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
-    "undefined": "{metric}에서는 한쪽 값이 정의되지 않아 두 시스템({a}, {b})을 비교할 수 없습니다.",
+    "undefined": "{metric}에서는 두 시스템({a}, {b})을 비교할 수 없습니다. 값이 정의되지 않은 "
+    "시스템: {without}.",
     "budgets": "같은 예산에서 비교",
     "table": "전체 비교표",
     "interval": "{} 신뢰구간",
