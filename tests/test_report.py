@@ -400,6 +400,26 @@ class TestSlices:
         ids = [known["id"] for _, known in written.elements if known.get("id")]
         assert len(ids) == len(set(ids))
 
+    @pytest.mark.parametrize(
+        ("language", "heading", "label"),
+        [("en", "By diagnosis", "not in the index"), ("ko", "진단별", "색인에 없음")],
+    )
+    def test_by_the_diagnosis_of_the_page(self, page, language, heading, label):
+        """Of 41 queries 22 and the last find their passage, 18 have none in the index."""
+        one = sliced(metrics=["recall"])
+        diagnosis = one.diagnose(index=[f"passage {i}" for i in [*range(22), 40]], k=1)
+        written = page(one, by="diagnosis", diagnosis=diagnosis, language=language)
+        assert heading in written.of("h3")
+        start = written.texts.index(("th", label)) + 1
+        assert [text for _, text in written.texts[start : start + 2]] == ["18", "0.000"]
+        assert "not_in_index" not in written.source
+
+    def test_a_tag_of_that_name(self, page):
+        """What the queries are tagged with comes first, as in ``by``."""
+        one = sliced(tags={"diagnosis": ["flu"] * 20 + ["cold"] * 21})
+        written = page(one, by="diagnosis", diagnosis=one.diagnose(k=1))
+        assert ("th", "flu") in written.texts
+
     def test_too_many_slices(self, page):
         """The page says so, instead of a warning, and how many it leaves out."""
         many = sliced(tags={"id": [f"n{i}" for i in range(41)]})

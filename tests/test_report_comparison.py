@@ -427,6 +427,18 @@ class TestChangedQueries:
         written = page(quietly_compared(systems, "mrr@2"))
         assert "Nothing was retrieved within the cutoff." in written.of("p")
 
+    @pytest.mark.parametrize("language", ["en", "ko"])
+    @pytest.mark.parametrize("without", ["dense", "bm25, dense"])
+    def test_where_a_metric_is_undefined(self, page, language, without):
+        """Of one system or of both: where nothing is found, there is no rank."""
+        wanted, nothing = [["a"]] * 3, [["x"]] * 3
+        systems = {
+            name: evaluated(wanted, nothing if name in without else wanted, k=[1], metrics=["rank"])
+            for name in ("bm25", "dense")
+        }
+        written = page(quietly_compared(systems, "mean_rank@1"), language=language)
+        assert any(one.endswith((f" for {without}.", f": {without}.")) for one in written.of("li"))
+
     def test_nothing_changed(self, page):
         """A comparison of the same twice."""
         same = quietly_compared({"a": result(), "b": result()}, "mrr@2")
@@ -482,9 +494,20 @@ class TestSlices:
     def test_several_tags_and_korean(self, page):
         """One name alone is a tag too; nothing is warned of that the page says itself."""
         written = page(self.compared(), by=("corpus", "items"))
-        assert written.of("h2").count("By items") == 1
-        assert "슬라이스: corpus" in page(self.compared(), by="corpus", language="ko").of("h2")
+        assert written.of("h2").count("By number of ground-truth items") == 1
+        korean = page(self.compared(), by="corpus", language="ko")
+        assert "corpus별" in korean.of("h2")
+        noted = [one for _, one in korean.elements if one.get("class") == "remark"]
+        assert {one.get("lang") for one in noted} == {None}
         assert "By corpus" not in page(self.compared())
+
+    def test_ids_of_pictures(self, page):
+        """They are unique, also where tags begin alike."""
+        tags = {f"question {one}": self.TAGS["corpus"] for one in ("topic", "type")}
+        systems = {"bm25": finding(10, tags=tags), "dense": finding(30, tags=tags)}
+        written = page(quietly_compared(systems, "mrr@1"), by=tags)
+        ids = [known["id"] for _, known in written.elements if known.get("id")]
+        assert len(ids) == len(set(ids))
 
     @pytest.mark.parametrize("by", [5, [5], ("",), "no such tag"])
     def test_refusals(self, tmp_path, by):

@@ -700,7 +700,25 @@ def test_p_that_cannot_be_small_enough_is_told() -> None:
     assert any("n_resamples=100" in note for note in few.notes)
     enough = result.by("corpus", metrics=["mrr", "ndcg"], **FEW)
     assert not any("n_resamples" in note for note in enough.notes)
-    assert "wiki is better than the rest on mrr@10" in enough.summary()
+
+
+def test_two_slices_are_one_test_to_the_notes_too() -> None:
+    """Each is the other's rest: three tests make 3/101 of it, and six would make 0.059."""
+    ranks, tags = [1, 2] * 15 + [9, 10] * 15, ["wiki"] * 30 + ["chat"] * 30
+    slices = at_ranks(ranks, {"corpus": tags}).by(
+        "corpus", metrics=["mrr", "ndcg", "map"], n_resamples=100
+    )
+    assert [one.p_permutation for one in slices.rows] == [1 / 101] * 6
+    assert [one.p_holm for one in slices.rows] == pytest.approx([3 / 101] * 6)
+    assert slices.notes == []
+
+
+def test_a_metric_that_is_undefined_for_every_query() -> None:
+    """Nothing is found at any rank, so there is no rank to speak of."""
+    slices = at_ranks([0] * 40, {"corpus": ["a", "b"] * 20}).by("corpus", metrics=["rank", "mrr"])
+    assert [one.n for one in slices.rows if one.metric == "mean_rank@10"] == [0, 0]
+    assert math.isnan(row(slices, "a", "mean_rank@10").value)
+    assert row(slices, "a", "mrr@10").value == 0.0
 
 
 # --- comparisons -------------------------------------------------------------------------------

@@ -21,11 +21,13 @@ from krag_eval.plotting.styling import (
     checked_language,
     draw_score_axis,
     finish,
+    labelled,
     make_readable,
     metric_name,
     new_axes,
     number_of_queries,
     percent,
+    tag_name,
     word,
 )
 from krag_eval.scoring.cutoffs import parse_metric
@@ -283,7 +285,7 @@ def slice_forest(
     """
     language = checked_language(language)
     metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
-    rows = [row for row in slices.rows if row.metric == metric]
+    rows = [row for row in labelled(slices, language).rows if row.metric == metric]
     n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]
     ax = new_axes(_WIDTH, _AROUND + _ROW * len(rows)) if ax is None else ax
     lower = metric in slices.lower_is_better
@@ -309,7 +311,7 @@ def _slice_title(
     rows: Sequence[Slice | SlicedDifference],
     language: Language,
 ) -> str:
-    tag = word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, 24)
+    tag = tag_name(slices, language, 24)
     queries = number_of_queries(slices.n_queries, language)
     title = word("sliced", language).format(metric=name, tag=tag, queries=queries)
     pairs = {_pair_name(row.as_difference()) for row in rows if hasattr(row, "a")}

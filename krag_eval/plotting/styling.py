@@ -7,7 +7,8 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
 from krag_eval._text import fitted, width_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.slices import SlicedComparison, Slices
 
 __all__ = [
     "BETTER",
@@ -46,6 +48,7 @@ __all__ = [
     "cutoff_words",
     "draw_score_axis",
     "finish",
+    "labelled",
     "legend_above",
     "looks_of",
     "make_readable",
@@ -54,6 +57,7 @@ __all__ = [
     "number_of_queries",
     "percent",
     "queries_of",
+    "tag_name",
     "value_label",
     "with_direction",
     "word",
@@ -323,6 +327,16 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag question_length": "words of the question",
         "tag golden_length": "words of the longest ground-truth item",
         "tag language": "language of the question",
+        "tag diagnosis": "diagnosis",
+        "cause found": "found",
+        "cause found_in_pieces": "found in pieces",
+        "cause ranked_too_low": "ranked too low",
+        "cause not_retrieved": "in the index, not retrieved",
+        "cause not_in_top_k": "in the index, not in the first k",
+        "cause cut_apart": "cut apart by the splitter",
+        "cause not_in_index": "not in the index",
+        "cause not_seen": "missed, not looked for",
+        "cause no_words": "without words",
         "percent": "{} %",
         "waterfall": "What recall would be, {cutoff} ({items} items)",
         "share of items": "Share of ground-truth items (in brackets: recall by then)",
@@ -393,6 +407,16 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag question_length": "질문의 단어 수",
         "tag golden_length": "가장 긴 정답의 단어 수",
         "tag language": "질문의 언어",
+        "tag diagnosis": "진단",
+        "cause found": "찾음",
+        "cause found_in_pieces": "조각으로 찾음",
+        "cause ranked_too_low": "순위가 너무 낮음",
+        "cause not_retrieved": "색인에 있으나 검색되지 않음",
+        "cause not_in_top_k": "색인에 있으나 상위 k개에 없음",
+        "cause cut_apart": "청크 경계에서 잘림",
+        "cause not_in_index": "색인에 없음",
+        "cause not_seen": "놓침(원인을 살펴보지 않음)",
+        "cause no_words": "단어가 없는 정답",
         "percent": "{}%",
         "waterfall": "원인을 하나씩 없앨 때의 재현율, {cutoff} (항목 {items}개)",
         "share of items": "정답 항목의 비율(괄호: 그때의 재현율)",
@@ -412,6 +436,23 @@ def checked_language(language: str) -> Language:
 def word(key: str, language: Language) -> str:
     """Return a phrase, with braces where something is to be filled in."""
     return _WORDS[language][key]
+
+
+def tag_name(slices: Slices | SlicedComparison, language: Language, columns: int) -> str:
+    """Return what a tag is called: a built-in one has a label, others are cut to fit."""
+    return word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, columns)
+
+
+_Sliced = TypeVar("_Sliced", bound="Slices | SlicedComparison")
+
+
+def labelled(slices: _Sliced, language: Language) -> _Sliced:
+    """Return slices by a diagnosis with the labels of its classes; others as they are."""
+    if not slices.about:
+        return slices
+    known, unlabelled = _WORDS[language], cast("Any", slices)
+    rows = [replace(one, slice=known.get(f"cause {one.slice}", one.slice)) for one in slices.rows]
+    return cast("_Sliced", replace(unlabelled, rows=tuple(rows)))
 
 
 def metric_name(key: str, language: Language, result: EvaluationResult | None = None) -> str:

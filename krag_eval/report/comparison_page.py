@@ -16,7 +16,7 @@ from krag_eval._errors import InvalidType, clipped, muted, text, whole
 from krag_eval._text import fitted
 from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
-from krag_eval.plotting.styling import cutoff_words, with_direction
+from krag_eval.plotting.styling import cutoff_words, tag_name, with_direction
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
@@ -79,7 +79,7 @@ def comparison_page(
         "budget_pictures": list(_budget_pictures(comparison, language)),
         "interval_name": w["interval"].format(percent(level, w)),
         "pairs": list(_pairs(comparison, language)),
-        "slices": [_sliced(comparison, tag, language) for tag in tags],
+        "slices": [_sliced(comparison, tag, f"slices{i}", language) for i, tag in enumerate(tags)],
         "changed": list(_changed(comparison, n_queries, language)),
         "show_changed": n_queries > 0,
         "slice_note": w["slice note"].format(FEWEST_QUERIES),
@@ -259,7 +259,10 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
     w, level = words(language), comparison.level
     a, b, metric = _name(row.a), _name(row.b), _label(row.metric, comparison, language)
     if math.isnan(row.difference):
-        return w["undefined"].format(a=a, b=b, metric=metric)
+        without = [
+            name for name, value in ((a, row.value_a), (b, row.value_b)) if math.isnan(value)
+        ]
+        return w["undefined"].format(a=a, b=b, metric=metric, without=", ".join(without))
     known = {"metric": metric, "level": percent(level, w), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):
@@ -309,19 +312,20 @@ def _numbers(row: Difference) -> list[str]:
     ]
 
 
-def _sliced(comparison: Comparison, tag: str, language: Language) -> dict[str, Any]:
+def _sliced(comparison: Comparison, tag: str, name: str, language: Language) -> dict[str, Any]:
     """Return what is shown of a tag: a picture of the first metric, and a table for each pair."""
+    w = words(language)
     with muted():  # the page has the notes
         sliced = comparison.by(tag)
     name_of = partial(_label, comparison=comparison, language=language)
     n_rows = sum(row.metric == sliced.metrics[0] for row in sliced.rows)
     height = _FOREST_AROUND + _FOREST_ROW * min(n_rows, _FOREST_ROWS)
     return {
-        "tag": fitted(tag, _NAME_WIDTH),
+        "heading": w["by tag"].format(tag_name(sliced, language, _NAME_WIDTH)),
         "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, language, name_of)],
         "picture": plotting.inline_svg(
             lambda ax: plotting.slice_forest(sliced, ax=ax, language=language),
-            "slices" + "".join(f"{ord(letter):x}" for letter in tag[:8]),
+            name,
             size=(_FOREST_WIDTH, height),
         ),
         "pairs": [

@@ -11,6 +11,7 @@ import numpy as np
 
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
 from krag_eval.plotting import Language, metric_name
+from krag_eval.plotting.styling import word
 from krag_eval.report.rendering import number, words, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
 from krag_eval.results.explanation import _highlighted as highlighted
@@ -117,7 +118,7 @@ def query_list(
     shown = order[: len(queries)]
     facets = [
         facet
-        for facet in _facets(result, k, shown, diagnosis, w)
+        for facet in _facets(result, k, shown, diagnosis, language)
         if 1 < len(facet.values) <= _MOST_VALUES
     ]
     for row, query in enumerate(queries):
@@ -295,16 +296,19 @@ def _facets(
     k: Cutoff,
     places: Sequence[int],
     diagnosis: Diagnosis | None,
-    w: Mapping[str, str],
+    language: Language,
 ) -> Iterator[Facet]:
     """Yield what the queries can be filtered by: outcome, diagnosis, tags."""
-    statuses = result.statuses(k).to_numpy()
+    w, statuses = words(language), result.statuses(k).to_numpy()
     yield _facet(w["status"], [statuses[place] for place in places], STATUSES, w.__getitem__)
     if diagnosis is not None:
         causes = classes_of_queries(diagnosis)
         found = [causes.get(place) for place in places]
         yield _facet(
-            w["by cause"], found, (*CLASSES, None), lambda one: w[f"cause {one}"] if one else "–"
+            w["by cause"],
+            found,
+            (*CLASSES, None),
+            lambda one: word(f"cause {one}", language) if one else "–",
         )
     for name, values in list(result.tags.items())[:_MOST_TAGS]:
         # As they are shown: 1 is not True, though Python calls them equal.

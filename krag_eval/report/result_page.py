@@ -11,7 +11,7 @@ from krag_eval import plotting
 from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
 from krag_eval._text import fitted, whole_percent
 from krag_eval.plotting import Language
-from krag_eval.plotting.styling import cutoff_words, with_direction, word
+from krag_eval.plotting.styling import cutoff_words, labelled, tag_name, with_direction
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
     joined,
@@ -29,7 +29,7 @@ from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import Slice, Slices, check_diagnosed, notes_on
+from krag_eval.statistics.slices import DIAGNOSED, Slice, Slices, check_diagnosed, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def result_page(
     cutoffs = in_order(result.k)
     cutoff = result.evaluated_cutoff(k)
     told_diagnosis = _diagnosis(result, diagnosis, cutoff, language)
-    sliced = list(_slices(result, by, cutoff, language))
+    sliced = list(_slices(result, by, cutoff, language, diagnosis))
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
@@ -338,7 +338,11 @@ class _SliceRow(NamedTuple):
 
 
 def _slices(
-    result: EvaluationResult, by: str | Iterable[str], cutoff: Cutoff, language: Language
+    result: EvaluationResult,
+    by: str | Iterable[str],
+    cutoff: Cutoff,
+    language: Language,
+    diagnosis: Diagnosis | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield what is shown of the slices by each tag.
 
@@ -349,13 +353,15 @@ def _slices(
     if not isinstance(by, Iterable):
         raise InvalidType("by", f"must be a tag or several, got {clipped(by)}")
     for place, tag in enumerate(dict.fromkeys([by] if isinstance(by, str) else by)):
+        # The queries' own tag of that name comes first.
+        of_classes = diagnosis if tag == DIAGNOSED and tag not in result.tags else None
         try:
             with muted():  # the page says itself that they are too many
-                slices = result.by(tag, cutoff)
+                slices = result.by(tag, cutoff, diagnosis=of_classes)
         except InvalidInput as error:
             argument = "by" if error.argument == "tag" else error.argument
             raise type(error)(argument, error.problem, error.fix) from None
-        yield _told_slices(slices, f"slices{place}", result, language)
+        yield _told_slices(labelled(slices, language), f"slices{place}", result, language)
 
 
 def _told_slices(
@@ -368,7 +374,7 @@ def _told_slices(
         return _name_at(_name_of(key, result, language), k, language)
 
     first, *others = slices.metrics
-    tag = word(f"tag {slices.tag}", language) if slices.about else fitted(slices.tag, _NAME)
+    tag = tag_name(slices, language, _NAME)
     n_shown = min(len(slices.names), _MOST_SLICES)
     shown = [row for row in slices.rows if row.is_shown(slices.level)]
     return {

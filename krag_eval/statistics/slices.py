@@ -495,7 +495,7 @@ def notes_on(
         else phrases["on"].format(slice=row.slice, metric=name_of(row.metric)): row.n
         for row in rows
     }
-    n_tests = sum(not math.isnan(row.p_permutation) for row in rows)
+    n_tests = sliced._n_tests
     n_asked = sum(row.n >= FEWEST_QUERIES for row in rows)
     notes = _too_many(sliced.tag, list(sizes.values()), n_asked, language)
     least_p = 1 / (sliced.n_resamples + 1)
@@ -1097,7 +1097,7 @@ def _samples(
     averages: Mapping[str, tuple[Average, Cutoff]],
     division: _Division,
 ) -> Iterator[_Sample]:
-    """Yield the averages together that the same queries are drawn for."""
+    """Yield the averages together that the same queries are drawn for, if there are any."""
     groups: dict[tuple[bytes, bool], list[str]] = {}
     for name, (average, k) in averages.items():
         defined = _defined(result, average, k)
@@ -1108,6 +1108,8 @@ def _samples(
         groups.setdefault((defined.tobytes(), of_shares), []).append(name)
     for (mask, of_shares), names in groups.items():
         defined = np.frombuffer(mask, np.bool_)
+        if not defined.any():
+            continue
         sums = QuerySums.of(result, [averages[name] for name in names])
         sums = replace(sums, columns=sums.columns[defined])
         yield _Sample(tuple(names), sums, division.place[defined], len(division.names), of_shares)

@@ -13,10 +13,10 @@ from matplotlib.colors import to_hex
 
 from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
 from krag_eval._errors import InvalidInput
-from krag_eval.plotting import LANGUAGES, comparison_forest, slice_forest
+from krag_eval.plotting import LANGUAGES, Language, comparison_forest, slice_forest
 from krag_eval.plotting.styling import word
 from krag_eval.scoring.metrics import METRICS, averages_of
-from krag_eval.statistics.slices import BUILT_IN_TAGS
+from krag_eval.statistics.slices import BUILT_IN_TAGS, DIAGNOSED
 
 from .plot_samples import no_complaint_about_fonts
 
@@ -309,5 +309,19 @@ def test_slices_in_korean() -> None:
     assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질의 90개)"
     assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질의 90개)"
     for language in LANGUAGES:
-        for tag in BUILT_IN_TAGS:
+        for tag in (*BUILT_IN_TAGS, DIAGNOSED):
             assert word(f"tag {tag}", language)
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "label"),
+    [("en", "MRR at k = 5 by diagnosis (90 queries)", "cut apart by the splitter"),
+     ("ko", "진단별 MRR, k = 5 (질의 90개)", "청크 경계에서 잘림")],
+)  # fmt: skip
+def test_slices_by_a_diagnosis(language: Language, title: str, label: str) -> None:
+    """Classes have labels in pictures; what has none keeps its own."""
+    rows = replace(WIKI, slice="cut_apart"), replace(WIKI, slice="(no diagnosis)")
+    with no_complaint_about_fonts():
+        ax = slice_forest(replace(sliced(*rows), tag=DIAGNOSED, about="…"), language=language)
+    assert ax.get_title(loc="left") == title
+    assert [one.get_text() for one in ax.get_yticklabels()] == [label, "(no diagnosis)"]
