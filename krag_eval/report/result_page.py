@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +30,7 @@ from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_order, parse_metric, spelled
 from krag_eval.scoring.metrics import TOKEN_METRICS, averages_of
 from krag_eval.statistics.intervals import FEW_QUERIES, wilson
-from krag_eval.statistics.slices import Slice, Slices, check_diagnosed, notes_on
+from krag_eval.statistics.slices import DIAGNOSED, Slice, Slices, check_diagnosed, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,7 @@ def result_page(
     cutoffs = in_order(result.k)
     cutoff = result.evaluated_cutoff(k)
     told_diagnosis = _diagnosis(result, diagnosis, cutoff, language)
-    sliced = list(_slices(result, by, cutoff, language))
+    sliced = list(_slices(result, by, cutoff, language, diagnosis))
     bounds = _bounds(result, intervals)
     level = percent(_LEVEL, w) if intervals is True else ""
     n_counted = result.n_counted
@@ -338,7 +339,11 @@ class _SliceRow(NamedTuple):
 
 
 def _slices(
-    result: EvaluationResult, by: str | Iterable[str], cutoff: Cutoff, language: Language
+    result: EvaluationResult,
+    by: str | Iterable[str],
+    cutoff: Cutoff,
+    language: Language,
+    diagnosis: Diagnosis | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield what is shown of the slices by each tag.
 
@@ -351,11 +356,21 @@ def _slices(
     for place, tag in enumerate(dict.fromkeys([by] if isinstance(by, str) else by)):
         try:
             with muted():  # the page says itself that they are too many
-                slices = result.by(tag, cutoff)
+                # Of a diagnosis there is one tag, unless a column has that name.
+                of_causes = tag == DIAGNOSED and tag not in result.tags
+                slices = result.by(tag, cutoff, diagnosis=diagnosis if of_causes else None)
         except InvalidInput as error:
             argument = "by" if error.argument == "tag" else error.argument
             raise type(error)(argument, error.problem, error.fix) from None
+        if of_causes:
+            slices = _causes_in_words(slices, words(language))
         yield _told_slices(slices, f"slices{place}", result, language)
+
+
+def _causes_in_words(slices: Slices, w: Mapping[str, str]) -> Slices:
+    """Call the slices by a diagnosis what the page calls its classes."""
+    rows = [replace(row, slice=w.get(f"cause {row.slice}", row.slice)) for row in slices.rows]
+    return replace(slices, rows=tuple(rows))
 
 
 def _told_slices(
