@@ -1033,6 +1033,11 @@ def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
     near = difflib.get_close_matches(str(query)[:_WIDTH], texts, n=1)
     if near:
         return f"did you mean {_clipped_label(texts[near[0]])}?"
+    part = query.strip().lower() if isinstance(query, str) else ""
+    holding = [str(at) for at, label in enumerate(labels) if part and part in str(label).lower()]
+    if holding:
+        named = ", ".join(holding[:_NAMED]) + (", …" if len(holding) > _NAMED else "")
+        return f"labels that hold it stand at the positions {named}; name one by its position"
     looks = _clipped_label(labels[0]).replace("{", "{{").replace("}", "}}")
     return Advice(f"labels look like {looks}, and {{}} names a query by its place", position=...)
 

@@ -1017,6 +1017,29 @@ def test_differing_cutoffs_are_compared_where_they_are_shared():
     assert refused.value.argument == "metric"
 
 
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "expected"),
+    [
+        ((1, 10, 20), (20, 10), "ndcg@10"),
+        ((5, 1), (1, 5, 3), "ndcg@5"),
+        ((1, 10), (1, 5), "ndcg@1"),
+    ],
+)
+def test_without_a_metric_ndcg_at_a_shared_cutoff_is_compared(of_a, of_b, expected):
+    """At 10, or else at the deepest that both have."""
+    a, b = asked(range(40), 1, k=list(of_a)), asked(range(40), 2, k=list(of_b))
+    assert compare(a, b, n_resamples=100).metrics == [expected]
+
+
+def test_a_cutoff_that_one_lacks_is_said_to_be_lacking_there():
+    """The other was evaluated at it."""
+    a, b = asked(range(40), 1, k=[1, 10]), asked(range(40), 2, k=[1, 5])
+    with pytest.raises(InvalidInput) as refused:
+        compare({"a": a, "b": b}, "ndcg@10")
+    assert refused.value.argument == "metric"
+    assert "'b' was evaluated at 1, 5" in refused.value.problem
+
+
 def test_what_counted_budgets_does_not_matter_where_none_is_shared():
     """Two functions are two measures; at k both are the same."""
     evaluator = OfflineRetrievalEvaluator([["a b"]] * 40, [["a b", "c"]] * 40)

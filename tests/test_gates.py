@@ -401,8 +401,9 @@ def test_a_metric_that_was_not_evaluated_is_refused():
 
 def test_a_baseline_without_a_metric_is_refused():
     """It is not for us to choose what matters."""
-    with pytest.raises(ValueError, match="metric must name what may not drop below the baseline"):
+    with pytest.raises(InvalidInput, match="metric must name what may not drop") as refused:
         found_in(30).check(baseline=found_in(30))
+    assert "metric=" in str(refused.value.fix)
 
 
 @pytest.mark.parametrize("given", [{"metric": "mrr@5"}, {"max_drop": 0.02}])

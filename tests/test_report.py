@@ -370,6 +370,25 @@ class TestSlices:
         assert rows["news"][:2] == ["20", "1.000"]
         assert rows["law"] == ["1", *["–"] * 5]
 
+    def test_by_what_a_diagnosis_found(self, page):
+        """The diagnosis of the page; its classes in the words of the page."""
+        one = sliced(k=(1, 2))
+        diagnosis = one.diagnose(k=1)
+        written = page(one, k=1, by=["corpus", "diagnosis"], diagnosis=diagnosis)
+        names = [text for tag, text in written.texts if tag == "th"]
+        assert {"found", "missed, not looked for"} <= set(names)
+        start = written.texts.index(("th", "missed, not looked for")) + 1
+        assert written.texts[start : start + 2] == [("td", "18"), ("td", "0.000")]
+
+    def test_without_a_diagnosis_there_are_no_slices_by_it(self, page):
+        """Unless a column has that name."""
+        with pytest.raises(InvalidInput) as refused:
+            page(sliced(), by="diagnosis")
+        assert refused.value.argument == "by"
+        own = sliced(tags={"diagnosis": ["a"] * 20 + ["b"] * 21})
+        written = page(own, by="diagnosis", diagnosis=own.diagnose(k=1))
+        assert {"a", "b"} <= set(written.of("th"))
+
     def test_what_is_shown_is_said(self, page):
         """Which slice is worse, by how much; and which are too small. Keys are on no page."""
         written = page(sliced(), by=["corpus"])

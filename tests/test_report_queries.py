@@ -283,3 +283,45 @@ def test_with_little_room_the_first_documents_are_shown_and_those_that_match():
     told = told_query(made.explain(0), words("en"), Room(100, 100, 100, n_rest=2))
     assert [row.number for row in told.predicted] == [1, 2, 5]
     assert told.more_documents == 3
+
+
+class TestFolded:
+    """Documents beyond the cutoff that no outcome rests on."""
+
+    @staticmethod
+    def parts(predicted: list[str], k: int, actual: str = "a b c d e f g h", **options: Any) -> Any:
+        made = evaluated([[actual]], [predicted], (k,), matcher="coverage", **options)
+        told = told_query(made.explain(0, k=k), words("en"))
+        assert [row for part in told.parts for row in part.rows] == told.predicted
+        return [([row.number for row in part.rows], part.folded) for part in told.parts]
+
+    def test_each_stretch_of_them_is_a_line(self):
+        """Rank 5 has the item, though beyond the cutoff, so it stands between two stretches."""
+        predicted = ["u", "v", "w", "x", "a b c d e f g h", "y"]
+        assert self.parts(predicted, 2) == [
+            ([1, 2], ""),
+            ([3, 4], "ranks 3 to 4: beyond the cutoff, not relevant"),
+            ([5], ""),
+            ([6], "rank 6: beyond the cutoff, not relevant"),
+        ]
+
+    def test_within_the_cutoff_nothing_is_folded(self):
+        """However little it has in common."""
+        assert self.parts(["u", "v", "w"], 3) == [([1, 2, 3], "")]
+
+    def test_what_an_outcome_names_is_open(self):
+        """Rank 4 holds a run of five words, rank 3 some words: neither is a match."""
+        assert self.parts(["u", "v", "w", "a b c d e y", "x"], 1)[-2:] == [
+            ([4], ""), ([5], "rank 5: beyond the cutoff, not relevant"),
+        ]  # fmt: skip
+        # "3 of its 8 different words occur in rank 3"
+        assert self.parts(["u", "v", "a x c y e", "z"], 1) == [
+            ([1], ""), ([2], "rank 2: beyond the cutoff, not relevant"),
+            ([3], ""), ([4], "rank 4: beyond the cutoff, not relevant"),
+        ]  # fmt: skip
+
+    def test_they_are_in_the_page(self, listed):
+        """Texts and all, for the eye that opens the line and for the search."""
+        (query,) = listed(evaluated([["a"]], [["a", "unrelated"]], (1,))).queries
+        assert "rank 2: beyond the cutoff, not relevant" in query["text"]
+        assert "unrelated" in query["text"]

@@ -509,8 +509,9 @@ def test_another_file_is_refused_by_name(tmp_path, content):
     """Empty, binary, cut off, deeply nested, or of another kind."""
     path = tmp_path / "other.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"other\.json: not a saved krag_eval result"):
+    with pytest.raises(InvalidInput, match=r"other\.json: not a saved krag_eval result") as refused:
         EvaluationResult.from_json(path)
+    assert "to_json" in refused.value.fix
 
 
 def damage(path, change):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import InvalidInput, whole
+from krag_eval._errors import Advice, InvalidInput, whole
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     ReportLanguage,
@@ -71,8 +71,8 @@ def diagnose(
 ) -> None:
     """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
 
-    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result saved in
-    Python with its texts, whose name ends in .json. Have more documents retrieved than K: where the
+    FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
+    saved with --texts, whose name ends in .json. Have more documents retrieved than K: where the
     lists end at K, nobody can tell what was ranked too low from what was not retrieved.
     """
     from krag_eval.results.causes import checked_depth
@@ -88,6 +88,7 @@ def diagnose(
         typed = given(options)
         matcher = typed.pop("matcher", None) if is_saved(file) else None
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
+        _check_texts(result, file)
         at = _asked(k, result)
         found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
         # A saved result may have been evaluated at other cutoffs; the page says so.
@@ -144,6 +145,18 @@ def _saved_or_evaluated(
     return evaluated_file(file, k, settings, otherwise=otherwise)[1]
 
 
+def _check_texts(result: EvaluationResult, file: str) -> None:
+    """Refuse to look for texts that a file does not have.
+
+    Raises:
+        InvalidInput: If the result was saved without them.
+    """
+    if result.evidence is not None and result.evidence.texts is None:
+        problem = f": {file} was saved without its texts, which are looked for among the chunks"
+        fix = "save it with 'krag-eval evaluate … --json OUT --texts', or name the file of queries"
+        raise InvalidInput("file", problem, fix)
+
+
 #: What is told of documents beside their ids.
 metadata_option = click.option(
     "--metadata",
@@ -179,7 +192,8 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
 
 @click.command(short_help="Show what became of one query.")
 @click.argument("file")
-@click.argument("query", metavar="QUERY")
+@click.argument("query", metavar="QUERY", required=False)
+@click.option("--query", "asked", metavar="QUERY", help="The query, if not behind FILE.")
 @_one_cutoff
 @metadata_option
 @click.option("--full", is_flag=True, help="Show all documents and items, with their whole texts.")
@@ -187,7 +201,8 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
 @field_options
 def explain(
     file: str,
-    query: str,
+    query: str | None,
+    asked: str | None,
     k: tuple[Cutoff, ...],
     metadata: tuple[str, ...],
     full: bool,
@@ -198,19 +213,30 @@ def explain(
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. QUERY is its question, or its position, from 0.
     """
+    if (query is None) == (asked is None):
+        raise InvalidInput("query", "must be named once", "'krag-eval misses FILE' lists queries")
     with warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
-        told = result.explain(
-            k=_asked(k, result),
-            metadata=metadata or None,
-            full=full,
-            **_named(query, result.labels),
-        )
+        named = _named(asked or query or "", result.labels)
+        at = _asked(k, result)
+        try:
+            told = result.explain(k=at, metadata=metadata or None, full=full, **named)
+        except InvalidInput as error:
+            raise _about_query(error) from None
         click.echo(told.to_text())
 
 
 # No position has more digits.
 _MOST_DIGITS = 15
+
+
+def _about_query(error: InvalidInput) -> InvalidInput:
+    """Return a refusal of a query, in words for one who typed QUERY, be it a position or not."""
+    if error.argument not in ("query", "position"):
+        return error
+    fix = "" if isinstance(error.fix, Advice) else error.fix
+    known = fix or "name it by its position, as 'krag-eval misses FILE' lists it"
+    return InvalidInput("query", error.problem, known)
 
 
 def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
@@ -237,7 +263,6 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
 @click.option("--title", metavar="TEXT", help="The heading, if another is wanted.")
 @click.option(
     "--by",
-    "tag",
     metavar="TAG",
     multiple=True,
     help="Show averages within slices of the queries too, as 'krag-eval evaluate --by' prints "
@@ -255,7 +280,7 @@ def report(
     k: tuple[Cutoff, ...],
     language: ReportLanguage,
     title: str | None,
-    tag: tuple[str, ...],
+    by: tuple[str, ...],
     index: str | None,
     metadata: tuple[str, ...],
     **options: Any,
@@ -270,12 +295,14 @@ def report(
     outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
     with warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
+        if index is not None:
+            _check_texts(result, file)
         at = _asked(k, result)
         write = partial(
             result.report,
             k=at,
             language=language,
-            by=tag,
+            by=by,
             diagnosis=None if index is None else result.diagnose(chunks_of(index), k=at),
             metadata=metadata or None,
             title=title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from krag_eval.plotting import Language, metric_name
 from krag_eval.plotting.styling import word
 from krag_eval.report.rendering import number, words, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
+from krag_eval.results.explanation import _brief as untold_ranks
 from krag_eval.results.explanation import _highlighted as highlighted
 from krag_eval.results.explanation import near_in_words
 from krag_eval.results.result import STATUSES, EvaluationResult
@@ -39,8 +41,8 @@ __all__ = [
 BUDGET = 5_400_000
 #: So many of the worst queries have texts as long as a reader may want.
 WORST = 50
-# Bytes of markup: of a query whatever it holds, and of each row of it with one text.
-_PER_QUERY, _PER_ROW = 660, 56
+# Bytes of markup: of a query whatever it holds, of each row of it with one text, of each part.
+_PER_QUERY, _PER_ROW, _PER_PART = 660, 56, 120
 # What is shared out of it beforehand; the next query may take more than its share.
 _PLANNED = 0.97
 #: Documents and items of a query that an explanation shows at most.
@@ -282,7 +284,7 @@ def _size(query: ListedQuery) -> int:
         size += sum(_bytes(part) + 13 * marked for part, marked in parts)
         size += sum(40 + sum(12 + _bytes(name) + _bytes(value) for name, value in about)
                     for about in row.about)  # fmt: skip
-    return size
+    return size + sum(_PER_PART + _bytes(part.folded) for part in query.told.parts)
 
 
 def _bytes(text: str) -> int:
@@ -350,7 +352,8 @@ def _cell(column: str, value: float) -> tuple[str, str]:
 class ToldRow(NamedTuple):
     """A document or an item: its number, what is said of it, its texts in marked stretches.
 
-    ``about`` says, of each text, what its document is known by.
+    ``about`` says, of each text, what its document is known by; ``is_folded`` is true
+    of a document beyond the cutoff that no outcome rests on.
     """
 
     number: int
@@ -358,6 +361,14 @@ class ToldRow(NamedTuple):
     tone: str
     texts: list[list[tuple[str, bool]]]
     about: Sequence[About] = ()
+    is_folded: bool = False
+
+
+class ToldPart(NamedTuple):
+    """Documents that follow one another; ``folded`` is the line they are folded to, if any."""
+
+    rows: list[ToldRow]
+    folded: str
 
 
 class ToldQuery(NamedTuple):
@@ -369,6 +380,7 @@ class ToldQuery(NamedTuple):
     more_items: int
     predicted: list[ToldRow]
     more_documents: int
+    parts: list[ToldPart]
 
     @property
     def texts(self) -> Iterator[list[tuple[str, bool]]]:
@@ -379,12 +391,21 @@ class ToldQuery(NamedTuple):
 def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WIDE) -> ToldQuery:
     """Put an explanation into words, with texts clipped to the room there is."""
     documents, items = highlighted(explanation)
+    untold = untold_ranks(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [
         one
         for one in explanation.documents
         if one.rank in documents and (_tells(one) or one.rank <= room.n_rest)
     ]
+    predicted = [
+        ToldRow(one.rank, _document(one, w), _document_tone(one),
+                _texts(documents[one.rank], one.text,
+                       room.match if _tells(one) else room.rest, w),
+                [_about(one.about, room)] if one.about else [],
+                one.rank > explanation.n_seen and one.rank in untold and not _tells(one))
+        for one in shown_documents
+    ]  # fmt: skip
     return ToldQuery(
         name=fitted(str(explanation.query), room.query),
         status=explanation.status,
@@ -397,15 +418,23 @@ def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WID
             for item in shown_items
         ],
         more_items=len(explanation.items) - len(shown_items),
-        predicted=[
-            ToldRow(one.rank, _document(one, w), _document_tone(one),
-                    _texts(documents[one.rank], one.text,
-                           room.match if _tells(one) else room.rest, w),
-                    [_about(one.about, room)] if one.about else [])
-            for one in shown_documents
-        ],
+        predicted=predicted,
         more_documents=len(explanation.documents) - len(shown_documents),
+        parts=list(_parts(predicted, w)),
     )  # fmt: skip
+
+
+def _parts(rows: Sequence[ToldRow], w: Mapping[str, str]) -> Iterator[ToldPart]:
+    """Divide the documents into parts that are shown and parts that are folded, in their order."""
+    # Ranks that are folded together follow one another: none between them is left out.
+    together = groupby(
+        enumerate(rows), lambda numbered: numbered[1].is_folded and numbered[1].number - numbered[0]
+    )
+    for is_folded, numbered in together:
+        part = [row for _, row in numbered]
+        first, last = part[0].number, part[-1].number
+        said = w["one folded" if first == last else "folded"].format(first, last)
+        yield ToldPart(part, said if is_folded else "")
 
 
 def _about(about: About, room: Room) -> About:

@@ -506,12 +506,14 @@ def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> list
 
 
 def _percent(share: float) -> str:
-    """Round to whole percents, but a part is neither nothing nor all.
+    """Round to whole percents, but a part is neither nothing nor all, nor made larger to show.
 
-    >>> _percent(0.087), _percent(0.999), _percent(0.0001), _percent(1.0)
-    ('9 %', '99 %', '1 %', '100 %')
+    >>> _percent(0.087), _percent(0.999), _percent(0.005), _percent(0.0013)
+    ('9 %', '99 %', '0.5 %', '0.1 %')
     """
-    return "100 %" if share == 1.0 else f"{min(max(round(100 * share), 1), 99)} %"
+    if 0 < share <= 0.005:
+        return f"{100 * share:.1g} %"
+    return "100 %" if share == 1.0 else f"{min(round(100 * share), 99)} %"
 
 
 def _in_korean(k: Cutoff) -> str:

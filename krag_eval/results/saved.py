@@ -117,6 +117,9 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
     return result
 
 
+_HOW_TO_SAVE = "save one with result.to_json(path), or krag-eval evaluate … --json OUT"
+
+
 def _unusable(path: str | os.PathLike[str], problem: str, fix: str = "") -> InvalidInput:
     return InvalidInput("", problem, fix, place=Place(os.fsdecode(path)))
 
@@ -129,9 +132,10 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
         missing.errno = error.errno
         raise missing from error
     except (ValueError, RecursionError) as error:
-        raise _unusable(path, f"not a saved krag_eval result: {error}") from error
+        raise _unusable(path, f"not a saved krag_eval result: {error}", _HOW_TO_SAVE) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise _unusable(path, f"not a saved krag_eval result (no 'format': '{_FORMAT}')")
+        problem = f"not a saved krag_eval result (no 'format': '{_FORMAT}')"
+        raise _unusable(path, problem, _HOW_TO_SAVE)
     version = content.get("format_version")
     if isinstance(version, bool) or version != FORMAT_VERSION:
         raise _unusable(

@@ -33,7 +33,7 @@ from krag_eval._errors import (
 )
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
 from krag_eval.scoring.metrics import resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import (
@@ -145,8 +145,9 @@ def compare(
             a list. They must be over the same queries, with the same ground truth, matcher,
             threshold, criteria and conventions.
         *others: The other results, if they are given one after the other.
-        metric: An average at a cutoff, or several: ``"ndcg@10"`` (if not given),
-            ``"micro_recall@5"``, ``"mrr@all"``; ``"recall@5"`` is the macro average.
+        metric: An average at a cutoff, or several: ``"ndcg@10"`` (if not given; nDCG at the deepest
+            cutoff that all have, if 10 is none), ``"micro_recall@5"``, ``"mrr@all"``;
+            ``"recall@5"`` is the macro average.
         names: What to call results that came without names; ``system_1``, ``system_2`` and so on
             if not given.
         baseline: The name of the system to hold the others against: it is a in every pair, there
@@ -191,7 +192,7 @@ def compare(
     aligned, left_out = _aligned(named, on)
     first = check_comparable(aligned)
     check_counted(first)
-    metrics = checked_metrics(aligned, asked)
+    metrics = checked_metrics(named, _default_metric(first) if asked is None else asked)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         aligned, metrics, level=level, n_resamples=n_resamples, seed=seed, baseline=baseline
@@ -215,10 +216,15 @@ def _results_and_metric(
 ) -> tuple[tuple[Any, ...], object]:
     """Tell a metric that came by position from the results before it."""
     if len(given) == 1 or isinstance(given[-1], EvaluationResult):
-        return given, "ndcg@10" if metric is None else metric
+        return given, metric
     if metric is not None:
         raise InvalidType("metric", f"must be given once, got {clipped(given[-1])} as well")
     return given[:-1], given[-1]
+
+
+def _default_metric(result: EvaluationResult) -> str:
+    """Return nDCG at 10, or else at the deepest cutoff that is compared."""
+    return f"ndcg@{spelled(10 if 10 in result.k else deepest(result.k))}"
 
 
 def _by_name(given: tuple[Any, ...], names: Sequence[str] | None) -> Mapping[str, EvaluationResult]:

@@ -158,7 +158,7 @@ def check(
         _check_baseline(baseline)
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
-            raise InvalidInput("metric", problem)
+            raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
         allowed = _checked_drop(max_drop)
         compared = _compared(result, baseline, metric, on, sampling)
         gates += [_drop_gate(row, allowed, compared) for row in compared.differences]

@@ -114,6 +114,41 @@ def test_queries_that_there_are_not(tmp_path: Path) -> None:
     assert "from 0 to 3" in refusal("explain", saved, "4")
     assert "I lost my card." in refusal("explain", saved, "I lost my cart.")
     assert "QUERY" in refusal("explain", saved, "9" * 40)
+    assert "QUERY" in refusal("explain", saved, "4")
+
+
+def test_a_part_of_a_question_tells_where_it_stands(tmp_path: Path) -> None:
+    """Whatever its case; what stands nowhere is to be named by its position."""
+    saved = tmp_path / "saved.json"
+    result_of(["Where is the bank?", "Who?", "Is the BANK open?", "Why?"]).to_json(saved)
+    assert "positions 0, 2" in refusal("explain", saved, "bank")
+    assert "krag-eval misses" in refusal("explain", saved, "zebra")
+
+
+def test_a_query_is_named_once_behind_the_file_or_by_an_option(tmp_path: Path) -> None:
+    """Both say the same."""
+    saved = tmp_path / "saved.json"
+    result_of().to_json(saved)
+    assert run("explain", saved, "--query", "2").stdout == run("explain", saved, "2").stdout
+    assert "QUERY" in refusal("explain", saved)
+    assert "QUERY" in refusal("explain", saved, "2", "--query", "2")
+
+
+@pytest.mark.parametrize("command", [["diagnose"], ["report", "-o", "page.html"]])
+def test_chunks_are_looked_for_by_texts_that_are_there(
+    tmp_path: Path, rows: Path, command: list[str]
+) -> None:
+    """What was saved without them names the option that keeps them."""
+    saved = tmp_path / "saved.json"
+    result_of().to_json(saved)
+    chunks = written(tmp_path / "chunks.jsonl", [{"text": "any"}])
+    assert "--texts" in refusal(*command, saved, "--index", chunks)
+
+
+def test_a_tag_of_a_report_that_there_is_not(tmp_path: Path, rows: Path) -> None:
+    """It is called as it was typed."""
+    page = tmp_path / "page.html"
+    assert "--by must be" in refusal("report", rows, "-o", page, "--by", "corpse", *BY_COVERAGE)
 
 
 def test_a_run_in_chunks(rows: Path, tmp_path: Path) -> None:
