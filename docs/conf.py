@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "api_pages",
+    "code_blocks",
     "mathml",
     "metric_cards",
     "pages_found",

@@ -15,7 +15,7 @@ from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.matching.tokenizers import TOKENIZER_NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDES = [DOCS / "matching.md", DOCS / "ko" / "matching.md"]
+GUIDES = [DOCS / "own-matcher.md", DOCS / "ko" / "matching.md"]
 
 
 def shown(guide: Path, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -71,11 +71,29 @@ def test_codes_matcher_joins_another(guide: Path) -> None:
     assert both.calculate_mrr() == {"mrr": 1 / 2}
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
-def test_the_guides_name_every_matcher_and_tokenizer(guide: Path) -> None:
+@pytest.mark.parametrize("pages", [["matchers", "texts"], ["ko/matching"]], ids=["en", "ko"])
+def test_the_guides_name_every_matcher_and_tokenizer(pages: list[str]) -> None:
     """So that readers can find every one."""
-    text = guide.read_text("utf-8")
+    text = "".join((DOCS / f"{page}.md").read_text("utf-8") for page in pages)
     assert [name for name in (*MATCHER_NAMES, *TOKENIZER_NAMES) if f'"{name}"' not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "headings"),
+    [
+        ("files", ["Any table of questions", "TREC", "BEIR", "AutoRAG", "Saving a data set"]),
+        ("matching", ["Key matchers", "Similarity matchers", "Thresholds", "Your own matcher"]),
+        ("matching", ["Together: pieces of a passage", "Numbers and negations", "Markup"]),
+        ("langchain", ["When queries fail", "Latency", "Record inside a chain"]),
+        ("performance", ["Several processes: `n_jobs`", "Long texts and many copies"]),
+    ],
+)
+def test_sections_with_a_page_of_their_own_keep_their_place(page: str, headings: list[str]) -> None:
+    """Links that people saved lead there, and on from there to the page."""
+    sections = (DOCS / f"{page}.md").read_text("utf-8").split("\n## ")
+    for heading in headings:
+        (section,) = [one for one in sections if one.startswith(f"{heading}\n")]
+        (DOCS / re.findall(r"\]\(([\w-]+\.md)", section)[0]).resolve(strict=True)
 
 
 @pytest.mark.parametrize(("page", "language"), [("", "en"), ("ko", "ko")])

@@ -5,6 +5,7 @@ CI builds the site itself, with every warning an error; these are quick checks w
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 import krag_eval
 from krag_eval import METRICS
@@ -220,6 +223,31 @@ def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path)
         "index.html: index.html#nowhere is not there",
         "a.css: loads from another host",
     ]
+
+
+def blocks_with_prompts(page: Path) -> list[str]:
+    fences = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [block for block in fences if ">>> " in block]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_the_button_copies_is_the_code(extension, page: Path) -> None:
+    """The lines behind a prompt are what doctest runs, blank ones left out."""
+    prompt = re.compile(f"^(?:{extension('code_blocks').PROMPT})")
+    for block in blocks_with_prompts(page):
+        lines = [prompt.sub("", line) for line in block.splitlines() if prompt.match(line)]
+        sources = "".join(one.source for one in doctest.DocTestParser().get_examples(block))
+        assert lines == [line for line in sources.splitlines() if line.strip()]
+
+
+def test_blocks_of_code_end_with_their_last_line(extension) -> None:
+    """The empty line before the closing fence is for doctest; lines within stay."""
+    document = new_document("page")
+    text = ">>> 1\n1\n\n>>> 2\n2\n\n"
+    document += nodes.literal_block(text, text)
+    extension("code_blocks").trim(None, document)
+    (block,) = document.findall(nodes.literal_block)
+    assert block.astext() == block.rawsource == ">>> 1\n1\n\n>>> 2\n2"
 
 
 def test_formulas_become_mathml(extension) -> None:
