@@ -27,7 +27,10 @@ from krag_eval._errors import (
 )
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, notes_on
+from krag_eval.datasets.langsmith import example_as_row
+from krag_eval.datasets.loading import dataset_in, is_table, rows_by_question
+from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
+from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
@@ -88,9 +91,11 @@ def evaluate_retriever(
             a plain function, sync or async. Documents may be LangChain ``Document`` objects,
             strings or dicts; best first.
         dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
-            columns, or what :func:`~krag_eval.load_dataset` returns. A question may occur twice;
-            its query is then labelled by ``"id"`` or position. Other columns are kept as tags of
-            the queries, where they hold short texts, numbers or booleans alone.
+            columns, a dict from question to documents, or what :func:`~krag_eval.load_dataset`
+            returns or, but for files, takes: other tools' columns, Hugging Face data sets,
+            LangSmith examples. A question may occur twice; its query is then labelled by ``"id"``
+            or position. Other columns are kept as tags of the queries, where they hold short texts,
+            numbers or booleans alone.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
             the data set.
@@ -357,11 +362,15 @@ async def aevaluate_retrievers(
     return await runs.soon()
 
 
-Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
+#: Questions and their ground truth: rows or a table of them, a dict from question to documents, or
+#: what ``load_dataset`` returns.
+Rows: TypeAlias = (
+    "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]"
+)
 
 _SHAPES = (
-    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
-    "what load_dataset returns"
+    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, a dict '
+    "from question to documents, or what load_dataset returns"
 )
 _ASKED = ("question", "actual", "predicted", "id", OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
@@ -400,11 +409,24 @@ class Questions:
         """
         if isinstance(dataset, Dataset):
             return _of_dataset(dataset)
+        if isinstance(dataset, Mapping) and not is_table(dataset):
+            return _of_rows(rows_by_question(dataset))
+        if _is_foreign(dataset):
+            return _of_dataset(dataset_in(dataset))
         if _is_frame(dataset):
             return _of_frame(dataset)
         if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
             return _of_rows(dataset)
-        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", _remedy(dataset))
+        fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
+        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", fix)
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options for the evaluator, with what the data set brings where they are silent."""
+        if "tags" in given:
+            checked_tags(given["tags"] or {}, len(self))
+        elif self.notes:
+            warn(f"dataset: {self.notes[0]}.", Advice("pass {} to keep none", tags={}))
+        return {"queries": self.labels, "tags": self.tags, **self.defaults, **given}
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -488,12 +510,17 @@ def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
-def _remedy(value: object) -> str:
-    if isinstance(value, str):
-        return "read a file by load_dataset"
-    if isinstance(value, Mapping):
-        return "put each question into a row of its own"
-    return ""
+def _is_foreign(value: object) -> bool:
+    """Tell whether this is a table that load_dataset knows and that is not in our own columns."""
+    if isinstance(value, Mapping) or (is_frame(value) and not _is_frame(value)):
+        return True
+    names: Iterable[Any] = ()
+    if _is_frame(value):
+        names = value.columns
+    elif isinstance(value, Sequence) and len(value):
+        first = example_as_row(value[0]) or value[0]
+        names = first if isinstance(first, Mapping) else ()
+    return not {"question", "actual"} <= {*names} and len(KNOWN.intersection(names)) > 1
 
 
 @dataclass(frozen=True)
@@ -524,12 +551,7 @@ class Evaluation:
     ) -> Evaluation:
         """Refuse before anything is asked what could not be evaluated afterwards."""
         questions = Questions.of(dataset)
-        if "tags" in options:
-            checked_tags(options["tags"] or {}, len(questions))
-        elif questions.notes:
-            warn(f"dataset: {questions.notes[0]}.", Advice("pass {} to keep none", tags={}))
-        known = {"queries": questions.labels, "tags": questions.tags, **questions.defaults}
-        options = {**known, **options}
+        options = questions.options(options)
         if matcher is not None:
             options["matcher"] = matcher
         check_n_jobs(options.get("n_jobs"))
