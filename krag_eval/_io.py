@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
 from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped
@@ -378,6 +379,8 @@ def bar_of(
 ) -> Bar | None:
     """Return a bar, or ``None`` where none is wanted.
 
+    Where nothing can be drawn over (nbconvert, papermill, a log) it is one line, at the end.
+
     Args:
         progress: Whether to show one; ``None``: as :func:`bars` says, or else in a terminal and in
             a notebook.
@@ -396,6 +399,8 @@ def bar_of(
         from tqdm.auto import tqdm
 
     scale = unit != "query"
+    if not _can_redraw():
+        return None if passing else _OneLine(total, done, title, unit, scale)
     bar: Any = tqdm(
         total=total,
         initial=done,
@@ -408,5 +413,46 @@ def bar_of(
     return bar  # type: ignore[no-any-return]
 
 
+class _OneLine:
+    """A bar that is written once, when it is closed."""
+
+    def __init__(self, total: int, done: int, title: str, unit: str, scale: bool) -> None:
+        self._start = perf_counter()
+        self._n = done
+        self._known = {
+            "total": total, "initial": done, "prefix": title, "unit": unit, "unit_scale": scale
+        }  # fmt: skip
+
+    def update(self, n: int = 1, /) -> None:
+        """Count one more, or ``n``."""
+        self._n += n
+
+    def close(self) -> None:
+        """Write how far it came, and how long that took."""
+        from tqdm import tqdm
+
+        seconds = perf_counter() - self._start
+        print(tqdm.format_meter(self._n, elapsed=seconds, **self._known), file=sys.stderr)
+
+
 def _somebody_looks() -> bool:
-    return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+    in_notebook = "ipykernel" in sys.modules and _kernel() is not None
+    return in_notebook or bool(sys.stderr and sys.stderr.isatty())
+
+
+def _kernel() -> Any:
+    """Return the kernel of the notebook this runs in, if it does."""
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None)
+
+
+def _can_redraw() -> bool:
+    """Tell a terminal, and a notebook that somebody has open, from a run of all its cells.
+
+    A kernel can ask for input only where somebody is there; nbconvert and papermill deny it.
+    """
+    kernel = _kernel() if "ipykernel" in sys.modules else None
+    if kernel is not None:
+        return bool(getattr(kernel, "_allow_stdin", True))
+    return bool(sys.stderr and sys.stderr.isatty())

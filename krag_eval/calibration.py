@@ -163,6 +163,11 @@ class Calibration:
             }
         )
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The decision at every threshold, as :attr:`curve`."""
+        return self.curve
+
     def decision(self, threshold: float) -> dict[str, float]:
         """Return precision, recall and F1 of the decision at one threshold; 0 if undefined."""
         matched = (self.similarity >= threshold) & (self.similarity > 0)
@@ -205,6 +210,10 @@ class Calibration:
         from krag_eval.plotting import calibration_curve
 
         return calibration_curve(self, ax=ax)
+
+    def summary(self) -> str:
+        """Return the best threshold, its interval and how well it decides, in two lines."""
+        return repr(self)
 
     def __repr__(self) -> str:
         scores = self.decision(self.best_threshold)

@@ -218,3 +218,10 @@ def test_rows_without_the_columns_are_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         calibrate(Given(), [{"actual": "a", "predicted": "1", "relevant": True}, {"a": 1}])
     assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 1)
+
+
+def test_a_calibration_has_the_names_of_other_results() -> None:
+    """The table is its curve, the summary what it shows of itself."""
+    calibration = calibrate(Given(), MIXED, n_resamples=10)
+    assert calibration.table.equals(calibration.curve)
+    assert "best threshold 0.4000" in calibration.summary()

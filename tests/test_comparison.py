@@ -1341,7 +1341,34 @@ def test_repr_reads_as_a_table():
 def test_plot_is_left_to_plotting(monkeypatch):
     """The comparison hands itself and the axes on, and returns what was drawn on."""
     plotting = types.ModuleType("krag_eval.plotting")
-    plotting.comparison_forest = lambda comparison, ax: (comparison, ax)
+    plotting.comparison_forest = lambda comparison, ax, language: (comparison, ax, language)
     monkeypatch.setitem(sys.modules, "krag_eval.plotting", plotting)
     comparison = clear_and_unclear()
-    assert comparison.plot(ax="axes") == (comparison, "axes")
+    assert comparison.plot(ax="axes", language="ko") == (comparison, "axes", "ko")
+
+
+@few_queries
+def test_a_comparison_has_the_names_of_a_result():
+    """By hand: ranks 1 and 1 against 1 and 2 are an MRR of 1 and of 3/4."""
+    worse, better = result_of([[1], [2]]), result_of([[1], [1]])
+    comparison = compare({"worse": worse, "better": better}, metric="mrr@10")
+    assert comparison.labels == comparison.queries == worse.labels
+    assert comparison.n_queries == worse.n_queries == 2
+    assert comparison.to_dict() == {"better": {"mrr@10": 1.0}, "worse": {"mrr@10": 0.75}}
+    assert [*comparison.to_dict()] == [*comparison.leaderboard.index]
+    assert worse.table.equals(worse.metrics)
+
+
+def test_a_result_is_pasted_as_markdown_and_latex():
+    """By hand: of two queries one finds its item first; where nothing is found, no mean rank."""
+    result = result_of([[1], []], k=[1, None])
+    lines = result.to_markdown().splitlines()
+    assert lines[:3] == ["| metric | @1 | @all |", "| --- | ---: | ---: |",
+                         "| hit_rate | 0.5000 | 0.5000 |"]  # fmt: skip
+    assert len(lines) == 2 + len(result.metrics.columns)
+    latex = result.to_latex().splitlines()
+    assert latex[0] == r"\begin{tabular}{lrr}"
+    assert r"mean\_rank & 1.0000 & 1.0000 \\" in latex
+    with no_advice():
+        nothing = result_of([[], []], k=[1])
+    assert "| mean_rank | – |" in nothing.to_markdown()

@@ -42,6 +42,7 @@ CONVENIENCE = {
 # Methods of a result or a comparison that lead to modules which take these.
 BACK = {
     ("results.result", "results.saved"),
+    ("results.result", "statistics.comparison"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
     ("results.result", "statistics.slices"),

@@ -24,9 +24,48 @@ def test_a_bar_without_a_wish_of_its_own_follows_the_one_around_it():
 
 
 @pytest.mark.parametrize("passing", [True, False])
-def test_a_passing_bar_is_not_seen_at_once_nor_left(passing, capsys):
+def test_a_passing_bar_is_not_seen_at_once_nor_left(passing, capsys, monkeypatch):
     """It is for what may be over before anybody reads it."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     shown = bar(True, passing=passing)
     shown.update(10)
     shown.close()
     assert ("working" in capsys.readouterr().err) is not passing
+
+
+def test_where_nothing_can_be_drawn_over_it_is_one_line(capsys):
+    """A log has neither a terminal nor a widget; what passes leaves nothing there."""
+    assert bar(True, passing=True) is None
+    shown = bar(True)
+    for _ in range(10):
+        shown.update()
+    assert capsys.readouterr().err == ""
+    shown.close()
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "\r" not in told
+    assert told.startswith("working: 100%")
+    assert "10/10" in told
+
+
+NOTEBOOK = """
+from krag_eval import evaluate_retriever
+rows = [{"question": f"q {i}", "actual": [f"a {i}"]} for i in range(60)]
+def slow(question):
+    import time
+    time.sleep(0.02)
+    return [question.replace("q", "a")]
+result = evaluate_retriever(slow, rows, 1, max_concurrency=1)
+"""
+
+
+def test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run():
+    """As by nbconvert and papermill, which run cells by nbclient."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    (output,) = notebook.cells[0].outputs
+    assert (output.output_type, output.name) == ("stream", "stderr")
+    assert output.text.count("\n") == 1
+    assert "\r" not in output.text
+    assert "60/60" in output.text

@@ -54,7 +54,14 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["dataset_in", "evaluated_again", "load_dataset", "recognised_lines"]
+__all__ = [
+    "dataset_in",
+    "evaluated_again",
+    "is_table",
+    "load_dataset",
+    "recognised_lines",
+    "rows_by_question",
+]
 
 #: What a file may be.
 Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]
@@ -100,7 +107,8 @@ def load_dataset(
     Args:
         source: A path: JSON lines (``.jsonl``, perhaps ``.jsonl.gz``), a JSON array, CSV, TSV or
             Parquet; an open file, with ``format``; a data frame of pandas or one like it, Hugging
-            Face data sets included; a list of dicts, or of LangSmith examples; a dict of columns.
+            Face data sets included; a list of dicts, or of LangSmith examples; a dict of columns,
+            or from question to documents; a :class:`Dataset`, which is returned as it is.
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
@@ -128,6 +136,8 @@ def load_dataset(
     >>> dataset.notes[0]
     "ground truth read from reference_contexts, by RAGAS's column names"
     """
+    if isinstance(source, Dataset):
+        return source
     limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
@@ -139,8 +149,6 @@ def load_dataset(
 
 def dataset_in(source: Any) -> Dataset:
     """Return a data set, loaded if need be; a refusal names it ``dataset``."""
-    if isinstance(source, Dataset):
-        return source
     try:
         return load_dataset(source)
     except Refusal as error:
@@ -327,6 +335,8 @@ def _table(source: Any, options: _Options) -> Columns:
     if refused:
         raise InvalidInput(refused[0], f"is for files, got a {type(source).__name__}")
     if isinstance(source, Mapping):
+        if _is_by_question(source, options.wanted):
+            return _rows(rows_by_question(source), options.wanted, options.tags)
         return _columns(source, options.wanted, options.tags)
     check_collected(source, "source")
     if is_frame(source):
@@ -336,7 +346,7 @@ def _table(source: Any, options: _Options) -> Columns:
     raise InvalidType(
         "source",
         "must be a path, an open file, a data frame, a list of dicts or of LangSmith examples, or "
-        f"a dict of columns, got a {type(source).__name__}",
+        f"a dict of columns or from question to documents, got a {type(source).__name__}",
     )
 
 
@@ -414,10 +424,42 @@ def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Co
             raise InvalidType(
                 "source",
                 f"must be a dict or a LangSmith example, got a {type(one).__name__}",
+                "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else "",
                 query=number,
             )
         rows.append(row)
     return Columns.of_rows(rows, "rows", wanted, tags)._replace(in_memory=True)
+
+
+def is_table(source: Mapping[Any, Any]) -> bool:
+    """Tell whether a dict is one of columns: whether any of its names is known as a column's."""
+    return not KNOWN.isdisjoint(source)
+
+
+def rows_by_question(source: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each question of a dict from question to documents."""
+    return [{"question": question, "actual": documents} for question, documents in source.items()]
+
+
+def _is_by_question(source: Mapping[Any, Any], wanted: Collection[str]) -> bool:
+    """Tell whether a dict maps questions to documents, and cannot be one of columns.
+
+    Raises:
+        InvalidType: If it can be either: it has no known name, and lists of one length.
+    """
+    lists = [value for value in source.values() if isinstance(value, list | tuple)]
+    if not source or len(lists) < len(source) or not frozenset(wanted).isdisjoint(source):
+        return False
+    lengths = {len(one) for one in lists}
+    if len(lengths) == 1 and lengths != {1}:
+        raise InvalidType(
+            "source",
+            f"may be a dict of columns, or one from question to documents: {clipped([*source])} "
+            "are no known columns, and their lists are of one length",
+            Advice('name columns by {}; write questions as rows, {{"question": …, "actual": […]}}',
+                   question=..., actual=...),
+        )  # fmt: skip
+    return True
 
 
 def _columns(source: Mapping[str, Any], wanted: Collection[str], tags: TagChoice) -> Columns:

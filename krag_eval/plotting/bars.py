@@ -15,6 +15,7 @@ from krag_eval.plotting.styling import (
     SIZE,
     Language,
     bounds_of,
+    check_alone,
     checked_language,
     cutoff_words,
     draw_score_axis,
@@ -46,6 +47,10 @@ Bars: TypeAlias = dict[str, dict[str, str]]
 
 # Average -> how much of its metric's colour fills a bar, which has an edge in full colour.
 _FILLED = {"micro": 0.3, "macro": 1.0}
+_FOR_SEVERAL = (
+    'cutoff_curves(results, "ndcg") draws a metric of several, compare(results).plot() their '
+    "differences"
+)
 _FIRST_FOUND = METRICS["rank"]
 # From here on a number does not fit to the right of a bar.
 _NO_ROOM = 0.8
@@ -68,8 +73,9 @@ def metric_bars(
     The caption gives the rank of the first relevant document.
 
     Args:
-        result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
-        k: One of its cutoffs; may be left out if there is only one.
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned. For several, see
+            :func:`cutoff_curves` (one metric, a line each) and ``compare(results).plot()``.
+        k: One of its cutoffs; the deepest if not given.
         ax: Where to draw; a new figure if not given.
         intervals: What ``result.confidence_intervals()`` returned, drawn as error bars.
         language: ``"en"`` or ``"ko"``.
@@ -78,9 +84,11 @@ def metric_bars(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
+        InvalidType: If these are several results.
         InvalidInput: If that cutoff was not evaluated, or ``intervals`` lack it.
     """
     language = checked_language(language)
+    check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
     bars = _bars_of(key for key in averages if not _is_captioned(key, result))

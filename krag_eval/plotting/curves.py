@@ -18,6 +18,7 @@ from krag_eval.plotting.styling import (
     Look,
     average_name,
     bounds_of,
+    check_alone,
     checked_language,
     cutoff_words,
     draw_score_axis,
@@ -679,10 +680,14 @@ def threshold_curves(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
+        InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
     language = checked_language(language)
+    check_alone(
+        "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
+    )
     table, threshold = _table_of(averages, threshold, metrics)
     known = [str(name) for name in table.columns]
     definitions = averages_of(METRICS.values())

@@ -14,6 +14,7 @@ from krag_eval.plotting.styling import (
     MISSED,
     PAPER,
     Language,
+    check_alone,
     checked_language,
     cutoff_words,
     finish,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["first_rank_bars", "metric_distribution"]
 
 _BINS = 10
+_EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
 _COUNTS = ("ground_truth", "retrieved", "relevant", "covered")
@@ -64,9 +66,11 @@ def metric_distribution(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
+        InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
     language = checked_language(language)
+    check_alone("result", result, _EACH)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
     defined = [value for value in values if not math.isnan(value)]
@@ -111,9 +115,11 @@ def first_rank_bars(
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
+        InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
     language = checked_language(language)
+    check_alone("result", result, _EACH)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]
     groups = _rank_groups(max(ranks, default=0))

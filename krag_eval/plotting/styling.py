@@ -44,6 +44,7 @@ __all__ = [
     "at_cutoff",
     "average_name",
     "bounds_of",
+    "check_alone",
     "checked_language",
     "cutoff_words",
     "draw_score_axis",
@@ -431,6 +432,22 @@ def checked_language(language: str) -> Language:
         InvalidInput: If it is not one of those there are.
     """
     return cast(Language, one_of("language", language, LANGUAGES))
+
+
+def check_alone(argument: str, given: object, instead: str) -> None:
+    """Refuse several results where a picture shows one.
+
+    Args:
+        argument: The argument that holds them.
+        given: What was given.
+        instead: What to call for several.
+
+    Raises:
+        InvalidType: If these are several.
+    """
+    if isinstance(given, Mapping | list | tuple):
+        problem = f"must be one result, got a {type(given).__name__} of {len(given)}"
+        raise InvalidType(argument, problem, instead)
 
 
 def word(key: str, language: Language) -> str:

@@ -191,6 +191,11 @@ class EvaluationResult:
         index = pd.Index([k if isinstance(k, int) else spelled(k) for k in self.k], name="k")
         return pd.DataFrame(list(self._reported.values()), index=index)
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The averages, as :attr:`metrics`; comparisons, slices and the rest have one as well."""
+        return self.metrics
+
     def per_query(self, k: Cutoff | str = None) -> pd.DataFrame:
         """Return one row per query, indexed by the queries' labels, at one of the cutoffs.
 
@@ -694,12 +699,19 @@ class EvaluationResult:
             sampling=sampling,
         )
 
-    def plot(self, k: Cutoff | str = None, ax: Axes | None = None) -> Axes:
+    def plot(
+        self,
+        k: Cutoff | str = None,
+        ax: Axes | None = None,
+        *,
+        language: Literal["en", "ko"] = "en",
+    ) -> Axes:
         """Draw every metric at one cutoff as a labelled bar, micro and macro side by side.
 
         Args:
             k: One of the cutoffs that were evaluated; the deepest if not given.
             ax: Where to draw; a new figure if not given.
+            language: ``"en"`` or ``"ko"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.
@@ -709,7 +721,7 @@ class EvaluationResult:
         """
         from krag_eval.plotting import metric_bars
 
-        return metric_bars(self, k, ax)
+        return metric_bars(self, k, ax, language=language)
 
     def report(
         self,
@@ -822,6 +834,42 @@ class EvaluationResult:
             for k, averages in self._reported.items()
             for key, value in averages.items()
         }
+
+    def to_markdown(self) -> str:
+        """Return the averages in GitHub's Markdown, rounded for reading: a column per cutoff.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]])
+        >>> print(evaluator.evaluate(k=[1, 3], metrics=["reciprocal_rank", "recall"]).to_markdown())
+        | metric | @1 | @3 |
+        | --- | ---: | ---: |
+        | mrr | 1.0000 | 1.0000 |
+        | micro_recall | 0.5000 | 1.0000 |
+        | macro_recall | 0.5000 | 1.0000 |
+        <BLANKLINE>
+        """
+        from krag_eval.statistics.comparison import as_markdown
+
+        return as_markdown(self._cells(), n_names=1)
+
+    def to_latex(self) -> str:
+        r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
+
+        It needs ``\usepackage{booktabs}``.
+        """
+        from krag_eval.statistics.comparison import as_latex
+
+        return as_latex(self._cells(), n_names=1)
+
+    def _cells(self) -> list[list[str]]:
+        """Return the averages as text, header first: a row per key, a column per cutoff."""
+        header = ["metric", *(f"@{spelled(k)}" for k in self.k)]
+        values = self.metrics.T
+        rows = [
+            [key, *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
+            for key, row in zip(values.index, values.to_numpy(), strict=True)
+        ]
+        return [header, *rows]
 
     def to_json(self, path: str | os.PathLike[str], *, texts: bool = False) -> None:
         """Save the result with its evidence; :meth:`from_json` reads it back.

@@ -66,7 +66,7 @@ def evaluate_agent(
     budget: int | Iterable[int] | None = None,
     length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
@@ -103,8 +103,9 @@ def evaluate_agent(
             <krag_eval.OfflineRetrievalEvaluator.evaluate>`.
         length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
         metrics: Metrics to compute; all built-in ones if not given.
-        on_error: What happens when the agent raises, or all its searches fail; see
-            :func:`~krag_eval.evaluate_retriever`.
+        on_error: What happens when the agent raises, or all its searches fail: ``"record"`` it and
+            ask the others, or ``"raise"``. If not given, it is recorded, unless the first three
+            questions fail and none is answered; see :func:`~krag_eval.evaluate_retriever`.
         max_concurrency: How many questions are asked at the same time.
         config: LangChain's config, or a list with one per question. An agent that keeps
             conversations needs another ``thread_id`` for each.
@@ -169,7 +170,7 @@ async def aevaluate_agent(
     budget: int | Iterable[int] | None = None,
     length: Length = "words",
     metrics: Iterable[str | Metric] | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,

@@ -46,6 +46,10 @@ __all__ = [
 ]
 
 
+#: After so many failures and no answer, a retriever is thought to be broken.
+PATIENCE = 3
+
+
 class Keeper(Protocol):
     """Keeps answers beyond the life of this process."""
 
@@ -64,17 +68,19 @@ class Answers:
 
     Args:
         n_queries: Number of queries.
-        stop_at_failure: Whether nothing more is asked once a query failed.
+        on_error: ``"raise"``: nothing more is asked once a query failed. ``"record"``: all are.
+            ``None``: all are, unless the first :data:`PATIENCE` fail and nothing was answered.
     """
 
-    def __init__(self, n_queries: int, *, stop_at_failure: bool) -> None:
+    def __init__(self, n_queries: int, *, on_error: str | None) -> None:
         self.documents: list[list[DocumentLike] | None] = [None] * n_queries
         self.seconds = np.full(n_queries, np.nan)
         self.failures: dict[int, Failure] = {}
         self.first_error: tuple[int, Exception] | None = None
         self.unkept: Exception | None = None
         self.stopped = False
-        self._stop_at_failure = stop_at_failure
+        self.any_known = False
+        self._on_error = on_error
         self._keeper: Keeper | None = None
         self._bar: Bar | None = None
         self._lock = threading.Lock()
@@ -82,10 +88,15 @@ class Answers:
     def known(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
         """Take over an answer that need not be asked for."""
         self.documents[position], self.seconds[position] = documents, seconds
+        self.any_known = True
 
     def missing(self) -> list[int]:
         """Return the positions of the queries without an answer."""
         return [position for position, one in enumerate(self.documents) if one is None]
+
+    def unasked(self) -> list[int]:
+        """Return the positions of the queries with neither an answer nor a failure."""
+        return [position for position in self.missing() if position not in self.failures]
 
     def gather(self, keeper: Keeper | None, bar: Bar | None) -> Self:
         """Set where answers are kept and shown; closed at the end of a ``with`` block."""
@@ -97,7 +108,9 @@ class Answers:
         with self._lock:
             if self._keeper is not None and not self._kept(position, documents, seconds):
                 return
-            self.documents[position], self.seconds[position] = documents, seconds
+            self.known(position, documents, seconds)
+            if self._on_error is None:
+                self.stopped = False  # asked before it was given up, and it does answer
             self._show()
 
     def fail(self, position: int, error: Exception, seconds: float) -> None:
@@ -106,8 +119,15 @@ class Answers:
             self.failures[position] = Failure.of(position, error, seconds)
             if self.first_error is None:
                 self.first_error = (position, error)
-            self.stopped = self.stopped or self._stop_at_failure
+            self.stopped = self.stopped or self._is_hopeless()
             self._show()
+
+    def _is_hopeless(self) -> bool:
+        """Tell whether this failure ends the run."""
+        if self._on_error is None:
+            enough = min(PATIENCE, len(self.documents))
+            return not self.any_known and len(self.failures) >= enough
+        return self._on_error == "raise"
 
     def _kept(self, position: int, documents: list[DocumentLike], seconds: float) -> bool:
         """Keep an answer; that it cannot be kept is no failure of the query, but of the run."""

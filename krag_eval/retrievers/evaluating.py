@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -26,7 +27,10 @@ from krag_eval._errors import (
 )
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, notes_on
+from krag_eval.datasets.langsmith import example_as_row
+from krag_eval.datasets.loading import dataset_in, is_table, rows_by_question
+from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
+from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
@@ -68,7 +72,7 @@ def evaluate_retriever(
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
@@ -87,9 +91,11 @@ def evaluate_retriever(
             a plain function, sync or async. Documents may be LangChain ``Document`` objects,
             strings or dicts; best first.
         dataset: Rows ``{"question": text, "actual": [documents]}``, a DataFrame with these
-            columns, or what :func:`~krag_eval.load_dataset` returns. A question may occur twice;
-            its query is then labelled by ``"id"`` or position. Other columns are kept as tags of
-            the queries, where they hold short texts, numbers or booleans alone.
+            columns, a dict from question to documents, or what :func:`~krag_eval.load_dataset`
+            returns or, but for files, takes: other tools' columns, Hugging Face data sets,
+            LangSmith examples. A question may occur twice; its query is then labelled by ``"id"``
+            or position. Other columns are kept as tags of the queries, where they hold short texts,
+            numbers or booleans alone.
         k: A cutoff or several; ``None`` stands for all retrieved documents.
         matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
             the data set.
@@ -102,9 +108,12 @@ def evaluate_retriever(
             given, it is asked the question itself.
         output_key: The key under which a chain returns the documents, such as ``"context"``.
         on_error: What happens when the retriever raises, or returns no list of documents.
-            ``"raise"``: that exception, saying which query it was. ``"record"``: the others are
-            asked; the query counts as nothing retrieved and is listed in ``result.failures``;
-            ``result.retry_failed()`` asks it again.
+            ``"record"``: the others are asked; the query counts as nothing retrieved and is listed
+            in ``result.failures``; ``result.retry_failed()`` asks it again. ``"raise"``: that
+            exception, saying which query it was. If not given, failures are recorded, so that one
+            of them costs no answer; but if the first three queries fail and none is answered, or
+            there are fewer and all fail, the first exception is raised, since a retriever that
+            does not work at all should not score 0.
         max_concurrency: How many questions are asked at the same time; LangChain's default, its
             number of threads, if not given. For latencies free of one another, 1.
         config: LangChain's config for each call (callbacks, tags, metadata, …), or a list with
@@ -134,8 +143,8 @@ def evaluate_retriever(
             notebook; there, ``await aevaluate_retriever(…)``.
 
     Warns:
-        KragEvalWarning: If queries failed (with ``on_error="record"``), or a checkpoint made
-            without a key is taken over for a retriever with other settings.
+        KragEvalWarning: If queries failed and were recorded, or a checkpoint made without a key is
+            taken over for a retriever with other settings.
 
     >>> opening = {"When does it open?": ["At nine.", "At the corner."]}
     >>> dataset = [{"question": "When does it open?", "actual": ["At nine."]},
@@ -169,7 +178,7 @@ async def aevaluate_retriever(
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
@@ -219,7 +228,7 @@ def evaluate_retrievers(
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
@@ -251,7 +260,10 @@ def evaluate_retrievers(
         input_key: For all retrievers; one that differs is made alike by LangChain's own means,
             ``{"question": RunnablePassthrough()} | chain | itemgetter("context")``.
         output_key: For all retrievers.
-        on_error: ``"raise"`` or ``"record"``; a query that failed counts as nothing retrieved.
+        on_error: ``"raise"`` or ``"record"``; a query that failed counts as nothing retrieved. If
+            not given, failures are recorded unless a retriever does not work at all; see there. An
+            exception that ends the run has the results of the retrievers asked before as its
+            attribute ``results``.
         max_concurrency: How many questions are asked at the same time.
         config: LangChain's config.
         progress: Whether to show a bar for each retriever.
@@ -320,7 +332,7 @@ async def aevaluate_retrievers(
     metrics: Iterable[str | Metric] | None = None,
     input_key: str | None = None,
     output_key: str | None = None,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
@@ -350,11 +362,15 @@ async def aevaluate_retrievers(
     return await runs.soon()
 
 
-Rows: TypeAlias = "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]]"
+#: Questions and their ground truth: rows or a table of them, a dict from question to documents, or
+#: what ``load_dataset`` returns.
+Rows: TypeAlias = (
+    "Dataset | pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]"
+)
 
 _SHAPES = (
-    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, or '
-    "what load_dataset returns"
+    'a list of rows {"question": …, "actual": [documents]}, a DataFrame with these columns, a dict '
+    "from question to documents, or what load_dataset returns"
 )
 _ASKED = ("question", "actual", "predicted", "id", OWN)
 _LOAD = "load_dataset knows the column names of other tools, and takes yours"
@@ -393,11 +409,24 @@ class Questions:
         """
         if isinstance(dataset, Dataset):
             return _of_dataset(dataset)
+        if isinstance(dataset, Mapping) and not is_table(dataset):
+            return _of_rows(rows_by_question(dataset))
+        if _is_foreign(dataset):
+            return _of_dataset(dataset_in(dataset))
         if _is_frame(dataset):
             return _of_frame(dataset)
         if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
             return _of_rows(dataset)
-        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", _remedy(dataset))
+        fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
+        raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", fix)
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options for the evaluator, with what the data set brings where they are silent."""
+        if "tags" in given:
+            checked_tags(given["tags"] or {}, len(self))
+        elif self.notes:
+            warn(f"dataset: {self.notes[0]}.", Advice("pass {} to keep none", tags={}))
+        return {"queries": self.labels, "tags": self.tags, **self.defaults, **given}
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -481,12 +510,17 @@ def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
-def _remedy(value: object) -> str:
-    if isinstance(value, str):
-        return "read a file by load_dataset"
-    if isinstance(value, Mapping):
-        return "put each question into a row of its own"
-    return ""
+def _is_foreign(value: object) -> bool:
+    """Tell whether this is a table that load_dataset knows and that is not in our own columns."""
+    if isinstance(value, Mapping) or (is_frame(value) and not _is_frame(value)):
+        return True
+    names: Iterable[Any] = ()
+    if _is_frame(value):
+        names = value.columns
+    elif isinstance(value, Sequence) and len(value):
+        first = example_as_row(value[0]) or value[0]
+        names = first if isinstance(first, Mapping) else ()
+    return not {"question", "actual"} <= {*names} and len(KNOWN.intersection(names)) > 1
 
 
 @dataclass(frozen=True)
@@ -517,12 +551,7 @@ class Evaluation:
     ) -> Evaluation:
         """Refuse before anything is asked what could not be evaluated afterwards."""
         questions = Questions.of(dataset)
-        if "tags" in options:
-            checked_tags(options["tags"] or {}, len(questions))
-        elif questions.notes:
-            warn(f"dataset: {questions.notes[0]}.", Advice("pass {} to keep none", tags={}))
-        known = {"queries": questions.labels, "tags": questions.tags, **questions.defaults}
-        options = {**known, **options}
+        options = questions.options(options)
         if matcher is not None:
             options["matcher"] = matcher
         check_n_jobs(options.get("n_jobs"))
@@ -560,7 +589,7 @@ class Run:
     call: Call
     evaluation: Evaluation
     _: KW_ONLY
-    on_error: str
+    on_error: str | None
     max_concurrency: int | None
     config: Any
     progress: bool | None
@@ -569,7 +598,8 @@ class Run:
     title: str = "retrieving"
 
     def __post_init__(self) -> None:
-        one_of("on_error", self.on_error, ("raise", "record"))
+        if self.on_error is not None:
+            one_of("on_error", self.on_error, ("raise", "record"))
         if self.max_concurrency is not None:
             whole("max_concurrency", self.max_concurrency, 1)
         _check_config(self.config, len(self.evaluation.questions))
@@ -582,25 +612,25 @@ class Run:
             _check_no_loop()
             return asyncio.run(self.soon(known))
         with self._gathering(known) as answers:
-            missing = answers.missing()
             asking = Asking(self.call, self.evaluation.questions.texts, answers)
-            asking.batch(missing, config=self._config(missing))
-            _raise_what_stopped(answers, self.evaluation.questions.labels)
+            while positions := answers.unasked():
+                asking.batch(positions, config=self._config(positions))
+                _raise_what_stopped(answers, self.evaluation.questions.labels)
         return self._result(answers)
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
         """Do as :meth:`now`, asking asynchronously."""
         with self._gathering(known) as answers:
-            missing = answers.missing()
             asking = Asking(self.call, self.evaluation.questions.texts, answers)
-            await asking.abatch(missing, config=self._config(missing, _n_threads()))
-            _raise_what_stopped(answers, self.evaluation.questions.labels)
+            while positions := answers.unasked():
+                await asking.abatch(positions, config=self._config(positions, _n_threads()))
+                _raise_what_stopped(answers, self.evaluation.questions.labels)
         return self._result(answers)
 
     def _gathering(self, known: Answers | None) -> Answers:
         """Return where answers go, with those that need not be asked for."""
         n_queries = len(self.evaluation.questions)
-        answers = Answers(n_queries, stop_at_failure=self.on_error == "raise")
+        answers = Answers(n_queries, on_error=self.on_error)
         keeper = self._keeper(answers)
         for position, documents in enumerate(known.documents if known is not None else ()):
             if known is not None and documents is not None and answers.documents[position] is None:
@@ -669,9 +699,11 @@ def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
         raise answers.unkept
     if answers.stopped and answers.first_error is not None:
         position, error = answers.first_error
+        n = len(answers.failures)
+        others = f" and on {n - 1} more, and answered none" if n > 1 else ""
         error.add_note(
-            f"The retriever failed on query {clipped(labels[position])} (position {position}). "
-            'on_error="record" asks the others and lists what failed.'
+            f"The retriever failed on query {clipped(labels[position])} (position {position})"
+            f'{others}. on_error="record" asks the others and lists what failed.'
         )
         raise error
 
@@ -779,14 +811,37 @@ class Runs:
 
     def now(self) -> Comparison:
         """Ask one retriever after the other, and compare them."""
-        return self._compared({name: run.now() for name, run in self._runs.items()})
+        results: dict[str, EvaluationResult] = {}
+        with _saving(results):
+            for name, run in self._runs.items():
+                results[name] = run.now()
+        return self._compared(results)
 
     async def soon(self) -> Comparison:
         """Do as :meth:`now`, asking asynchronously."""
-        return self._compared({name: await run.soon() for name, run in self._runs.items()})
+        results: dict[str, EvaluationResult] = {}
+        with _saving(results):
+            for name, run in self._runs.items():
+                results[name] = await run.soon()
+        return self._compared(results)
 
     def _compared(self, results: dict[str, EvaluationResult]) -> Comparison:
         return replace(compare(results, self._metric, **self._comparing), results=results)
+
+
+@contextmanager
+def _saving(results: Mapping[str, EvaluationResult]) -> Iterator[None]:
+    """Hand on what is done with the exception that ends the rest."""
+    try:
+        yield
+    except BaseException as error:
+        if results:
+            error.results = results  # type: ignore[attr-defined]
+            error.add_note(
+                f"The results of {', '.join(map(repr, results))} are this exception's attribute "
+                "results; in a notebook, sys.last_value.results."
+            )
+        raise
 
 
 def _check_retrievers(retrievers: object) -> None:

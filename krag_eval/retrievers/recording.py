@@ -33,13 +33,20 @@ from krag_eval._errors import (
     check_options,
     clipped,
     clipped_apart,
+    muted,
     one_of,
     warn,
 )
+from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.langsmith import example_as_row
+from krag_eval.datasets.loading import is_table
+from krag_eval.datasets.table import is_frame
+from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import as_document, checked_tags, id_of, text_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Wrapped
+from krag_eval.retrievers.evaluating import Questions, Rows
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
 if TYPE_CHECKING:
@@ -249,9 +256,9 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     def evaluate(
         self,
-        ground_truth: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]],
+        ground_truth: Rows | Sequence[Sequence[Any]],
         k: Cutoffs = DEFAULT_CUTOFFS,
-        matcher: str | Matcher = "text",
+        matcher: str | Matcher | None = None,
         *,
         retriever: str | None = None,
         calls: Literal["one", "union", "all", "first", "last", "each"] | None = None,
@@ -264,12 +271,14 @@ class RetrievalRecorder(BaseCallbackHandler):
         """Evaluate what was recorded.
 
         Args:
-            ground_truth: What should come back: a dict from question to documents, or a list with
-                one list of documents per question, in the order the questions were asked. After
-                questions were asked at the same time (from threads, by ``abatch`` or by a
-                retriever's ``batch``) only a dict says which is which.
+            ground_truth: What should come back: a dict from question to documents, rows, a
+                DataFrame or a data set, as for :func:`~krag_eval.evaluate_retriever`; or a list
+                with one list of documents per question, in the order the questions were asked.
+                After questions were asked at the same time (from threads, by ``abatch`` or by a
+                retriever's ``batch``), it takes the questions to say which is which.
             k: A cutoff or several; ``None`` stands for all retrieved documents.
-            matcher: What makes a retrieved document a match.
+            matcher: What makes a retrieved document a match; ``"text"`` if neither given nor set by
+                the data set.
             retriever: Name of the retriever to evaluate, one of :attr:`names`; may be left out if
                 there is only one that no other retriever calls. Of an agent's tools, all count
                 unless one is named.
@@ -299,7 +308,7 @@ class RetrievalRecorder(BaseCallbackHandler):
             called.
 
         Raises:
-            TypeError: If the ground truth is neither a list nor a dict.
+            TypeError: If the ground truth is none of these.
             ValueError: If nothing was recorded, questions are still being answered, or it is not
                 clear which retriever, which call or which question is meant; the message says
                 what settles it.
@@ -310,20 +319,23 @@ class RetrievalRecorder(BaseCallbackHandler):
         questions = self._ended()
         name = chosen_name(questions, retriever)
         asked = [question_of(one, input_key) for one in questions]
-        labels, actual, ordered = aligned(ground_truth, questions, asked)
+        table = _table_of(ground_truth)
+        labels, actual, ordered = aligned(table or ground_truth, questions, asked)
         seen = [
             seen_of(one, name, str(label), calls)
             for one, label in zip(ordered, labels, strict=True)
         ]
         _warn_of_uncalled(seen, name)
-        known = {"queries": labels, **options}
+        known = {"queries": labels, **options} if table is None else table.options(options)
+        if matcher is not None:
+            known["matcher"] = matcher
         if calls == "each":
             each: list[list[Seen | None]] = [[*calls_of(one, name)] or [None] for one in ordered]
             known = _per_call(known, each)
             actual = [truth for truth, found in zip(actual, each, strict=True) for _ in found]
             seen = [call for found in each for call in found]
         predicted = [call.documents or [] if call is not None else [] for call in seen]
-        evaluator = OfflineRetrievalEvaluator(actual, predicted, matcher, **known)
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, **known)
         result = evaluator.evaluate(k, budget=budget, length=length, metrics=metrics)
         return replace(result, retrieval=_run_of(seen))
 
@@ -1090,7 +1102,8 @@ def aligned(
     """Return labels, ground truth and questions in one order.
 
     Args:
-        ground_truth: A list in the order the questions were asked, or a dict by question.
+        ground_truth: A list in the order the questions were asked, a dict by question, or both
+            read from a table.
         questions: What was recorded, in the order they started.
         asked: Their texts.
 
@@ -1098,6 +1111,8 @@ def aligned(
         TypeError: If the ground truth is neither, or that of a question is no list.
         ValueError: If the two do not fit together, or a list is given where no order is known.
     """
+    if isinstance(ground_truth, Questions):
+        return _aligned_rows(ground_truth, questions, asked)
     if isinstance(ground_truth, Mapping):
         _check_lists(ground_truth.items())
         _check_names(ground_truth, asked)
@@ -1111,7 +1126,7 @@ def aligned(
         raise InvalidType(
             "ground_truth",
             "must be a list with one list of documents per question, in the order the questions "
-            "were asked, or a dict from question to documents, got a "
+            "were asked, a dict from question to documents, rows, a DataFrame or a data set, got a "
             f"{type(ground_truth).__name__}",
         )
     if len(ground_truth) != len(questions):
@@ -1129,6 +1144,57 @@ def aligned(
         )
     _check_lists(enumerate(ground_truth))
     return _labels(asked), list(ground_truth), list(questions)
+
+
+def _table_of(ground_truth: Any) -> Questions | None:
+    """Return the questions and documents of rows, a data frame or a data set; of others none.
+
+    Raises:
+        Refusal: If a row cannot be understood; it names ``ground_truth``.
+    """
+    if isinstance(ground_truth, Mapping):
+        is_one = is_table(ground_truth)
+    elif isinstance(ground_truth, Sequence):
+        is_one = bool(len(ground_truth)) and _is_row(ground_truth[0])
+    else:
+        is_one = isinstance(ground_truth, Dataset) or is_frame(ground_truth)
+    if not is_one:
+        return None
+    try:
+        return Questions.of(ground_truth)
+    except Refusal as error:
+        if error.argument != "dataset" or error.place is not None:
+            raise
+        raise type(error)(
+            "ground_truth", error.problem, error.fix, query=error.query, within=error.within
+        ) from error
+
+
+def _is_row(one: Any) -> bool:
+    """Tell a row, of our own or anybody's columns, from a document or a list of them."""
+    if isinstance(one, Mapping):
+        return "page_content" not in one and not KNOWN.isdisjoint(one)
+    return example_as_row(one) is not None
+
+
+def _aligned_rows(
+    table: Questions, questions: Sequence[Question], asked: Sequence[str]
+) -> tuple[list[str | int], list[Any], list[Question]]:
+    """Return what belongs together by its question or, where rows repeat one, by its place."""
+    if len(set(table.texts)) == len(table.texts):
+        by_question = dict(zip(table.texts, table.actual, strict=True))
+        _, actual, ordered = aligned(by_question, questions, asked)
+        return table.labels, actual, ordered
+    with muted():  # it has labels of its own
+        _, actual, ordered = aligned(table.actual, questions, asked)
+    if table.texts != [*asked]:
+        raise InvalidInput(
+            "ground_truth",
+            ": the same question is in it more than once, and it is not in the order of what was "
+            "asked",
+            "put its rows in that order",
+        )
+    return table.labels, actual, ordered
 
 
 def _check_lists(ground_truth: Iterable[tuple[object, object]]) -> None:

@@ -436,6 +436,16 @@ class Comparison:
         """The pairs (a, b) compared, in the order of the differences."""
         return list(dict.fromkeys((row.a, row.b) for row in self.differences))
 
+    @property
+    def labels(self) -> list[str | int]:
+        """One label per query compared, as :attr:`queries`."""
+        return self.queries
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries compared."""
+        return len(self.queries)
+
     @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
@@ -598,18 +608,19 @@ class Comparison:
 
         return sliced_comparison(self, tag)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, language: Literal["en", "ko"] = "en") -> Axes:
         """Draw the differences with their intervals, one row per pair and metric.
 
         Args:
             ax: Where to draw; a new figure if not given.
+            language: ``"en"`` or ``"ko"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.
         """
         from krag_eval.plotting import comparison_forest
 
-        return comparison_forest(self, ax=ax)
+        return comparison_forest(self, ax=ax, language=language)
 
     def report(
         self,
@@ -645,6 +656,17 @@ class Comparison:
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out))
         return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
+
+        The best system on the first metric comes first, as in :attr:`leaderboard`.
+        """
+        systems = self._standings[self.metrics[0]]
+        return {
+            name: {metric: found[name].value for metric, found in self._standings.items()}
+            for name in systems
+        }
 
     def to_markdown(self) -> str:
         """Return the table in GitHub's Markdown, rounded for reading."""
@@ -1013,19 +1035,19 @@ def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
     ]
 
 
-def as_markdown(table: Cells) -> str:
+def as_markdown(table: Cells, n_names: int = _N_NAMES) -> str:
     """Return the table in GitHub's Markdown."""
     header, *rows = [[_for_markdown(cell) for cell in row] for row in table]
-    rule = ["---"] * _N_NAMES + ["---:"] * (len(header) - _N_NAMES)
+    rule = ["---"] * n_names + ["---:"] * (len(header) - n_names)
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
 
 
-def as_latex(table: Cells) -> str:
+def as_latex(table: Cells, n_names: int = _N_NAMES) -> str:
     """Return the table as a LaTeX ``tabular`` with the rules of booktabs."""
     header, *rows = [[_for_latex(cell) for cell in row] for row in table]
     return "\n".join(
         (
-            rf"\begin{{tabular}}{{{'l' * _N_NAMES}{'r' * (len(header) - _N_NAMES)}}}",
+            rf"\begin{{tabular}}{{{'l' * n_names}{'r' * (len(header) - n_names)}}}",
             r"\toprule",
             rf"{' & '.join(header)} \\",
             r"\midrule",

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 
 from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, calibrate, compare, plotting
+from krag_eval._errors import InvalidType
 from krag_eval.plotting.saving import DARK
 from krag_eval.plotting.styling import LINES, looks_of
 from krag_eval.results.latency import RetrievalRun
@@ -228,3 +229,22 @@ class TestCalibration:
         ax = plotting.calibration_curve(calibrate("rouge1", pairs))
         colours = [line.get_color() for line in ax.lines[:3]]
         assert colours == [one.colour for one in looks_of(["precision", "recall", "f1"])]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        plotting.metric_bars,
+        plotting.first_rank_bars,
+        plotting.threshold_curves,
+        lambda results: plotting.metric_distribution(results, "ndcg@2"),
+    ],
+)
+@pytest.mark.parametrize("several", [dict, list])
+def test_a_picture_of_one_result_says_what_draws_several(draw, several):
+    """The fix names a call."""
+    results = {"one": evaluated(), "other": evaluated()}
+    with pytest.raises(InvalidType) as caught:
+        draw(results if several is dict else [*results.values()])
+    assert caught.value.argument in ("result", "averages")
+    assert "subplots" in str(caught.value.fix) or "cutoff_curves" in str(caught.value.fix)

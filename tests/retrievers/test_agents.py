@@ -655,9 +655,9 @@ def test_an_agent_that_failed_is_recorded_and_asked_again():
     retriever = Numbered(fails_on=frozenset({5}))
     agent = agent_of([through_a_retriever(retriever)])
     with pytest.raises(ConnectionError):
-        evaluate_agent(agent, rows(3), k=5)
+        evaluate_agent(agent, rows(3), k=5, on_error="raise")
     with pytest.warns(KragEvalWarning, match="1 of 3 queries failed"):
-        result = evaluate_agent(agent, rows(3), k=5, on_error="record")
+        result = evaluate_agent(agent, rows(3), k=5)
     assert result.per_query()["reciprocal_rank"].tolist() == [1, 0, 1]
     assert result.failures["type"].to_dict() == {question(1): "ConnectionError"}
     retriever.fails_on = frozenset()

@@ -116,7 +116,12 @@ def test_failed_queries_are_asked_again(path):
     """They are not in the file, whether the run went on or ended there."""
     with pytest.raises(ConnectionError) as caught:
         evaluate_retriever(
-            Numbered(fails_on=frozenset({3})), rows(5), 1, checkpoint=path, max_concurrency=1
+            Numbered(fails_on=frozenset({3})),
+            rows(5),
+            1,
+            checkpoint=path,
+            max_concurrency=1,
+            on_error="raise",
         )
     assert sorted(lines(path)[1]) == [0, 1, 2]
     assert "3 of 5 answers are kept" in "".join(caught.value.__notes__)

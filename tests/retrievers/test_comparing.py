@@ -96,6 +96,19 @@ def test_failures_are_recorded_for_each():
     assert comparison.results["broken"].to_dict()["hit_rate@1"] == 0.95
 
 
+def test_a_retriever_that_never_works_ends_the_comparison_and_keeps_the_others():
+    """By hand: the first answers everything, the second nothing."""
+    retrievers = {"sound": Numbered(), "broken": Numbered(fails_on=frozenset(range(40)))}
+    with pytest.raises(ConnectionError) as caught:
+        evaluate_retrievers(retrievers, rows(40), 1)
+    assert caught.value.results["sound"].to_dict()["hit_rate@1"] == 1
+    assert list(caught.value.results) == ["sound"]
+    assert "'sound'" in caught.value.__notes__[-1]
+    with pytest.raises(ConnectionError) as caught:
+        asyncio.run(aevaluate_retrievers(retrievers, rows(40), 1))
+    assert list(caught.value.results) == ["sound"]
+
+
 def test_asynchronously_it_is_the_same():
     """Through each one's own ainvoke."""
     retrievers = {"partial": Numbered(finds_nothing_on=FIRST_TEN), "whole": AsyncNumbered()}

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import AnyOf, KragEvalWarning, evaluate_retriever, load_dataset
+from krag_eval import (
+    AnyOf,
+    KragEvalWarning,
+    RetrievalRecorder,
+    evaluate_retriever,
+    load_dataset,
+)
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
 from krag_eval.retrievers.evaluating import Questions
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]
+
+
+class TableLike:
+    """A table of another library: columns by name."""
+
+    def __init__(self, **columns):
+        self._columns = columns
+        self.column_names = [*columns]
+
+    def __getitem__(self, name):
+        return self._columns[name]
 
 
 def echo(question):
@@ -26,14 +46,107 @@ def echo(question):
         pd.DataFrame(ROWS, index=[7, 3]),
         pd.DataFrame(ROWS).assign(actual=[np.array(["At nine."]), ("Here.",)]),
         Dataset(["When?", "Where?"], [["At nine."], ["Here."]], questions=["When?", "Where?"]),
+        {"When?": ["At nine."], "Where?": ["Here."]},
+        {"question": ["When?", "Where?"], "actual": [["At nine."], ["Here."]]},
+        [{"user_input": row["question"], "reference_contexts": row["actual"]} for row in ROWS],
+        pd.DataFrame(ROWS).rename(columns={"question": "query"}),
+        [SimpleNamespace(inputs={"question": row["question"]},
+                         outputs={"documents": row["actual"]}) for row in ROWS],
+        TableLike(question=["When?", "Where?"], actual=[["At nine."], ["Here."]]),
     ],
-    ids=["rows", "tuple", "frame", "frame of arrays", "data set"],
-)
+    ids=["rows", "tuple", "frame", "frame of arrays", "data set", "by question", "columns",
+         "RAGAS's rows", "a frame's own name", "LangSmith's examples", "another library's table"],
+)  # fmt: skip
 def test_the_shapes_of_a_data_set(dataset):
     """By hand: the first document answers the first question, the second the second."""
     result = evaluate_retriever(echo, dataset, 2, metrics=["reciprocal_rank"])
     assert result.labels == ["When?", "Where?"]
     assert result.per_query()["reciprocal_rank"].tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        ROWS,
+        pd.DataFrame(ROWS),
+        load_dataset(ROWS),
+        {"When?": ["At nine."], "Where?": ["Here."]},
+        {"question": ["Where?", "When?"], "actual": [["Here."], ["At nine."]]},
+        [{"query": row["question"], "reference_contexts": row["actual"]} for row in ROWS],
+    ],
+    ids=["rows", "frame", "data set", "by question", "columns", "another tool's rows"],
+)
+def test_the_recorder_and_load_dataset_take_the_same(dataset):
+    """By hand as above: each question finds its document, in whatever order the rows are."""
+    recorder = RetrievalRecorder()
+    search = recorder.wrap(echo, name="search")
+    for row in ROWS:
+        search.invoke(row["question"])
+    result = recorder.evaluate(dataset, 2, metrics=["reciprocal_rank"])
+    found = result.per_query()["reciprocal_rank"]
+    assert found.to_dict() == {"When?": 1, "Where?": 0.5}
+    loaded = load_dataset(dataset)
+    assert dict(zip(loaded.questions, loaded.actual, strict=True)) == {
+        row["question"]: row["actual"] for row in ROWS
+    }
+    assert load_dataset(loaded) is loaded
+
+
+def test_a_data_set_brings_its_defaults_and_tags_to_the_recorder():
+    """An explicit option goes before."""
+    recorder = RetrievalRecorder()
+    recorder.wrap(lambda q: [{"page_content": "b", "id": "a"}], name="search").invoke("When?")
+    dataset = Dataset(
+        ["q1"],
+        [[{"page_content": "b", "id": "a"}]],
+        questions=["When?"],
+        defaults={"matcher": "id"},
+        tags={"of": ["wiki"]},
+    )
+    result = recorder.evaluate(dataset, 1)
+    assert (result.labels, result.tags) == (["q1"], {"of": ["wiki"]})
+    assert result.to_dict()["hit_rate@1"] == 1
+    assert recorder.evaluate(dataset, 1, "contains", tags={}).settings["matcher"] == "contains"
+
+
+def test_rows_that_repeat_a_question_go_by_their_order():
+    """By hand: the first is answered with A, the same question later with B."""
+    recorder = RetrievalRecorder()
+    answers = iter(["A", "x", "B"])
+    search = recorder.wrap(lambda question: [next(answers)], name="search")
+    for text in ("When?", "Where?", "When?"):
+        search.invoke(text)
+    rows = [("a", "When?", "A"), ("b", "Where?", "C"), ("c", "When?", "B")]
+    rows = [{"id": id_, "question": text, "actual": [truth]} for id_, text, truth in rows]
+    with pytest.warns(KragEvalWarning, match="labelled by their ids") as caught:
+        result = recorder.evaluate(rows, 1)
+    assert len(caught) == 1
+    assert result.per_query()["hit_rate"].to_dict() == {"a": 1, "b": 0, "c": 1}
+    with pytest.warns(KragEvalWarning), pytest.raises(InvalidInput, match="more than once"):
+        recorder.evaluate([rows[1], rows[0], rows[2]], 1)
+
+
+def test_a_row_the_recorder_cannot_read_is_refused_by_the_name_of_its_argument():
+    """As is the data set, where it is another."""
+    recorder = RetrievalRecorder()
+    recorder.wrap(echo, name="search").invoke("When?")
+    with pytest.raises(InvalidInput) as caught:
+        recorder.evaluate([{"question": "When?"}])
+    assert (caught.value.argument, caught.value.query) == ("ground_truth", 0)
+    with pytest.raises(InvalidInput, match="never asked: 'Where"):
+        recorder.evaluate(ROWS)
+
+
+def test_a_dict_that_may_be_columns_or_questions_is_refused_by_load_dataset():
+    """Two lists of two: two questions, or two columns that nobody knows?"""
+    two = {"When?": ["At nine.", "b"], "Where?": ["c", "d"]}
+    with pytest.raises(InvalidType) as caught:
+        load_dataset(two)
+    assert caught.value.argument == "source"
+    assert load_dataset({**two, "Why?": ["e"]}).n_queries == 3
+    columns = {"When?": ["a", "b"], "Where?": [["c"], ["d"]]}
+    assert load_dataset(columns, question="When?", actual="Where?").questions == ["a", "b"]
+    assert evaluate_retriever(echo, two, 1).labels == ["When?", "Where?"]
 
 
 def test_a_data_set_brings_its_own_defaults():
@@ -83,7 +196,8 @@ def test_repeated_questions_are_labelled_by_their_ids():
     [
         (None, TypeError, "dataset must be a list of rows .* got None"),
         ("qa.jsonl", TypeError, "got a str; read a file by load_dataset"),
-        ({"When?": ["At nine."]}, TypeError, "got a dict; put each question into a row"),
+        ({"When?": "At nine."}, TypeError, r"dataset\[0\]\['actual'\] is plain text"),
+        ({"question": ["When?"]}, ValueError, "no column holds the documents"),
         ([], ValueError, "dataset must hold at least one question"),
         (["When?"], TypeError, r"dataset\[0\] must be a row"),
         (
@@ -99,7 +213,7 @@ def test_repeated_questions_are_labelled_by_their_ids():
         ),
         ([{"question": "q", "actual": "a"}], TypeError, "is plain text"),
         ([{"question": "", "actual": []}], TypeError, r"\['question'\] must be"),
-        (pd.DataFrame({"query": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),
+        (pd.DataFrame({"asked": ["q"], "actual": [[]]}), ValueError, "has no column 'question'"),
         (
             pd.DataFrame({"question": ["q", None], "actual": [["a"]] * 2}),
             TypeError,

@@ -245,7 +245,7 @@ def test_duplicates_are_credited_once():
 def test_a_failing_query_raises_its_own_exception():
     """With a note that says which query it was, and what to do."""
     with pytest.raises(ConnectionError, match="no answer for 41") as caught:
-        evaluate_retriever(Numbered(fails_on=frozenset({41})), rows())
+        evaluate_retriever(Numbered(fails_on=frozenset({41})), rows(), on_error="raise")
     (note,) = caught.value.__notes__
     assert note.startswith("The retriever failed on query 'What stands in passage 41?'")
     assert 'on_error="record"' in note
@@ -255,8 +255,66 @@ def test_nothing_more_is_asked_once_a_query_failed():
     """With one at a time, the two before and the one that failed."""
     retriever = Numbered(fails_on=frozenset({2}))
     with pytest.raises(ConnectionError):
-        evaluate_retriever(retriever, rows(), max_concurrency=1)
+        evaluate_retriever(retriever, rows(), max_concurrency=1, on_error="raise")
     assert retriever.asked == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [Numbered, AsyncNumbered])
+def test_one_failure_costs_no_answer_unless_asked_for(kind):
+    """By hand: the first two and the last of 100 fail, 97 are right."""
+    retriever = kind(fails_on=frozenset({0, 1, 99}))
+    with pytest.warns(KragEvalWarning, match="3 of 100 queries failed"):
+        results = both_ways(retriever, rows(), 1)
+    for result in results:
+        assert result.to_dict()["hit_rate@1"] == 0.97
+        assert result.failures["position"].tolist() == [0, 1, 99]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 100])
+def test_a_retriever_that_never_works_raises_its_first_exception(n):
+    """After three failures; where there are fewer questions, after all."""
+    retriever = Numbered(fails_on=frozenset(range(n)))
+    with pytest.raises(ConnectionError, match="no answer for 0") as caught:
+        evaluate_retriever(retriever, rows(n), 1, max_concurrency=1)
+    assert retriever.asked == list(range(min(n, 3)))
+    assert "position 0" in caught.value.__notes__[0]
+    with pytest.raises(ConnectionError):
+        asyncio.run(aevaluate_retriever(retriever, rows(n), 1))
+    with pytest.warns(KragEvalWarning, match=f"{n} of {n} queries failed"):
+        assert evaluate_retriever(retriever, rows(n), on_error="record").averages()["mrr"] == 0
+
+
+def test_an_answer_on_its_way_when_the_first_three_failed_saves_the_run():
+    """By hand: 0, 1 and 2 fail while 3 is being answered; then 4 to 9 are asked after all."""
+    failed, asked = threading.Barrier(4), []
+
+    def slow(text):
+        number = int(text.split()[-1].rstrip("?"))
+        asked.append(number)
+        if number < 4:
+            failed.wait(10)  # all four are asked before one of them is over
+        if number < 3:
+            raise ConnectionError
+        if number == 3:
+            time.sleep(0.2)
+        return [passage(number)]
+
+    with pytest.warns(KragEvalWarning, match="3 of 10 queries failed"):
+        result = evaluate_retriever(slow, rows(10), 1, max_concurrency=4)
+    assert result.to_dict()["hit_rate@1"] == 0.7
+    assert sorted(asked) == list(range(10))
+
+
+def test_what_is_known_already_is_not_given_up(tmp_path):
+    """By hand: 2 of 5 answers are in the checkpoint; the other three fail."""
+    options = {"checkpoint": tmp_path / "run.jsonl", "max_concurrency": 1}
+    with pytest.raises(ConnectionError):
+        evaluate_retriever(
+            Numbered(fails_on=frozenset({2})), rows(5), 1, on_error="raise", **options
+        )
+    with pytest.warns(KragEvalWarning, match="3 of 5 queries failed"):
+        result = evaluate_retriever(Numbered(fails_on=frozenset({2, 3, 4})), rows(5), 1, **options)
+    assert result.to_dict()["hit_rate@1"] == 0.4
 
 
 @pytest.mark.parametrize("kind", [Numbered, AsyncNumbered])
@@ -469,7 +527,7 @@ def test_a_progress_bar_counts_the_queries(capsys):
         ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"no_such": 1}, TypeError, "no_such"),
         ({"on_error": "ignore"}, ValueError, "on_error must be one of 'raise', 'record'"),
-        ({"on_error": None}, TypeError, "on_error must be one of 'raise', 'record'"),
+        ({"on_error": 1}, TypeError, "on_error must be one of 'raise', 'record'"),
         ({"max_concurrency": 0}, ValueError, "max_concurrency must be a whole number of at least"),
         ({"max_concurrency": True}, TypeError, "max_concurrency must be a whole number"),
         ({"config": "tags"}, TypeError, "config must be a LangChain config"),
