@@ -64,7 +64,10 @@ __all__ = [
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@click.command(short_help="Compare retrievers on the same queries.")
+@click.command(
+    short_help="Compare retrievers on the same queries.",
+    epilog="Example: krag-eval compare before.jsonl after.jsonl --metric recall@5",
+)
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
 @metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
 @click.option(
@@ -403,7 +406,10 @@ def _fitted(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
-@click.command(short_help="Check a saved result against floors and a baseline.")
+@click.command(
+    short_help="Check a saved result against floors and a baseline.",
+    epilog="Example: krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
+)
 @click.argument("new")
 @click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
 @metric_option(help="What may not drop below the baseline, as ndcg@10.")

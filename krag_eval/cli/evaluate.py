@@ -14,15 +14,18 @@ import click
 from krag_eval._errors import InvalidInput
 from krag_eval.cli.options import (
     CHUNKS_HELP,
+    Chosen,
     ReportLanguage,
     bundled,
     checked_language,
     checked_plan,
+    chosen_averages,
     encoding_option,
     evaluation_options,
     field_options,
     floor_option,
     given,
+    metric_option,
     metrics_of,
     output_option,
     report_options,
@@ -159,8 +162,16 @@ def _looked_at(file: str) -> tuple[bool, int]:
         return False, 0  # the reader says what is wrong
 
 
-@click.command(short_help="Evaluate the retrieved documents in a file.")
+@click.command(
+    short_help="Evaluate the retrieved documents in a file.",
+    epilog="Example: krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
+)
 @click.argument("file")
+@metric_option(
+    "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
+    "either at a cutoff (ndcg@10), which then needs no -k.",
+    "NAME",
+)
 @evaluation_options
 @click.option(
     "--intervals", is_flag=True, help="Print the 95 % interval of each average, by bootstrap."
@@ -179,6 +190,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
 @chunk_options
 def evaluate(
     file: str,
+    metric: tuple[str, ...],
     k: tuple[Cutoff, ...],
     intervals: bool,
     tag: tuple[str, ...],
@@ -210,7 +222,9 @@ def evaluate(
     )
     language = checked_language(report_language, report) if report_language else "en"
     k, settings = settled(k, given(options))
-    metrics = _checked_floors(floors, k, settings)
+    chosen = chosen_averages(metric, k, settings) if metric else None
+    k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
+    metrics = _checked_floors(floors, k, settings, chosen)
     if texts and json is None:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
     need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
@@ -229,8 +243,8 @@ def evaluate(
             source = dataset.source
         # A floor or a tag that turns out to be impossible is refused before anything is printed.
         verdict = result.check(floors) if floors else None
-        sliced = [result.by(one) for one in dict.fromkeys(tag)]
-        print_result(result, source, result.confidence_intervals() if intervals else None)
+        sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
+        print_result(result, source, result.confidence_intervals() if intervals else None, averages)
         for slices in sliced:
             print_slices(slices)
         if outputs:
@@ -239,15 +253,22 @@ def evaluate(
 
 
 def _checked_floors(
-    floors: Sequence[str], k: Sequence[Cutoff], settings: Mapping[str, Any]
+    floors: Sequence[str],
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
+    chosen: Chosen | None = None,
 ) -> tuple[str, ...] | None:
-    """Refuse settings and floors that no file allows; return the metrics the floors ask for."""
+    """Refuse settings and floors that no file allows; return the metrics to compute."""
     if not floors:
-        checked_plan(k, settings)
-        return None
+        metrics = None if chosen is None else chosen.metrics
+        checked_plan(k, settings, metrics)
+        return metrics
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
-    metrics = metrics_of("floors", [parse_floor(one)[0] for one in floors], settings)
+    averages = [parse_floor(one)[0] for one in floors]
+    metrics = metrics_of("floors", averages, settings)
+    if chosen is not None:
+        metrics = chosen.with_metrics_of(one.rpartition("@")[0] for one in averages)
     plan = checked_plan(k, settings, metrics)
     skips = plan.plan.no_ground_truth == "skip"
     checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
@@ -288,7 +309,10 @@ def _write(
     )
 
 
-@click.command(short_help="Look for what is wrong with the ground truth in a file.")
+@click.command(
+    short_help="Look for what is wrong with the ground truth in a file.",
+    epilog="Example: krag-eval audit results.jsonl --index chunks.jsonl",
+)
 @click.argument("file")
 @click.option("--index", metavar="CHUNKS", help=CHUNKS_HELP)
 @click.option(

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["diagnose", "explain", "misses", "report"]
 
 
-@click.command(short_help="Find out where what is missing was lost.")
+@click.command(
+    short_help="Find out where what is missing was lost.",
+    epilog="Example: krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
+)
 @click.argument("file")
 @click.option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
 @one_cutoff_option(
@@ -158,7 +161,10 @@ _one_cutoff = one_cutoff_option(
 )
 
 
-@click.command(short_help="List the queries that lost most.")
+@click.command(
+    short_help="List the queries that lost most.",
+    epilog="Example: krag-eval misses results.jsonl --matcher coverage -k 5",
+)
 @click.argument("file")
 @_one_cutoff
 @click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
@@ -177,7 +183,10 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
         print_misses(result.misses(at), n, result.labels, spelled(result.evaluated_cutoff(at)))
 
 
-@click.command(short_help="Show what became of one query.")
+@click.command(
+    short_help="Show what became of one query.",
+    epilog="Example: krag-eval explain results.jsonl 0 --matcher coverage",
+)
 @click.argument("file")
 @click.argument("query", metavar="QUERY")
 @_one_cutoff
@@ -224,7 +233,10 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
 
-@click.command(short_help="Write an HTML page about a result.")
+@click.command(
+    short_help="Write an HTML page about a result.",
+    epilog="Example: krag-eval report results.jsonl --matcher coverage -o report.html",
+)
 @click.argument("file")
 @click.option(
     "-o", "--output", "page", metavar="OUT", required=True, help="The page, as .html or .htm."

@@ -7,7 +7,7 @@ import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -266,14 +266,18 @@ _CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 4, 3
 
 
 def print_result(
-    result: EvaluationResult, source: str, intervals: pd.DataFrame | None = None
+    result: EvaluationResult,
+    source: str,
+    intervals: pd.DataFrame | None = None,
+    averages: Collection[str] | None = None,
 ) -> None:
-    """Print how many queries count, a table of all averages by cutoff, and the signature.
+    """Print how many queries count, a table of averages by cutoff, and the signature.
 
     Args:
         result: What to print.
         source: Where its queries come from.
         intervals: The 95 % interval of each average, printed beside it.
+        averages: The averages to print; all of them if not given.
     """
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
@@ -283,7 +287,8 @@ def print_result(
         + "\n"
     )
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
+    named = (name.rpartition("@")[0] for name in values)
+    keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
     width = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
     width = width if intervals is None else _CUTOFFS_WITH_INTERVALS

@@ -61,7 +61,11 @@ _UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
 _LONGEST_RUN = 40
 
 
-@click.command("trec", short_help="Evaluate TREC runs; the numbers are trec_eval's.")
+@click.command(
+    "trec",
+    short_help="Evaluate TREC runs; the numbers are trec_eval's.",
+    epilog="Example: krag-eval trec judgements.qrels bm25.run -k 10",
+)
 @click.argument("qrels")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @cutoff_option(
