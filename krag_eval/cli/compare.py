@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +27,6 @@ from krag_eval.cli.options import (
     settled,
 )
 from krag_eval.cli.output import (
-    WIDTH,
     Outputs,
     check_not_read,
     checked_outputs,
@@ -36,9 +34,11 @@ from krag_eval.cli.output import (
     print_cells,
     print_signature,
     print_table,
+    print_wrapped,
     printing_beside,
     pronounce,
     spanned,
+    terminal_width,
     write_files,
     write_plot,
     write_text,
@@ -295,7 +295,7 @@ def _print_comparison(comparison: Comparison) -> None:
     n_queries = len(comparison.queries)
     click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
     if comparison.left_out:
-        _print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -305,7 +305,7 @@ def _print_comparison(comparison: Comparison) -> None:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
         for row in rows:
-            _print_wrapped(printable(sentence(row, comparison.level)))
+            print_wrapped(printable(sentence(row, comparison.level)))
         click.echo()
         _print_changed(comparison, a, b)
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -348,7 +348,7 @@ def _print_values(comparison: Comparison) -> None:
 
 def _print_pair(rows: Sequence[Difference], level: float) -> None:
     first = rows[0]
-    _print_wrapped(
+    print_wrapped(
         f"{_shown(first.b)} minus {_shown(first.a)}; "
         f"wins and losses are the queries on which {_shown(first.b)} is better and worse"
     )
@@ -378,12 +378,8 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
     click.echo(f"Changed most on {metric}:")
     for query, before, after, _ in changed.itertuples():
         start = f"  {four_digits(before):>8} to {four_digits(after):<8}  "
-        click.echo(start + _fitted(str(query), WIDTH - len(start)))
+        click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()
-
-
-def _print_wrapped(text: str) -> None:
-    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _shown(name: str) -> str:

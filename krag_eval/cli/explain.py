@@ -29,6 +29,7 @@ from krag_eval.cli.output import (
     print_diagnosis,
     print_misses,
     printing_beside,
+    terminal_width,
     write_files,
     write_table,
     write_text,
@@ -215,7 +216,7 @@ def explain(
             full=full,
             **_named(query, result.labels),
         )
-        click.echo(told.to_text())
+        click.echo(told.to_text(terminal_width()))
 
 
 # No position has more digits.

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIDEST",
-    "WIDTH",
     "Outputs",
     "Target",
     "check_not_read",
@@ -47,10 +46,12 @@ __all__ = [
     "print_signature",
     "print_slices",
     "print_table",
+    "print_wrapped",
     "printing_beside",
     "pronounce",
     "rows_of",
     "spanned",
+    "terminal_width",
     "write_csv",
     "write_files",
     "write_json",
@@ -257,12 +258,23 @@ def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
         save_plot(temporary, draw)
 
 
-#: Columns of the terminal that everything fits into, and the most that values and their name take.
-WIDTH = 100
+#: The most columns of the terminal that values and their name take.
 WIDEST = 16
+# The columns that everything fits into where it is not printed to a terminal, and at the least.
+_WIDTH, _NARROWEST = 100, 60
 # Cutoffs side by side, with one average in a row, with two, and with an interval beside each
-# average, where there is no room for a second one. More cutoffs are continued below.
+# average, where there is no room for a second one: as many fit into 100 columns. More cutoffs are
+# continued below.
 _CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 4, 3
+
+
+def terminal_width() -> int:
+    """Return the columns that everything fits into: those of the terminal, if it is one."""
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        return _WIDTH
+    return max(columns, _NARROWEST) if columns else _WIDTH
 
 
 def print_result(
@@ -290,10 +302,11 @@ def print_result(
     named = (name.rpartition("@")[0] for name in values)
     keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
-    width = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
-    width = width if intervals is None else _CUTOFFS_WITH_INTERVALS
-    for start in range(0, len(cutoffs), width):
-        _print_averages(values, rows, cutoffs[start : start + width], intervals)
+    fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
+    fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
+    step = fitting * terminal_width() // _WIDTH
+    for start in range(0, len(cutoffs), step):
+        _print_averages(values, rows, cutoffs[start : start + step], intervals)
     print_signature(result.signature)
 
 
@@ -344,13 +357,13 @@ def print_audit(found: Audit, source: str) -> None:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
     for line in lines:
-        _print_wrapped(line)
+        print_wrapped(line)
         name = line.partition(":")[0]
         rows = found.findings[name].rows if name in found.findings else ()
         for row in rows[:_ROWS]:
             start = f"    query {row.position}" + (f", item {row.item}" if row.item else "")
             end = printable(f"({row.concerns})")
-            room = max(WIDTH - len(start) - len(end) - 3, WIDTH // 4)
+            room = max(terminal_width() - len(start) - len(end) - 3, _NARROWEST // 4)
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
@@ -374,7 +387,7 @@ def print_slices(slices: Slices) -> None:
     if n > _MOST_SLICES:
         click.echo(f"and {n - _MOST_SLICES} more slices, which Python shows")
     for line in (*slices.summary().split("\n"), *slices.notes):
-        _print_wrapped(printable(line))
+        print_wrapped(printable(line))
 
 
 def _cells(row: Slice) -> list[str]:
@@ -403,6 +416,8 @@ def spanned(low: float, high: float) -> str:
 
 # The columns for a question, for a status, and for all that is neither a text nor a status.
 _WIDEST_QUERY, _WIDEST_STATUS, _NUMBERS = 56, 20, 47
+# The columns for a text at the least, and for all beside a question where little is known.
+_NARROWEST_TEXT, _BESIDE_QUERY = 16, 44
 
 
 def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
@@ -422,8 +437,9 @@ def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: s
     shared = {label for label, times in Counter(labels).items() if times > 1}
     shown = missed[:n]
     statuses = shown["status"].tolist()
-    told = _whereabouts(shown, (WIDTH - _NUMBERS - max(map(len, statuses))) // 2)
-    widest = _WIDEST_QUERY if told is None else told.widest
+    beside_texts = _NUMBERS + max(map(len, statuses))
+    told = _whereabouts(shown, max((terminal_width() - beside_texts) // 2, _NARROWEST_TEXT))
+    widest = min(_WIDEST_QUERY, terminal_width() - _BESIDE_QUERY) if told is None else told.widest
     columns = (shown[name].tolist() for name in ("covered", "ground_truth"))
     rows = [
         ["-" if label in shared else positions[label],
@@ -485,7 +501,7 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
         f"{items} ground-truth item{'s' * (items != 1)} from {name}, "
         f"{chunks} chunk{'s' * (chunks != 1)}\n"
     )
-    _print_wrapped(sentence(found, _TYPED))
+    print_wrapped(sentence(found, _TYPED))
     click.echo()
     counts, steps = found.counts, found.waterfall()
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
@@ -504,15 +520,17 @@ def print_signature(signature: str) -> None:
     line = "signature: "
     for number, part in enumerate(signature.split(" | ")):
         added = f" | {part}" if number else part
-        if number and len(line + added) > WIDTH:
+        if number and len(line + added) > terminal_width():
             click.echo(line)
             line = " " * 10
         line += added
     click.echo(line)
 
 
-def _print_wrapped(text: str) -> None:
-    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+def print_wrapped(text: str) -> None:
+    """Print a sentence, continued below where it is too long for one line."""
+    width = min(terminal_width(), _WIDTH)  # longer lines are hard to read
+    click.echo(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_table(
@@ -530,22 +548,33 @@ def print_table(
 def print_cells(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, widest: int = WIDEST
 ) -> None:
-    """Print a table whose first columns are names, to the left, and the others are values."""
+    """Print a table whose first columns are names, to the left, and the others are values.
+
+    Values that do not fit beside the others are continued below, after the names again.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
+    room, fitting = terminal_width(), len(header)
+    sizes = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    sizes = [*sizes[:names], *(min(size, widest) for size in sizes[names:])]
+    while fitting > names + 1 and sum(sizes[:fitting]) + 3 * (fitting - 1) > room:
+        fitting -= 1  # columns are three apart
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for position, name in enumerate(header):
-        if position < names:
-            table.add_column(name, no_wrap=True)
-        else:  # a long name is continued below itself
-            table.add_column(name, justify="right", max_width=widest, overflow="fold")
+    for position, name in enumerate(header[:fitting]):
+        # What is longer than its column is continued below itself.
+        to_the_right = {"justify": "right", "max_width": widest} if position >= names else {}
+        table.add_column(name, overflow="fold", **to_the_right)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*row)
-    # Wide enough that no number is cut, whatever the window.
-    Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(table)
+        table.add_row(*row[:fitting])
+    # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
+    Console(width=room, height=25, highlight=False, markup=False, emoji=False).print(table)
     click.echo()
+    if fitting < len(header):
+        rest = [[*row[:names], *row[fitting:]] for row in (header, *rows)]
+        print_cells(rest[0], rest[1:], names=names, widest=widest)
 
 
 def four_digits(value: float) -> str:

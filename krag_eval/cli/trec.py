@@ -14,7 +14,6 @@ from krag_eval._errors import InvalidInput, muted
 from krag_eval.cli.options import cutoff_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
-    WIDTH,
     Outputs,
     Target,
     checked_outputs,
@@ -23,6 +22,7 @@ from krag_eval.cli.output import (
     print_signature,
     printing_beside,
     rows_of,
+    terminal_width,
     write_csv,
     write_files,
     write_json,
@@ -227,7 +227,7 @@ def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]
     width = left
     for name in results:
         needed = min(max(len(printable(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
-        if group and width + needed > WIDTH:
+        if group and width + needed > terminal_width():
             yield group
             group, width = [], left
         group.append(name)
