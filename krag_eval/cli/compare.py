@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     evaluation_options,
     field_options,
     floor_option,
+    format_option,
     given,
     metric_option,
     metrics_of,
@@ -27,9 +28,11 @@ from krag_eval.cli.options import (
     settled,
 )
 from krag_eval.cli.output import (
+    Forms,
     Outputs,
     check_not_read,
     checked_outputs,
+    formatted,
     four_digits,
     print_cells,
     print_signature,
@@ -37,6 +40,7 @@ from krag_eval.cli.output import (
     print_wrapped,
     printing_beside,
     pronounce,
+    records_of,
     spanned,
     terminal_width,
     write_files,
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = [
     "compare",
@@ -78,6 +83,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 @on_option
 @evaluation_options
 @field_options
+@format_option
 @output_option("--markdown", "Save the table as Markdown.", streamed=True)
 @output_option("--latex", "Save the table as LaTeX.", streamed=True)
 @output_option("--plot", "Draw the differences with their intervals, as .png, .svg or .pdf.")
@@ -87,6 +93,7 @@ def compare(
     metric: tuple[str, ...],
     baseline: str | None,
     on: Literal["all", "common"],
+    format: str,
     markdown: str | None,
     latex: str | None,
     plot: str | None,
@@ -105,7 +112,8 @@ def compare(
     named = _named(files)
     against = None if baseline is None else _baseline(baseline, named)
     outputs = checked_outputs(
-        {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
+        {"format": format, "markdown": markdown, "latex": latex, "plot": plot, "report": report},
+        files,
     )
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
@@ -116,8 +124,9 @@ def compare(
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
         results = _evaluated({**named, **saved}, k, settings, metrics)
         comparison = compared(results, metric, baseline=against, on=on)
-        _print_comparison(comparison)
-        _write(outputs, comparison, language)
+        if format == "table":
+            _print_comparison(comparison)
+        _write(outputs, comparison, language, format)
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
@@ -250,7 +259,20 @@ def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]
     return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
 
 
-def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -> None:
+def _forms(comparison: Comparison) -> Forms:
+    return {
+        "json": lambda: {
+            "n_queries": len(comparison.queries),
+            "baseline": comparison.baseline,
+            "differences": records_of(comparison.table),
+            "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
+        },
+        "csv": lambda: comparison.table,
+        "markdown": comparison.to_markdown,
+    }
+
+
+def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage, format: str) -> None:
     def draw(ax: Axes) -> None:
         from krag_eval.plotting import comparison_forest, forest_size
 
@@ -261,6 +283,7 @@ def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -
     write_files(
         outputs,
         {
+            "format": formatted(format, partial(_forms, comparison)),
             "markdown": (
                 lambda target: write_text(comparison.to_markdown(), target),
                 "the table, in Markdown",
@@ -423,6 +446,7 @@ def _fitted(text: str, width: int) -> str:
 )
 @on_option
 @floor_option
+@format_option
 def gate(
     new: str,
     baseline: str | None,
@@ -431,6 +455,7 @@ def gate(
     by: str | None,
     on: Literal["all", "common"],
     floors: tuple[str, ...],
+    format: str,
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -438,7 +463,8 @@ def gate(
     --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
     cannot be checked or compared is refused with 2.
     """
-    with warnings_as("warning"):
+    outputs = checked_outputs({"format": format}, [new, *([baseline] if baseline else [])])
+    with printing_beside(outputs), warnings_as("warning"):
         report = saved_result(new, need_rows=baseline is not None).check(
             floors or None,
             baseline=None if baseline is None else saved_result(baseline),
@@ -447,4 +473,23 @@ def gate(
             on=on,
             by=by,
         )
-    return pronounce(report)
+        write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
+        return pronounce(report)
+
+
+def _forms_of_report(report: GateReport) -> Forms:
+    import pandas as pd
+
+    names = ["metric", "slice", "passed", "reason"]
+    rows = pd.DataFrame(
+        [[getattr(one, name) for name in names] for one in report.gates], columns=names
+    )
+    return {
+        "json": lambda: {
+            "passed": report.passed,
+            "gates": records_of(rows),
+            "note": report.note,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ from krag_eval.cli.options import (
     evaluation_options,
     field_options,
     floor_option,
+    format_option,
     given,
     metric_option,
     metrics_of,
@@ -34,6 +35,9 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     Outputs,
     checked_outputs,
+    formatted,
+    forms_of_audit,
+    forms_of_result,
     print_audit,
     print_result,
     print_slices,
@@ -186,6 +190,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
 )
 @floor_option
 @field_options
+@format_option
 @output_options
 @chunk_options
 def evaluate(
@@ -195,6 +200,7 @@ def evaluate(
     intervals: bool,
     tag: tuple[str, ...],
     floors: tuple[str, ...],
+    format: str,
     json: str | None,
     texts: bool,
     csv: str | None,
@@ -218,8 +224,19 @@ def evaluate(
     chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
     """
     outputs = checked_outputs(
-        {"json": json, "csv": csv, "plot": plot, "report": report, "per_query": per_query}, [file]
+        {
+            "format": format,
+            "json": json,
+            "csv": csv,
+            "plot": plot,
+            "report": report,
+            "per_query": per_query,
+        },
+        [file],
     )
+    if tag and format == "csv":
+        problem = ": a table of averages has no room for slices"
+        raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
     language = checked_language(report_language, report) if report_language else "en"
     k, settings = settled(k, given(options))
     chosen = chosen_averages(metric, k, settings) if metric else None
@@ -244,11 +261,14 @@ def evaluate(
         # A floor or a tag that turns out to be impossible is refused before anything is printed.
         verdict = result.check(floors) if floors else None
         sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
-        print_result(result, source, result.confidence_intervals() if intervals else None, averages)
-        for slices in sliced:
+        bounds = result.confidence_intervals() if intervals else None
+        if format == "table":
+            print_result(result, source, bounds, averages)
+        for slices in sliced if format == "table" else ():
             print_slices(slices)
         if outputs:
-            _write(outputs, result, language, tag, texts=texts)
+            told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
+            _write(outputs, result, language, tag, told, texts=texts)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -280,6 +300,7 @@ def _write(
     result: EvaluationResult,
     language: ReportLanguage,
     tags: Sequence[str],
+    told: tuple[Callable[[Any], None], str],
     *,
     texts: bool,
 ) -> None:
@@ -293,6 +314,7 @@ def _write(
     write_files(
         outputs,
         {
+            "format": told,
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, "one row per query"),
             "json": (partial(write_json, result, texts=texts), "the result"),
@@ -351,6 +373,7 @@ def _write(
 @click.option("--question-field", metavar="NAME", help="The field with the question.")
 @click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
 @encoding_option
+@format_option
 @output_option("--json", "Save the audit; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per place that was found.", streamed=True)
 def audit(
@@ -360,6 +383,7 @@ def audit(
     question_field: str | None,
     actual_field: str | None,
     encoding: str,
+    format: str,
     json: str | None,
     csv: str | None,
     **settings: Any,
@@ -374,7 +398,9 @@ def audit(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv}, [file, *([index] if index else [])])
+    outputs = checked_outputs(
+        {"format": format, "json": json, "csv": csv}, [file, *([index] if index else [])]
+    )
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
     fields = {"question": question_field, "actual": actual_field, "encoding": encoding}
@@ -384,10 +410,12 @@ def audit(
         )
         # What could not be looked for is refused before anything is printed.
         report = found.check(fail_on) if fail_on else None
-        print_audit(found, dataset.source)
+        if format == "table":
+            print_audit(found, dataset.source)
         write_files(
             outputs,
             {
+                "format": formatted(format, lambda: forms_of_audit(found)),
                 "json": (lambda target: write_text(as_text(found), target), "the audit"),
                 "csv": (
                     # Where a finding is about a query, the cell of the item is empty.

@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     diagnosis_options,
     explanation_options,
     field_options,
+    format_option,
     given,
     one_cutoff_option,
     output_option,
@@ -26,6 +27,9 @@ from krag_eval.cli.options import (
 )
 from krag_eval.cli.output import (
     checked_outputs,
+    formatted,
+    forms_of_diagnosis,
+    forms_of_misses,
     print_diagnosis,
     print_misses,
     printing_beside,
@@ -59,6 +63,7 @@ __all__ = ["diagnose", "explain", "misses", "report"]
 )
 @diagnosis_options
 @field_options
+@format_option
 @output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per ground-truth item.", streamed=True)
 @report_options
@@ -67,6 +72,7 @@ def diagnose(
     index: str,
     k: tuple[Cutoff, ...],
     depth: int | None,
+    format: str,
     json: str | None,
     csv: str | None,
     report: str | None,
@@ -84,7 +90,9 @@ def diagnose(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv, "report": report}, [file, index])
+    outputs = checked_outputs(
+        {"format": format, "json": json, "csv": csv, "report": report}, [file, index]
+    )
     language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
@@ -96,10 +104,12 @@ def diagnose(
         found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
         # A saved result may have been evaluated at other cutoffs; the page says so.
         shown_at = found.k if found.k in result.k else None
-        print_diagnosis(found, file, result.signature)
+        if format == "table":
+            print_diagnosis(found, file, result.signature)
         write_files(
             outputs,
             {
+                "format": formatted(format, lambda: forms_of_diagnosis(found, result.signature)),
                 "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
                 "csv": (
                     lambda target: write_table(found.table, target),
@@ -171,17 +181,24 @@ _one_cutoff = one_cutoff_option(
 @click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
 @explanation_options
 @field_options
-def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
+@format_option
+def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any) -> None:
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
     """
     whole("n", n, 1)
-    with warnings_as("warning"):
+    outputs = checked_outputs({"format": format}, [file])
+    with printing_beside(outputs), warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
         at = _asked(k, result)
-        print_misses(result.misses(at), n, result.labels, spelled(result.evaluated_cutoff(at)))
+        missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
+        if format == "table":
+            print_misses(missed, n, result.labels, cutoff)
+            return
+        told = formatted(format, lambda: forms_of_misses(missed, n, cutoff, result.signature))
+        write_files(outputs, {"format": told})
 
 
 @click.command(

@@ -43,6 +43,7 @@ __all__ = [
     "explanation_options",
     "field_options",
     "floor_option",
+    "format_option",
     "given",
     "metric_option",
     "metrics_of",
@@ -127,6 +128,15 @@ def output_option(name: str, what: str, *, streamed: bool = False) -> Option:
     """Return an option that names a file to write."""
     help = f"{what} '-' is standard output." if streamed else what
     return click.option(name, metavar="OUT", help=help)
+
+
+format_option = click.option(
+    "--format",
+    type=click.Choice(["table", "json", "csv", "markdown"]),
+    default="table",
+    show_default=True,
+    help="How to print what is printed. Other than as a table, nothing else is on standard output.",
+)
 
 
 def matcher_option(default: str) -> Option:

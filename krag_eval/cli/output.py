@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -33,11 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIDEST",
+    "Forms",
     "Outputs",
     "Target",
     "check_not_read",
     "checked_outputs",
+    "formatted",
+    "forms_of_audit",
+    "forms_of_diagnosis",
+    "forms_of_misses",
+    "forms_of_result",
     "four_digits",
+    "or_none",
     "print_audit",
     "print_cells",
     "print_diagnosis",
@@ -49,6 +57,7 @@ __all__ = [
     "print_wrapped",
     "printing_beside",
     "pronounce",
+    "records_of",
     "rows_of",
     "spanned",
     "terminal_width",
@@ -61,7 +70,7 @@ __all__ = [
 ]
 
 # Text whose name has no prescribed ending, so that '-' may be standard output.
-_STREAMED = ("json", "csv", "markdown", "latex")
+_STREAMED = ("json", "csv", "markdown", "latex", "format")
 # Files whose kind follows from the ending of their name; plots have theirs from plotting.
 _ENDINGS = {
     "report": (".html", ".htm"),
@@ -94,17 +103,24 @@ Target: TypeAlias = "Path | StandardOutput"
 Outputs: TypeAlias = Mapping[str, Target]
 
 
+#: What ``--format`` prints, by its value: a mapping, rows, and rows or Markdown.
+Forms: TypeAlias = Mapping[str, Callable[[], Any]]
+
+
 def checked_outputs(named: Mapping[str, str | None], sources: Iterable[str]) -> Outputs:
     """Return where to write, if every name can be written to.
 
     Args:
-        named: What was given for each option.
+        named: What was given for each option; a ``format`` other than a table is written to
+            standard output.
         sources: The files that are read, which must not be overwritten.
 
     Raises:
         InvalidInput: If one of them cannot be, naming the option.
     """
     given = {option: name for option, name in named.items() if name is not None}
+    if "format" in given and given.pop("format") != "table":
+        given["format"] = "-"
     if not given:
         return {}
     streamed = [option for option, name in given.items() if name == "-"]
@@ -135,7 +151,7 @@ def _checked_output(option: str, name: str) -> Target:
 
 def _checked_standard_output(option: str) -> StandardOutput:
     if option not in _STREAMED:
-        options = ", ".join(f"--{one}" for one in _STREAMED)
+        options = ", ".join(f"--{one}" for one in _STREAMED if one != "format")
         problem = f": - is standard output, which {options} alone can be written to"
         raise InvalidInput(option, problem, "name a file")
     if getattr(sys.stdout, "buffer", None) is None:
@@ -219,6 +235,53 @@ def write_text(text: str, target: Target) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
+def formatted(format: str, forms: Callable[[], Forms]) -> tuple[Callable[[Any], None], str]:
+    """Return what writes the value of ``--format``, as :func:`write_files` takes it."""
+    return lambda target: _WRITERS[format](forms()[format](), target), "what is printed"
+
+
+def _write_as_json(content: Mapping[str, Any], target: Target) -> None:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)
+    write_text(f"{text}\n", target)
+
+
+def _write_as_markdown(content: pd.DataFrame | str, target: Target) -> None:
+    """Write a table of rows, rounded for reading, whose texts are to the left."""
+    write_text(content if isinstance(content, str) else markdown_of(content), target)
+
+
+def markdown_of(rows: pd.DataFrame) -> str:
+    """Return a table of rows in Markdown, rounded for reading; its first column is a name."""
+    from krag_eval.statistics.comparison import as_markdown
+
+    cells = [
+        ["-" if one is None else four_digits(one) if isinstance(one, float) else str(one)
+         for one in row]
+        for row in _known(rows).to_numpy().tolist()
+    ]  # fmt: skip
+    return as_markdown([[*map(str, rows.columns)], *cells], n_names=1)
+
+
+def _known(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with ``None`` for what is not known."""
+    return rows.astype(object).where(rows.notna(), None)
+
+
+def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as JSON has them; what is not known is ``None``."""
+    return [{str(name): one for name, one in row.items()}
+            for row in _known(rows).to_dict("records")]  # fmt: skip
+
+
+def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Return averages as JSON has them; what is undefined is ``None``.
+
+    >>> or_none({"mrr@5": 0.5, "mean_rank@5": float("nan")})
+    {'mrr@5': 0.5, 'mean_rank@5': None}
+    """
+    return {name: value if value == value else None for name, value in values.items()}
+
+
 def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
     """Save a result."""
     from krag_eval.results.saved import as_text
@@ -247,7 +310,14 @@ def write_csv(rows: pd.DataFrame, target: Target) -> None:
 
 def write_table(rows: pd.DataFrame, target: Target) -> None:
     """Write a table of rows as CSV; what is not known leaves its cell empty."""
-    write_csv(rows.astype(object).where(rows.notna(), None), target)
+    write_csv(_known(rows), target)
+
+
+_WRITERS: Mapping[str, Callable[[Any, Any], None]] = {
+    "json": _write_as_json,
+    "csv": write_table,
+    "markdown": _write_as_markdown,
+}
 
 
 def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
@@ -310,6 +380,60 @@ def print_result(
     print_signature(result.signature)
 
 
+def forms_of_result(
+    result: EvaluationResult,
+    averages: Collection[str] | None,
+    intervals: pd.DataFrame | None,
+    sliced: Sequence[Slices],
+) -> Forms:
+    """Return what is printed of a result, in every format."""
+    import pandas as pd
+
+    values = {
+        name: value
+        for name, value in result.to_dict().items()
+        if averages is None or name.rpartition("@")[0] in averages
+    }
+    cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
+    rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    more: dict[str, Any] = {}
+    if intervals is not None:
+        bounds = intervals[["low", "high"]].reindex(list(values))
+        rows = rows.assign(low=bounds["low"].to_numpy(), high=bounds["high"].to_numpy())
+        pairs = zip(values, _known(bounds).to_numpy().tolist(), strict=True)
+        more["intervals"] = {name: pair for name, pair in pairs if None not in pair}
+    if sliced:
+        more["slices"] = {one.tag: records_of(one.table) for one in sliced}
+    return {
+        "json": lambda: {
+            "n_queries": result.n_queries,
+            "n_counted": result.summary.n_counted,
+            "metrics": or_none(values),
+            **more,
+            "signature": result.signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: "\n".join(
+            map(markdown_of, [_wide(rows), *(one.table for one in sliced)])
+        ),
+    }
+
+
+def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return averages with their cutoffs side by side, each followed by its interval."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for k, part in rows.groupby("k", sort=False):
+        of_metric = part.set_index("metric")
+        columns[f"@{k}"] = of_metric["value"]
+        if "low" in of_metric:
+            ends = zip(of_metric["low"], of_metric["high"], strict=True)
+            texts = [_range(*pair) for pair in ends]
+            columns[f"95 % interval @{k}"] = pd.Series(texts, of_metric.index)
+    return pd.DataFrame(columns).reset_index()
+
+
 def _print_averages(
     values: Mapping[str, float],
     rows: Mapping[str, tuple[str, ...]],
@@ -367,6 +491,25 @@ def print_audit(found: Audit, source: str) -> None:
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
+
+
+def forms_of_audit(found: Audit) -> Forms:
+    """Return how often each finding occurs, in every format; what was not looked for is unknown."""
+    import pandas as pd
+
+    counts: dict[str, int | None] = {name: len(one.rows) for name, one in found.findings.items()}
+    counts |= dict.fromkeys(found.unchecked)
+    rows = pd.DataFrame({"finding": list(counts), "rows": list(counts.values())}, dtype=object)
+    return {
+        "json": lambda: {
+            "looked_at": dict(found.counts),
+            "findings": counts,
+            "unchecked": dict(found.unchecked),
+            "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
 
 
 # Slices that are printed, and the columns for the name of one.
@@ -513,6 +656,44 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
     header = ["class", f"micro recall@{spelled(found.k)}", "items", "share", "cumulative"]
     print_cells(header, rows, names=2)
     print_signature(signature)
+
+
+def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
+    """Return how many items have each class, and recall without each cause, in every format."""
+    steps = found.waterfall().reset_index()
+    counts = found.counts
+    rows = steps.assign(items=[counts[cause] for cause in steps["class"]])
+    rows = rows[["class", "label", "items", "share", "cumulative"]]
+    return {
+        "json": lambda: {
+            "k": spelled(found.k),
+            "n_items": len(found.items),
+            "n_chunks": found.n_chunks,
+            "classes": records_of(rows),
+            "counts": counts,
+            "signature": signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
+
+
+def forms_of_misses(missed: pd.DataFrame, n: int, k: str, signature: str) -> Forms:
+    """Return the first of the queries that lost something, in every format."""
+    whole = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
+    rows = missed[:n].reset_index().astype(whole)
+    if len(missed) > n:
+        click.echo(f"and {len(missed) - n} more; -n {len(missed)} lists all", err=True)
+    return {
+        "json": lambda: {
+            "k": k,
+            "n_misses": len(missed),
+            "misses": records_of(rows),
+            "signature": signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
 
 
 def print_signature(signature: str) -> None:
