@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import compare, evaluate, explain, trec
+from krag_eval.cli import calibrate, compare, evaluate, explain, trec
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
@@ -21,7 +21,7 @@ main = Shell(
     sections={
         "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
         "Understand": (explain.misses, explain.explain, explain.diagnose, explain.report),
-        "Decide": (compare.compare, compare.gate),
+        "Decide": (compare.compare, compare.gate, calibrate.calibrate),
         "Data": (evaluate.audit,),
     },
 )

@@ -45,6 +45,7 @@ __all__ = [
     "floor_option",
     "format_option",
     "given",
+    "matcher_option",
     "metric_option",
     "metrics_of",
     "on_option",
