@@ -8,36 +8,21 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import compare, evaluate, explain, trec
+from krag_eval.cli import calibrate, compare, evaluate, explain, trec
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
 
-
-@click.group(
+main = Shell(
     "krag-eval",
-    cls=Shell,
-    invoke_without_command=True,
+    help="Measure how good retrieval is in a RAG system.",
+    epilog="Try it: krag-eval demo. What a command takes: krag-eval COMMAND --help.",
     context_settings={"help_option_names": ["-h", "--help"]},
+    sections={
+        "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
+        "Understand": (explain.misses, explain.explain, explain.diagnose, explain.report),
+        "Decide": (compare.compare, compare.gate, calibrate.calibrate),
+        "Data": (evaluate.audit,),
+    },
 )
-@click.version_option(__version__, prog_name="krag-eval")
-@click.pass_context
-def main(context: click.Context) -> None:
-    """Measure how good retrieval is in a RAG system."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-
-
-for command in (
-    evaluate.evaluate,
-    explain.misses,
-    explain.explain,
-    explain.diagnose,
-    explain.report,
-    evaluate.audit,
-    compare.compare,
-    compare.gate,
-    trec.trec,
-    evaluate.demo,
-):
-    main.add_command(command)
+click.version_option(__version__, prog_name="krag-eval")(main)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ from krag_eval.cli.options import (
     evaluation_options,
     field_options,
     floor_option,
+    format_option,
     given,
     metric_option,
     metrics_of,
@@ -28,17 +28,21 @@ from krag_eval.cli.options import (
     settled,
 )
 from krag_eval.cli.output import (
-    WIDTH,
+    Forms,
     Outputs,
     check_not_read,
     checked_outputs,
+    formatted,
     four_digits,
     print_cells,
     print_signature,
     print_table,
+    print_wrapped,
     printing_beside,
     pronounce,
+    records_of,
     spanned,
+    terminal_width,
     write_files,
     write_plot,
     write_text,
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = [
     "compare",
@@ -64,7 +69,10 @@ __all__ = [
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@click.command(short_help="Compare retrievers on the same queries.")
+@click.command(
+    short_help="Compare retrievers on the same queries.",
+    epilog="Example: krag-eval compare before.jsonl after.jsonl --metric recall@5",
+)
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
 @metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
 @click.option(
@@ -75,6 +83,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 @on_option
 @evaluation_options
 @field_options
+@format_option
 @output_option("--markdown", "Save the table as Markdown.", streamed=True)
 @output_option("--latex", "Save the table as LaTeX.", streamed=True)
 @output_option("--plot", "Draw the differences with their intervals, as .png, .svg or .pdf.")
@@ -84,6 +93,7 @@ def compare(
     metric: tuple[str, ...],
     baseline: str | None,
     on: Literal["all", "common"],
+    format: str,
     markdown: str | None,
     latex: str | None,
     plot: str | None,
@@ -102,7 +112,8 @@ def compare(
     named = _named(files)
     against = None if baseline is None else _baseline(baseline, named)
     outputs = checked_outputs(
-        {"markdown": markdown, "latex": latex, "plot": plot, "report": report}, files
+        {"format": format, "markdown": markdown, "latex": latex, "plot": plot, "report": report},
+        files,
     )
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
@@ -113,8 +124,9 @@ def compare(
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
         results = _evaluated({**named, **saved}, k, settings, metrics)
         comparison = compared(results, metric, baseline=against, on=on)
-        _print_comparison(comparison)
-        _write(outputs, comparison, language)
+        if format == "table":
+            _print_comparison(comparison)
+        _write(outputs, comparison, language, format)
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
@@ -247,7 +259,20 @@ def _wanted(items: Sequence[DocumentLike | AnyOf]) -> list[list[tuple[str, str]]
     return sorted(sorted((text_of(one), id_of(one) or "") for one in some) for some in alternatives)
 
 
-def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -> None:
+def _forms(comparison: Comparison) -> Forms:
+    return {
+        "json": lambda: {
+            "n_queries": len(comparison.queries),
+            "baseline": comparison.baseline,
+            "differences": records_of(comparison.table),
+            "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
+        },
+        "csv": lambda: comparison.table,
+        "markdown": comparison.to_markdown,
+    }
+
+
+def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage, format: str) -> None:
     def draw(ax: Axes) -> None:
         from krag_eval.plotting import comparison_forest, forest_size
 
@@ -258,6 +283,7 @@ def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage) -
     write_files(
         outputs,
         {
+            "format": formatted(format, partial(_forms, comparison)),
             "markdown": (
                 lambda target: write_text(comparison.to_markdown(), target),
                 "the table, in Markdown",
@@ -292,7 +318,7 @@ def _print_comparison(comparison: Comparison) -> None:
     n_queries = len(comparison.queries)
     click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
     if comparison.left_out:
-        _print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -302,7 +328,7 @@ def _print_comparison(comparison: Comparison) -> None:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
         for row in rows:
-            _print_wrapped(printable(sentence(row, comparison.level)))
+            print_wrapped(printable(sentence(row, comparison.level)))
         click.echo()
         _print_changed(comparison, a, b)
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -345,7 +371,7 @@ def _print_values(comparison: Comparison) -> None:
 
 def _print_pair(rows: Sequence[Difference], level: float) -> None:
     first = rows[0]
-    _print_wrapped(
+    print_wrapped(
         f"{_shown(first.b)} minus {_shown(first.a)}; "
         f"wins and losses are the queries on which {_shown(first.b)} is better and worse"
     )
@@ -375,12 +401,8 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
     click.echo(f"Changed most on {metric}:")
     for query, before, after, _ in changed.itertuples():
         start = f"  {four_digits(before):>8} to {four_digits(after):<8}  "
-        click.echo(start + _fitted(str(query), WIDTH - len(start)))
+        click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()
-
-
-def _print_wrapped(text: str) -> None:
-    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _shown(name: str) -> str:
@@ -403,7 +425,10 @@ def _fitted(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
-@click.command(short_help="Check a saved result against floors and a baseline.")
+@click.command(
+    short_help="Check a saved result against floors and a baseline.",
+    epilog="Example: krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
+)
 @click.argument("new")
 @click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
 @metric_option(help="What may not drop below the baseline, as ndcg@10.")
@@ -421,6 +446,7 @@ def _fitted(text: str, width: int) -> str:
 )
 @on_option
 @floor_option
+@format_option
 def gate(
     new: str,
     baseline: str | None,
@@ -429,6 +455,7 @@ def gate(
     by: str | None,
     on: Literal["all", "common"],
     floors: tuple[str, ...],
+    format: str,
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -436,7 +463,8 @@ def gate(
     --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
     cannot be checked or compared is refused with 2.
     """
-    with warnings_as("warning"):
+    outputs = checked_outputs({"format": format}, [new, *([baseline] if baseline else [])])
+    with printing_beside(outputs), warnings_as("warning"):
         report = saved_result(new, need_rows=baseline is not None).check(
             floors or None,
             baseline=None if baseline is None else saved_result(baseline),
@@ -445,4 +473,23 @@ def gate(
             on=on,
             by=by,
         )
-    return pronounce(report)
+        write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
+        return pronounce(report)
+
+
+def _forms_of_report(report: GateReport) -> Forms:
+    import pandas as pd
+
+    names = ["metric", "slice", "passed", "reason"]
+    rows = pd.DataFrame(
+        [[getattr(one, name) for name in names] for one in report.gates], columns=names
+    )
+    return {
+        "json": lambda: {
+            "passed": report.passed,
+            "gates": records_of(rows),
+            "note": report.note,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,15 +14,19 @@ import click
 from krag_eval._errors import InvalidInput
 from krag_eval.cli.options import (
     CHUNKS_HELP,
+    Chosen,
     ReportLanguage,
     bundled,
     checked_language,
     checked_plan,
+    chosen_averages,
     encoding_option,
     evaluation_options,
     field_options,
     floor_option,
+    format_option,
     given,
+    metric_option,
     metrics_of,
     output_option,
     report_options,
@@ -31,6 +35,9 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     Outputs,
     checked_outputs,
+    formatted,
+    forms_of_audit,
+    forms_of_result,
     print_audit,
     print_result,
     print_slices,
@@ -159,8 +166,16 @@ def _looked_at(file: str) -> tuple[bool, int]:
         return False, 0  # the reader says what is wrong
 
 
-@click.command(short_help="Evaluate the retrieved documents in a file.")
+@click.command(
+    short_help="Evaluate the retrieved documents in a file.",
+    epilog="Example: krag-eval evaluate results.jsonl --matcher coverage -k 1,5,10",
+)
 @click.argument("file")
+@metric_option(
+    "Compute and print this alone: a metric (recall), one of its averages (macro_recall), or "
+    "either at a cutoff (ndcg@10), which then needs no -k.",
+    "NAME",
+)
 @evaluation_options
 @click.option(
     "--intervals", is_flag=True, help="Print the 95 % interval of each average, by bootstrap."
@@ -175,14 +190,17 @@ def _looked_at(file: str) -> tuple[bool, int]:
 )
 @floor_option
 @field_options
+@format_option
 @output_options
 @chunk_options
 def evaluate(
     file: str,
+    metric: tuple[str, ...],
     k: tuple[Cutoff, ...],
     intervals: bool,
     tag: tuple[str, ...],
     floors: tuple[str, ...],
+    format: str,
     json: str | None,
     texts: bool,
     csv: str | None,
@@ -206,11 +224,24 @@ def evaluate(
     chunk at a time and the same numbers. CSV, TSV and JSON arrays are read whole.
     """
     outputs = checked_outputs(
-        {"json": json, "csv": csv, "plot": plot, "report": report, "per_query": per_query}, [file]
+        {
+            "format": format,
+            "json": json,
+            "csv": csv,
+            "plot": plot,
+            "report": report,
+            "per_query": per_query,
+        },
+        [file],
     )
+    if tag and format == "csv":
+        problem = ": a table of averages has no room for slices"
+        raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
     language = checked_language(report_language, report) if report_language else "en"
     k, settings = settled(k, given(options))
-    metrics = _checked_floors(floors, k, settings)
+    chosen = chosen_averages(metric, k, settings) if metric else None
+    k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
+    metrics = _checked_floors(floors, k, settings, chosen)
     if texts and json is None:
         raise InvalidInput("texts", "is about --json, and none was asked for", "add --json OUT")
     need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
@@ -229,25 +260,35 @@ def evaluate(
             source = dataset.source
         # A floor or a tag that turns out to be impossible is refused before anything is printed.
         verdict = result.check(floors) if floors else None
-        sliced = [result.by(one) for one in dict.fromkeys(tag)]
-        print_result(result, source, result.confidence_intervals() if intervals else None)
-        for slices in sliced:
+        sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
+        bounds = result.confidence_intervals() if intervals else None
+        if format == "table":
+            print_result(result, source, bounds, averages)
+        for slices in sliced if format == "table" else ():
             print_slices(slices)
         if outputs:
-            _write(outputs, result, language, tag, texts=texts)
+            told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
+            _write(outputs, result, language, tag, told, texts=texts)
         return None if verdict is None else pronounce(verdict)
 
 
 def _checked_floors(
-    floors: Sequence[str], k: Sequence[Cutoff], settings: Mapping[str, Any]
+    floors: Sequence[str],
+    k: Sequence[Cutoff],
+    settings: Mapping[str, Any],
+    chosen: Chosen | None = None,
 ) -> tuple[str, ...] | None:
-    """Refuse settings and floors that no file allows; return the metrics the floors ask for."""
+    """Refuse settings and floors that no file allows; return the metrics to compute."""
     if not floors:
-        checked_plan(k, settings)
-        return None
+        metrics = None if chosen is None else chosen.metrics
+        checked_plan(k, settings, metrics)
+        return metrics
     from krag_eval.statistics.gates import checked_floors, parse_floor
 
-    metrics = metrics_of("floors", [parse_floor(one)[0] for one in floors], settings)
+    averages = [parse_floor(one)[0] for one in floors]
+    metrics = metrics_of("floors", averages, settings)
+    if chosen is not None:
+        metrics = chosen.with_metrics_of(one.rpartition("@")[0] for one in averages)
     plan = checked_plan(k, settings, metrics)
     skips = plan.plan.no_ground_truth == "skip"
     checked_floors(floors, plan.nothing().summary, rejection_rate=skips)
@@ -259,6 +300,7 @@ def _write(
     result: EvaluationResult,
     language: ReportLanguage,
     tags: Sequence[str],
+    told: tuple[Callable[[Any], None], str],
     *,
     texts: bool,
 ) -> None:
@@ -272,6 +314,7 @@ def _write(
     write_files(
         outputs,
         {
+            "format": told,
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, "one row per query"),
             "json": (partial(write_json, result, texts=texts), "the result"),
@@ -288,7 +331,10 @@ def _write(
     )
 
 
-@click.command(short_help="Look for what is wrong with the ground truth in a file.")
+@click.command(
+    short_help="Look for what is wrong with the ground truth in a file.",
+    epilog="Example: krag-eval audit results.jsonl --index chunks.jsonl",
+)
 @click.argument("file")
 @click.option("--index", metavar="CHUNKS", help=CHUNKS_HELP)
 @click.option(
@@ -327,6 +373,7 @@ def _write(
 @click.option("--question-field", metavar="NAME", help="The field with the question.")
 @click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
 @encoding_option
+@format_option
 @output_option("--json", "Save the audit; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per place that was found.", streamed=True)
 def audit(
@@ -336,6 +383,7 @@ def audit(
     question_field: str | None,
     actual_field: str | None,
     encoding: str,
+    format: str,
     json: str | None,
     csv: str | None,
     **settings: Any,
@@ -350,7 +398,9 @@ def audit(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv}, [file, *([index] if index else [])])
+    outputs = checked_outputs(
+        {"format": format, "json": json, "csv": csv}, [file, *([index] if index else [])]
+    )
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
     fields = {"question": question_field, "actual": actual_field, "encoding": encoding}
@@ -360,10 +410,12 @@ def audit(
         )
         # What could not be looked for is refused before anything is printed.
         report = found.check(fail_on) if fail_on else None
-        print_audit(found, dataset.source)
+        if format == "table":
+            print_audit(found, dataset.source)
         write_files(
             outputs,
             {
+                "format": formatted(format, lambda: forms_of_audit(found)),
                 "json": (lambda target: write_text(as_text(found), target), "the audit"),
                 "csv": (
                     # Where a finding is about a query, the cell of the item is empty.

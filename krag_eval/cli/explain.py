@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     diagnosis_options,
     explanation_options,
     field_options,
+    format_option,
     given,
     one_cutoff_option,
     output_option,
@@ -26,9 +27,13 @@ from krag_eval.cli.options import (
 )
 from krag_eval.cli.output import (
     checked_outputs,
+    formatted,
+    forms_of_diagnosis,
+    forms_of_misses,
     print_diagnosis,
     print_misses,
     printing_beside,
+    terminal_width,
     write_files,
     write_table,
     write_text,
@@ -43,7 +48,10 @@ if TYPE_CHECKING:
 __all__ = ["diagnose", "explain", "misses", "report"]
 
 
-@click.command(short_help="Find out where what is missing was lost.")
+@click.command(
+    short_help="Find out where what is missing was lost.",
+    epilog="Example: krag-eval diagnose results.jsonl --index chunks.jsonl -k 5",
+)
 @click.argument("file")
 @click.option("--index", metavar="CHUNKS", required=True, help=CHUNKS_HELP)
 @one_cutoff_option(
@@ -55,6 +63,7 @@ __all__ = ["diagnose", "explain", "misses", "report"]
 )
 @diagnosis_options
 @field_options
+@format_option
 @output_option("--json", "Save the diagnosis; Python reads it back.", streamed=True)
 @output_option("--csv", "Save one row per ground-truth item.", streamed=True)
 @report_options
@@ -63,6 +72,7 @@ def diagnose(
     index: str,
     k: tuple[Cutoff, ...],
     depth: int | None,
+    format: str,
     json: str | None,
     csv: str | None,
     report: str | None,
@@ -80,7 +90,9 @@ def diagnose(
 
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
-    outputs = checked_outputs({"json": json, "csv": csv, "report": report}, [file, index])
+    outputs = checked_outputs(
+        {"format": format, "json": json, "csv": csv, "report": report}, [file, index]
+    )
     language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
@@ -93,10 +105,12 @@ def diagnose(
         found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
         # A saved result may have been evaluated at other cutoffs; the page says so.
         shown_at = found.k if found.k in result.k else None
-        print_diagnosis(found, file, result.signature)
+        if format == "table":
+            print_diagnosis(found, file, result.signature)
         write_files(
             outputs,
             {
+                "format": formatted(format, lambda: forms_of_diagnosis(found, result.signature)),
                 "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
                 "csv": (
                     lambda target: write_table(found.table, target),
@@ -171,26 +185,39 @@ _one_cutoff = one_cutoff_option(
 )
 
 
-@click.command(short_help="List the queries that lost most.")
+@click.command(
+    short_help="List the queries that lost most.",
+    epilog="Example: krag-eval misses results.jsonl --matcher coverage -k 5",
+)
 @click.argument("file")
 @_one_cutoff
 @click.option("-n", metavar="N", type=int, default=20, show_default=True, help="List N at most.")
 @explanation_options
 @field_options
-def misses(file: str, k: tuple[Cutoff, ...], n: int, **options: Any) -> None:
+@format_option
+def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any) -> None:
     """List the queries in FILE whose ground truth is not all found, those that lost most first.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
     saved, whose name ends in .json. 'krag-eval explain FILE POSITION' shows what became of one.
     """
     whole("n", n, 1)
-    with warnings_as("warning"):
+    outputs = checked_outputs({"format": format}, [file])
+    with printing_beside(outputs), warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
         at = _asked(k, result)
-        print_misses(result.misses(at), n, result.labels, spelled(result.evaluated_cutoff(at)))
+        missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
+        if format == "table":
+            print_misses(missed, n, result.labels, cutoff)
+            return
+        told = formatted(format, lambda: forms_of_misses(missed, n, cutoff, result.signature))
+        write_files(outputs, {"format": told})
 
 
-@click.command(short_help="Show what became of one query.")
+@click.command(
+    short_help="Show what became of one query.",
+    epilog="Example: krag-eval explain results.jsonl 0 --matcher coverage",
+)
 @click.argument("file")
 @click.argument("query", metavar="QUERY", required=False)
 @click.option("--query", "asked", metavar="QUERY", help="The query, if not behind FILE.")
@@ -223,7 +250,7 @@ def explain(
             told = result.explain(k=at, metadata=metadata or None, full=full, **named)
         except InvalidInput as error:
             raise _about_query(error) from None
-        click.echo(told.to_text())
+        click.echo(told.to_text(terminal_width()))
 
 
 # No position has more digits.
@@ -250,7 +277,10 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     return {"query": int(query)} if int(query) in labels else {"position": int(query)}
 
 
-@click.command(short_help="Write an HTML page about a result.")
+@click.command(
+    short_help="Write an HTML page about a result.",
+    epilog="Example: krag-eval report results.jsonl --matcher coverage -o report.html",
+)
 @click.argument("file")
 @click.option(
     "-o", "--output", "page", metavar="OUT", required=True, help="The page, as .html or .htm."

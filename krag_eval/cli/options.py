@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput
+from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput, unknown
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
@@ -25,13 +26,16 @@ from krag_eval.scoring.cutoffs import (
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
+    from krag_eval.scoring.metrics import Metric
 
 __all__ = [
     "CHUNKS_HELP",
+    "Chosen",
     "ReportLanguage",
     "bundled",
     "checked_language",
     "checked_plan",
+    "chosen_averages",
     "cutoff_option",
     "diagnosis_options",
     "encoding_option",
@@ -39,7 +43,9 @@ __all__ = [
     "explanation_options",
     "field_options",
     "floor_option",
+    "format_option",
     "given",
+    "matcher_option",
     "metric_option",
     "metrics_of",
     "on_option",
@@ -93,10 +99,20 @@ def one_cutoff_option(help: str) -> Option:
     )
 
 
-def metric_option(help: str) -> Option:
-    """Return the option ``--metric``, which may be repeated."""
+# Between names, and not between the parameters of one.
+_BETWEEN_NAMES = re.compile(r",(?![^(]*\))")
+
+
+def metric_option(help: str, metavar: str = "METRIC@K") -> Option:
+    """Return the option ``--metric``, which may be repeated, or name several with commas."""
     return click.option(
-        "--metric", metavar="METRIC@K", multiple=True, help=f"{help} Repeat it for several."
+        "--metric",
+        metavar=metavar,
+        multiple=True,
+        callback=lambda _, __, typed: tuple(
+            one.strip() for several in typed for one in _BETWEEN_NAMES.split(several)
+        ),
+        help=f"{help} Several: --metric recall@5,ndcg@5.",
     )
 
 
@@ -113,6 +129,15 @@ def output_option(name: str, what: str, *, streamed: bool = False) -> Option:
     """Return an option that names a file to write."""
     help = f"{what} '-' is standard output." if streamed else what
     return click.option(name, metavar="OUT", help=help)
+
+
+format_option = click.option(
+    "--format",
+    type=click.Choice(["table", "json", "csv", "markdown"]),
+    default="table",
+    show_default=True,
+    help="How to print what is printed. Other than as a table, nothing else is on standard output.",
+)
 
 
 def matcher_option(default: str) -> Option:
@@ -340,6 +365,73 @@ def metrics_of(
         if metric.needs_words:
             raise words_unknown(argument, name)
     return (*by_default, *more) if more else None
+
+
+class Chosen(NamedTuple):
+    """What ``--metric`` asks for.
+
+    Attributes:
+        k: The cutoffs, those named among them.
+        metrics: The metrics to compute.
+        averages: The averages to print, by their keys.
+    """
+
+    k: tuple[Cutoff, ...]
+    metrics: tuple[str, ...]
+    averages: tuple[str, ...]
+
+    def with_metrics_of(self, averages: Iterable[str]) -> tuple[str, ...]:
+        """Return the metrics to compute where these averages are wanted too."""
+        more = (_metric_of(one) for one in averages)
+        return tuple(dict.fromkeys([*self.metrics, *(one.name for one in more if one)]))
+
+
+def chosen_averages(
+    typed: Sequence[str], k: tuple[Cutoff, ...], settings: Mapping[str, Any]
+) -> Chosen:
+    """Return what ``--metric`` asks for: metrics, or averages of them, and perhaps cutoffs.
+
+    Args:
+        typed: Each a metric, ``recall``, or an average, ``macro_recall``; with a cutoff,
+            ``recall@5``, or without.
+        k: The cutoffs that other options ask for; without any, those that were named with all of
+            the metrics stand alone.
+        settings: The options that were typed.
+
+    Raises:
+        InvalidInput: If something is no metric or no cutoff, or is not computed.
+    """
+    from krag_eval.scoring.metrics import averages_of, resolved_average, words_unknown
+
+    named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
+    alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
+    k = tuple(dict.fromkeys([*(() if alone else k), *(at for _, at in named.values())]))
+    usual = checked_plan(k, settings)
+    metrics: list[str] = []
+    averages: list[str] = []
+    for name in (named[one][0] if one in named else one for one in typed):
+        metric = _metric_of(name)
+        if metric is None:
+            raise unknown("metric", name, [*usual.nothing().summary.averages(k[0]), *usual.metrics])
+        if metric.needs_words and metric.name not in usual.metrics:
+            raise words_unknown("metric", metric.name)
+        metrics.append(metric.name)
+        known = checked_plan(k, settings, [metric.name]).nothing().summary.averages(k[0])
+        is_average = name in averages_of([metric])
+        averages += [resolved_average("metric", name, known)] if is_average else known
+    return Chosen(k, tuple(dict.fromkeys(metrics)), tuple(dict.fromkeys(averages)))
+
+
+def _metric_of(name: str) -> Metric | None:
+    """Return the built-in metric of that name, or of which it names an average.
+
+    >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
+    ['rbp(p=0.8)', 'f1', 'rank', None]
+    """
+    from krag_eval.scoring.metrics import METRICS, averages_of, built_in
+
+    ours = (one for one in METRICS.values() if name in averages_of([one]))
+    return built_in(name, "metric") or next(ours, None)
 
 
 def checked_plan(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -33,12 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIDEST",
-    "WIDTH",
+    "Forms",
     "Outputs",
     "Target",
     "check_not_read",
     "checked_outputs",
+    "formatted",
+    "forms_of_audit",
+    "forms_of_diagnosis",
+    "forms_of_misses",
+    "forms_of_result",
     "four_digits",
+    "or_none",
     "print_audit",
     "print_cells",
     "print_diagnosis",
@@ -47,10 +54,13 @@ __all__ = [
     "print_signature",
     "print_slices",
     "print_table",
+    "print_wrapped",
     "printing_beside",
     "pronounce",
+    "records_of",
     "rows_of",
     "spanned",
+    "terminal_width",
     "write_csv",
     "write_files",
     "write_json",
@@ -60,7 +70,7 @@ __all__ = [
 ]
 
 # Text whose name has no prescribed ending, so that '-' may be standard output.
-_STREAMED = ("json", "csv", "markdown", "latex")
+_STREAMED = ("json", "csv", "markdown", "latex", "format")
 # Files whose kind follows from the ending of their name; plots have theirs from plotting.
 _ENDINGS = {
     "report": (".html", ".htm"),
@@ -93,17 +103,24 @@ Target: TypeAlias = "Path | StandardOutput"
 Outputs: TypeAlias = Mapping[str, Target]
 
 
+#: What ``--format`` prints, by its value: a mapping, rows, and rows or Markdown.
+Forms: TypeAlias = Mapping[str, Callable[[], Any]]
+
+
 def checked_outputs(named: Mapping[str, str | None], sources: Iterable[str]) -> Outputs:
     """Return where to write, if every name can be written to.
 
     Args:
-        named: What was given for each option.
+        named: What was given for each option; a ``format`` other than a table is written to
+            standard output.
         sources: The files that are read, which must not be overwritten.
 
     Raises:
         InvalidInput: If one of them cannot be, naming the option.
     """
     given = {option: name for option, name in named.items() if name is not None}
+    if "format" in given and given.pop("format") != "table":
+        given["format"] = "-"
     if not given:
         return {}
     streamed = [option for option, name in given.items() if name == "-"]
@@ -134,7 +151,7 @@ def _checked_output(option: str, name: str) -> Target:
 
 def _checked_standard_output(option: str) -> StandardOutput:
     if option not in _STREAMED:
-        options = ", ".join(f"--{one}" for one in _STREAMED)
+        options = ", ".join(f"--{one}" for one in _STREAMED if one != "format")
         problem = f": - is standard output, which {options} alone can be written to"
         raise InvalidInput(option, problem, "name a file")
     if getattr(sys.stdout, "buffer", None) is None:
@@ -218,6 +235,53 @@ def write_text(text: str, target: Target) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
+def formatted(format: str, forms: Callable[[], Forms]) -> tuple[Callable[[Any], None], str]:
+    """Return what writes the value of ``--format``, as :func:`write_files` takes it."""
+    return lambda target: _WRITERS[format](forms()[format](), target), "what is printed"
+
+
+def _write_as_json(content: Mapping[str, Any], target: Target) -> None:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)
+    write_text(f"{text}\n", target)
+
+
+def _write_as_markdown(content: pd.DataFrame | str, target: Target) -> None:
+    """Write a table of rows, rounded for reading, whose texts are to the left."""
+    write_text(content if isinstance(content, str) else markdown_of(content), target)
+
+
+def markdown_of(rows: pd.DataFrame) -> str:
+    """Return a table of rows in Markdown, rounded for reading; its first column is a name."""
+    from krag_eval.statistics.comparison import as_markdown
+
+    cells = [
+        ["-" if one is None else four_digits(one) if isinstance(one, float) else str(one)
+         for one in row]
+        for row in _known(rows).to_numpy().tolist()
+    ]  # fmt: skip
+    return as_markdown([[*map(str, rows.columns)], *cells], n_names=1)
+
+
+def _known(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with ``None`` for what is not known."""
+    return rows.astype(object).where(rows.notna(), None)
+
+
+def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as JSON has them; what is not known is ``None``."""
+    return [{str(name): one for name, one in row.items()}
+            for row in _known(rows).to_dict("records")]  # fmt: skip
+
+
+def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Return averages as JSON has them; what is undefined is ``None``.
+
+    >>> or_none({"mrr@5": 0.5, "mean_rank@5": float("nan")})
+    {'mrr@5': 0.5, 'mean_rank@5': None}
+    """
+    return {name: value if value == value else None for name, value in values.items()}
+
+
 def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
     """Save a result."""
     from krag_eval.results.saved import as_text
@@ -246,7 +310,14 @@ def write_csv(rows: pd.DataFrame, target: Target) -> None:
 
 def write_table(rows: pd.DataFrame, target: Target) -> None:
     """Write a table of rows as CSV; what is not known leaves its cell empty."""
-    write_csv(rows.astype(object).where(rows.notna(), None), target)
+    write_csv(_known(rows), target)
+
+
+_WRITERS: Mapping[str, Callable[[Any, Any], None]] = {
+    "json": _write_as_json,
+    "csv": write_table,
+    "markdown": _write_as_markdown,
+}
 
 
 def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
@@ -257,23 +328,38 @@ def write_plot(draw: Callable[[Axes], object], path: Path) -> None:
         save_plot(temporary, draw)
 
 
-#: Columns of the terminal that everything fits into, and the most that values and their name take.
-WIDTH = 100
+#: The most columns of the terminal that values and their name take.
 WIDEST = 16
+# The columns that everything fits into where it is not printed to a terminal, and at the least.
+_WIDTH, _NARROWEST = 100, 60
 # Cutoffs side by side, with one average in a row, with two, and with an interval beside each
-# average, where there is no room for a second one. More cutoffs are continued below.
+# average, where there is no room for a second one: as many fit into 100 columns. More cutoffs are
+# continued below.
 _CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 4, 3
 
 
+def terminal_width() -> int:
+    """Return the columns that everything fits into: those of the terminal, if it is one."""
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        return _WIDTH
+    return max(columns, _NARROWEST) if columns else _WIDTH
+
+
 def print_result(
-    result: EvaluationResult, source: str, intervals: pd.DataFrame | None = None
+    result: EvaluationResult,
+    source: str,
+    intervals: pd.DataFrame | None = None,
+    averages: Collection[str] | None = None,
 ) -> None:
-    """Print how many queries count, a table of all averages by cutoff, and the signature.
+    """Print how many queries count, a table of averages by cutoff, and the signature.
 
     Args:
         result: What to print.
         source: Where its queries come from.
         intervals: The 95 % interval of each average, printed beside it.
+        averages: The averages to print; all of them if not given.
     """
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
@@ -283,13 +369,69 @@ def print_result(
         + "\n"
     )
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    keys = dict.fromkeys(name.rpartition("@")[0] for name in values)
+    named = (name.rpartition("@")[0] for name in values)
+    keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
-    width = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
-    width = width if intervals is None else _CUTOFFS_WITH_INTERVALS
-    for start in range(0, len(cutoffs), width):
-        _print_averages(values, rows, cutoffs[start : start + width], intervals)
+    fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
+    fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
+    step = fitting * terminal_width() // _WIDTH
+    for start in range(0, len(cutoffs), step):
+        _print_averages(values, rows, cutoffs[start : start + step], intervals)
     print_signature(result.signature)
+
+
+def forms_of_result(
+    result: EvaluationResult,
+    averages: Collection[str] | None,
+    intervals: pd.DataFrame | None,
+    sliced: Sequence[Slices],
+) -> Forms:
+    """Return what is printed of a result, in every format."""
+    import pandas as pd
+
+    values = {
+        name: value
+        for name, value in result.to_dict().items()
+        if averages is None or name.rpartition("@")[0] in averages
+    }
+    cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
+    rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    more: dict[str, Any] = {}
+    if intervals is not None:
+        bounds = intervals[["low", "high"]].reindex(list(values))
+        rows = rows.assign(low=bounds["low"].to_numpy(), high=bounds["high"].to_numpy())
+        pairs = zip(values, _known(bounds).to_numpy().tolist(), strict=True)
+        more["intervals"] = {name: pair for name, pair in pairs if None not in pair}
+    if sliced:
+        more["slices"] = {one.tag: records_of(one.table) for one in sliced}
+    return {
+        "json": lambda: {
+            "n_queries": result.n_queries,
+            "n_counted": result.summary.n_counted,
+            "metrics": or_none(values),
+            **more,
+            "signature": result.signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: "\n".join(
+            map(markdown_of, [_wide(rows), *(one.table for one in sliced)])
+        ),
+    }
+
+
+def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return averages with their cutoffs side by side, each followed by its interval."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for k, part in rows.groupby("k", sort=False):
+        of_metric = part.set_index("metric")
+        columns[f"@{k}"] = of_metric["value"]
+        if "low" in of_metric:
+            ends = zip(of_metric["low"], of_metric["high"], strict=True)
+            texts = [_range(*pair) for pair in ends]
+            columns[f"95 % interval @{k}"] = pd.Series(texts, of_metric.index)
+    return pd.DataFrame(columns).reset_index()
 
 
 def _print_averages(
@@ -339,16 +481,35 @@ def print_audit(found: Audit, source: str) -> None:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
     for line in lines:
-        _print_wrapped(line)
+        print_wrapped(line)
         name = line.partition(":")[0]
         rows = found.findings[name].rows if name in found.findings else ()
         for row in rows[:_ROWS]:
             start = f"    query {row.position}" + (f", item {row.item}" if row.item else "")
             end = printable(f"({row.concerns})")
-            room = max(WIDTH - len(start) - len(end) - 3, WIDTH // 4)
+            room = max(terminal_width() - len(start) - len(end) - 3, _NARROWEST // 4)
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo(f"    and {len(rows) - _ROWS} more")
+
+
+def forms_of_audit(found: Audit) -> Forms:
+    """Return how often each finding occurs, in every format; what was not looked for is unknown."""
+    import pandas as pd
+
+    counts: dict[str, int | None] = {name: len(one.rows) for name, one in found.findings.items()}
+    counts |= dict.fromkeys(found.unchecked)
+    rows = pd.DataFrame({"finding": list(counts), "rows": list(counts.values())}, dtype=object)
+    return {
+        "json": lambda: {
+            "looked_at": dict(found.counts),
+            "findings": counts,
+            "unchecked": dict(found.unchecked),
+            "tiers": {name: dict(tiers) for name, tiers in found.shares.items()},
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
 
 
 # Slices that are printed, and the columns for the name of one.
@@ -369,7 +530,7 @@ def print_slices(slices: Slices) -> None:
     if n > _MOST_SLICES:
         click.echo(f"and {n - _MOST_SLICES} more slices, which Python shows")
     for line in (*slices.summary().split("\n"), *slices.notes):
-        _print_wrapped(printable(line))
+        print_wrapped(printable(line))
 
 
 def _cells(row: Slice) -> list[str]:
@@ -398,6 +559,8 @@ def spanned(low: float, high: float) -> str:
 
 # The columns for a question, for a status, and for all that is neither a text nor a status.
 _WIDEST_QUERY, _WIDEST_STATUS, _NUMBERS = 56, 20, 47
+# The columns for a text at the least, and for all beside a question where little is known.
+_NARROWEST_TEXT, _BESIDE_QUERY = 16, 44
 
 
 def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: str) -> None:
@@ -417,8 +580,9 @@ def print_misses(missed: pd.DataFrame, n: int, labels: Sequence[str | int], k: s
     shared = {label for label, times in Counter(labels).items() if times > 1}
     shown = missed[:n]
     statuses = shown["status"].tolist()
-    told = _whereabouts(shown, (WIDTH - _NUMBERS - max(map(len, statuses))) // 2)
-    widest = _WIDEST_QUERY if told is None else told.widest
+    beside_texts = _NUMBERS + max(map(len, statuses))
+    told = _whereabouts(shown, max((terminal_width() - beside_texts) // 2, _NARROWEST_TEXT))
+    widest = min(_WIDEST_QUERY, terminal_width() - _BESIDE_QUERY) if told is None else told.widest
     columns = (shown[name].tolist() for name in ("covered", "ground_truth"))
     rows = [
         ["-" if label in shared else positions[label],
@@ -480,7 +644,7 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
         f"{items} ground-truth item{'s' * (items != 1)} from {name}, "
         f"{chunks} chunk{'s' * (chunks != 1)}\n"
     )
-    _print_wrapped(sentence(found, _TYPED))
+    print_wrapped(sentence(found, _TYPED))
     click.echo()
     counts, steps = found.counts, found.waterfall()
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
@@ -494,20 +658,60 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
     print_signature(signature)
 
 
+def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
+    """Return how many items have each class, and recall without each cause, in every format."""
+    steps = found.waterfall().reset_index()
+    counts = found.counts
+    rows = steps.assign(items=[counts[cause] for cause in steps["class"]])
+    rows = rows[["class", "label", "items", "share", "cumulative"]]
+    return {
+        "json": lambda: {
+            "k": spelled(found.k),
+            "n_items": len(found.items),
+            "n_chunks": found.n_chunks,
+            "classes": records_of(rows),
+            "counts": counts,
+            "signature": signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
+
+
+def forms_of_misses(missed: pd.DataFrame, n: int, k: str, signature: str) -> Forms:
+    """Return the first of the queries that lost something, in every format."""
+    whole = {name: "Int64" for name in ("covered", "ground_truth", "rank") if name in missed}
+    rows = missed[:n].reset_index().astype(whole)
+    if len(missed) > n:
+        click.echo(f"and {len(missed) - n} more; -n {len(missed)} lists all", err=True)
+    return {
+        "json": lambda: {
+            "k": k,
+            "n_misses": len(missed),
+            "misses": records_of(rows),
+            "signature": signature,
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
+
+
 def print_signature(signature: str) -> None:
     """Print what the numbers depend on, wrapped between its parts."""
     line = "signature: "
     for number, part in enumerate(signature.split(" | ")):
         added = f" | {part}" if number else part
-        if number and len(line + added) > WIDTH:
+        if number and len(line + added) > terminal_width():
             click.echo(line)
             line = " " * 10
         line += added
     click.echo(line)
 
 
-def _print_wrapped(text: str) -> None:
-    click.echo(textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+def print_wrapped(text: str) -> None:
+    """Print a sentence, continued below where it is too long for one line."""
+    width = min(terminal_width(), _WIDTH)  # longer lines are hard to read
+    click.echo(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_table(
@@ -525,22 +729,33 @@ def print_table(
 def print_cells(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, widest: int = WIDEST
 ) -> None:
-    """Print a table whose first columns are names, to the left, and the others are values."""
+    """Print a table whose first columns are names, to the left, and the others are values.
+
+    Values that do not fit beside the others are continued below, after the names again.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
+    room, fitting = terminal_width(), len(header)
+    sizes = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    sizes = [*sizes[:names], *(min(size, widest) for size in sizes[names:])]
+    while fitting > names + 1 and sum(sizes[:fitting]) + 3 * (fitting - 1) > room:
+        fitting -= 1  # columns are three apart
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for position, name in enumerate(header):
-        if position < names:
-            table.add_column(name, no_wrap=True)
-        else:  # a long name is continued below itself
-            table.add_column(name, justify="right", max_width=widest, overflow="fold")
+    for position, name in enumerate(header[:fitting]):
+        # What is longer than its column is continued below itself.
+        to_the_right = {"justify": "right", "max_width": widest} if position >= names else {}
+        table.add_column(name, overflow="fold", **to_the_right)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*row)
-    # Wide enough that no number is cut, whatever the window.
-    Console(width=WIDTH, highlight=False, markup=False, emoji=False).print(table)
+        table.add_row(*row[:fitting])
+    # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
+    Console(width=room, height=25, highlight=False, markup=False, emoji=False).print(table)
     click.echo()
+    if fitting < len(header):
+        rest = [[*row[:names], *row[fitting:]] for row in (header, *rows)]
+        print_cells(rest[0], rest[1:], names=names, widest=widest)
 
 
 def four_digits(value: float) -> str:

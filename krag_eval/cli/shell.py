@@ -52,7 +52,32 @@ class Verdict(IntEnum):
 
 
 class Shell(click.Group):
-    """A command group that answers bad input with one line and a bug with a traceback."""
+    """A command group that answers bad input with one line and a bug with a traceback.
+
+    Args:
+        name: The name of the program.
+        sections: Title -> the commands that the help lists below it.
+        **settings: What a group of click takes.
+    """
+
+    def __init__(
+        self, name: str, sections: Mapping[str, Sequence[click.Command]], **settings: Any
+    ) -> None:
+        commands = {one.name or "": one for several in sections.values() for one in several}
+        super().__init__(name, commands, **settings)
+        self._sections = sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what they are for."""
+        longest = max(map(len, self.commands))
+        for title, commands in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        ((one.name or "").ljust(longest), one.get_short_help_str(limit=80))
+                        for one in commands
+                    ]
+                )
 
     def main(
         self,
@@ -65,6 +90,8 @@ class Shell(click.Group):
         """Run a command and end the process with its exit code."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        if not (sys.argv[1:] if args is None else args):
+            args = ["--help"]
         failure: BaseException | None = None
         with _lasting_streams() as stdout:
             try:
@@ -164,6 +191,8 @@ def _explained(error: BaseException) -> int:
         return _NO_VERDICT if error.code else 0
     if isinstance(error, click.ClickException | OSError):
         click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
+        if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
+            click.echo(_how_to_call(error), err=True)
     elif isinstance(error, MemoryError):
         click.echo("krag-eval: error: out of memory; evaluate a smaller file, or fewer queries "
                    "at a time by --chunk-size.", err=True)  # fmt: skip
@@ -190,6 +219,14 @@ def warnings_as(prefix: str) -> Iterator[None]:
 
         warnings.showwarning = show
         yield
+
+
+def _how_to_call(error: click.UsageError) -> str:
+    """Return the usage of the command that was called and, where its help has one, an example."""
+    if error.ctx is None:
+        return ""
+    example = error.ctx.command.epilog
+    return "\n".join([error.ctx.get_usage(), *([example] if example else [])])
 
 
 def _problem(error: click.ClickException | OSError) -> str:

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import InvalidInput, muted
-from krag_eval.cli.options import cutoff_option, output_option
+from krag_eval.cli.options import cutoff_option, format_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
-    WIDTH,
+    Forms,
     Outputs,
     Target,
     checked_outputs,
+    formatted,
     four_digits,
     print_cells,
     print_signature,
     printing_beside,
     rows_of,
+    terminal_width,
     write_csv,
     write_files,
     write_json,
@@ -61,7 +63,11 @@ _UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
 _LONGEST_RUN = 40
 
 
-@click.command("trec", short_help="Evaluate TREC runs; the numbers are trec_eval's.")
+@click.command(
+    "trec",
+    short_help="Evaluate TREC runs; the numbers are trec_eval's.",
+    epilog="Example: krag-eval trec judgements.qrels bm25.run -k 10",
+)
 @click.argument("qrels")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @cutoff_option(
@@ -90,12 +96,14 @@ _LONGEST_RUN = 40
     show_default=True,
     help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
 )
+@format_option
 @output_option("--json", "Save the result of a single run.", streamed=True)
 @output_option("--csv", "Save one row per run, topic and cutoff.", streamed=True)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
     k: tuple[Cutoff, ...],
+    format: str,
     json: str | None,
     csv: str | None,
     **reading: Any,
@@ -110,15 +118,16 @@ def trec(
 
     _check_names(qrels, runs, json)
     cutoffs = [*_checked_cutoffs(k), None]
-    outputs = checked_outputs({"json": json, "csv": csv}, [qrels, *runs])
+    outputs = checked_outputs({"format": format, "json": json, "csv": csv}, [qrels, *runs])
     with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
             name: _evaluated(judged, run, cutoffs, reading)
             for name, run in zip(names_of_files(runs), runs, strict=True)
         }
-        _print_runs(results, judged.name)
-        _write(outputs, results)
+        if format == "table":
+            _print_runs(results, judged.name)
+        _write(outputs, results, format)
 
 
 def _check_names(qrels: str, runs: Sequence[str], json: str | None) -> None:
@@ -169,11 +178,29 @@ def _evaluated(
     return replace(result, settings={**result.settings, **said})
 
 
-def _write(outputs: Outputs, results: Mapping[str, EvaluationResult]) -> None:
+def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
+    import pandas as pd
+
+    several = list(results.values())
+    rows = pd.DataFrame(_rows(several), columns=["trec_eval", "krag_eval", *results], dtype=object)
+    return {
+        "json": lambda: {
+            "runs": {
+                name: dict(zip(rows["trec_eval"], rows[name], strict=True)) for name in results
+            },
+            "signature": dict(zip(results, _signatures(several), strict=True)),
+        },
+        "csv": lambda: rows,
+        "markdown": lambda: rows,
+    }
+
+
+def _write(outputs: Outputs, results: Mapping[str, EvaluationResult], format: str) -> None:
     [first, *_] = results.values()
     write_files(
         outputs,
         {
+            "format": formatted(format, partial(_forms, results)),
             "json": (partial(write_json, first), "the result"),
             "csv": (
                 lambda target: _write_csv(results, target),
@@ -194,7 +221,8 @@ def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
     click.echo(f"{_counted(results)} of {printable(judged)}\n")
     for names in _side_by_side(results):
         header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
-        print_cells(header, _rows([results[name] for name in names]), names=2)
+        rows = _rows([results[name] for name in names])
+        print_cells(header, list(map(_as_text, rows)), names=2)
     for signature in dict.fromkeys(_signatures(list(results.values()))):
         print_signature(signature)
 
@@ -223,7 +251,7 @@ def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]
     width = left
     for name in results:
         needed = min(max(len(printable(name, _LONGEST_RUN)), len("0.0000")), WIDEST) + 2
-        if group and width + needed > WIDTH:
+        if group and width + needed > terminal_width():
             yield group
             group, width = [], left
         group.append(name)
@@ -231,18 +259,19 @@ def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]
     yield group
 
 
-def _rows(results: Sequence[EvaluationResult]) -> list[list[str]]:
+def _rows(results: Sequence[EvaluationResult]) -> list[list[Any]]:
+    """Return the measures, by trec_eval's name and by ours, with their numbers in each run."""
     return [*_count_rows(results), *_measure_rows(results)]
 
 
-def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
-    yield ["num_q", "queries", *(str(result.n_queries) for result in results)]
+def _count_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
+    yield ["num_q", "queries", *(result.n_queries for result in results)]
     for measure, column in _COUNTS.items():
-        totals = [str(int(result.tables[None][column].sum())) for result in results]
+        totals = [int(result.tables[None][column].sum()) for result in results]
         yield [measure, f"sum of {column}", *totals]
 
 
-def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
+def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[Any]]:
     for measure, key in _UNCUT.items():
         yield [measure, f"{key}@all", *_values(results, key, None)]
     for measure, key in _CUT.items():
@@ -251,5 +280,9 @@ def _measure_rows(results: Sequence[EvaluationResult]) -> Iterator[list[str]]:
                 yield [f"{measure}_{k}", f"{key}@{spelled(k)}", *_values(results, key, k)]
 
 
-def _values(results: Sequence[EvaluationResult], key: str, k: Cutoff) -> list[str]:
-    return [four_digits(result.averages(k)[key]) for result in results]
+def _values(results: Sequence[EvaluationResult], key: str, k: Cutoff) -> list[float]:
+    return [result.averages(k)[key] for result in results]
+
+
+def _as_text(row: Sequence[Any]) -> list[str]:
+    return [four_digits(one) if isinstance(one, float) else str(one) for one in row]

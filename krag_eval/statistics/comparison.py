@@ -1036,7 +1036,7 @@ def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
 
 
 def as_markdown(table: Cells, n_names: int = _N_NAMES) -> str:
-    """Return the table in GitHub's Markdown."""
+    """Return the table in GitHub's Markdown; its first columns are names, the others numbers."""
     header, *rows = [[_for_markdown(cell) for cell in row] for row in table]
     rule = ["---"] * n_names + ["---:"] * (len(header) - n_names)
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"

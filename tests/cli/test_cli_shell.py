@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from cli_runs import ENVIRONMENT, SAMPLE, printed, run, shell
 
 from krag_eval import __version__
+from krag_eval.cli import main
 
 
 class TestShell:
@@ -24,6 +26,24 @@ class TestShell:
         result = run()
         assert result.exit_code == 0
         assert "evaluate" in result.output
+
+    def test_commands_are_listed_by_what_they_are_for(self) -> None:
+        """Every command once, below a title."""
+        titles = re.findall(r"^(\w+):\n((?:  \w.*\n)+)", run().output, re.MULTILINE)
+        listed = [line.split()[0] for _, lines in titles for line in lines.splitlines()]
+        assert [title for title, _ in titles] == ["Measure", "Understand", "Decide", "Data"]
+        assert sorted(listed) == sorted(main.commands)
+        assert run("-h").output == run("--help").output == run().output
+
+    @pytest.mark.parametrize("command", sorted(main.commands.keys() - {"demo"}))
+    def test_a_command_without_its_file_says_how_to_call_it(self, command: str) -> None:
+        """Its usage and an example, on standard error, with exit code 2."""
+        result = run(command)
+        error, usage, example = result.stderr.splitlines()
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert error.startswith("krag-eval: error: ")
+        assert usage.startswith(f"Usage: krag-eval {command} ")
+        assert example.startswith(f"Example: krag-eval {command} ")
 
     def test_help_loads_nothing_heavy(self) -> None:
         """The help text appears without pandas, matplotlib, rich or LangChain."""

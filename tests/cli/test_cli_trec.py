@@ -210,8 +210,10 @@ class TestRefusals:
         assert expected in refusal("trec", QRELS, SPREAD, *options)
 
     def test_no_run(self) -> None:
-        """Judgements alone are nothing to evaluate."""
-        assert "Missing argument 'RUN...'" in refusal("trec", QRELS)
+        """Judgements alone are nothing to evaluate; the usage says what is missing."""
+        result = run("trec", QRELS)
+        assert result.exit_code == 2
+        assert "QRELS RUN..." in result.stderr
 
     def test_a_bad_line_is_named(self, tmp_path: Path) -> None:
         """Of any run; no other run is printed."""

@@ -1,0 +1,199 @@
+"""``krag-eval calibrate``: at which threshold a matcher agrees best with labelled pairs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from krag_eval._errors import InvalidInput, Place, Refusal, whole
+from krag_eval._text import fitted
+from krag_eval.cli.options import (
+    encoding_option,
+    format_option,
+    matcher_option,
+    output_option,
+)
+from krag_eval.cli.output import (
+    Forms,
+    checked_outputs,
+    formatted,
+    four_digits,
+    print_cells,
+    print_wrapped,
+    printing_beside,
+    records_of,
+    terminal_width,
+    write_files,
+    write_plot,
+    write_table,
+)
+from krag_eval.cli.shell import printable, warnings_as
+
+if TYPE_CHECKING:
+    from krag_eval.calibration import Calibration
+    from krag_eval.datasets.table import Columns
+
+__all__ = ["calibrate"]
+
+_COLUMNS = ("actual", "predicted", "relevant")
+_TABLES = {".csv": ",", ".tsv": "\t"}
+# How a label may be typed into a cell.
+_LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+# The columns for all that is no text, and for a text at the least.
+_NUMBERS, _NARROWEST = 40, 16
+
+
+@click.command(
+    short_help="Find the threshold that agrees best with labelled pairs.",
+    epilog="Example: krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
+)
+@click.argument("file")
+@matcher_option("coverage")
+@click.option(
+    "-n", metavar="N", type=int, default=10, show_default=True, help="List the N nearest pairs."
+)
+@encoding_option
+@format_option
+@output_option("--csv", "Save the decision at every threshold.", streamed=True)
+@output_option("--plot", "Draw the decision by threshold, as .png, .svg or .pdf.")
+def calibrate(
+    file: str,
+    matcher: str,
+    n: int,
+    encoding: str,
+    format: str,
+    csv: str | None,
+    plot: str | None,
+) -> None:
+    """Find the threshold at which a matcher agrees best with the labelled pairs in FILE.
+
+    FILE is JSONL ('-' reads standard input), a JSON array, CSV or TSV. Each row has a document that
+    should be retrieved, "actual", one that was, "predicted", and whether a person takes it for
+    "relevant": true or false. Some dozens of pairs are a start, near misses above all.
+    """
+    from krag_eval.calibration import calibrate as calibrated
+
+    whole("n", n, 1)
+    outputs = checked_outputs({"format": format, "csv": csv, "plot": plot}, [file])
+    with printing_beside(outputs), warnings_as("warning"):
+        table = _table(file, encoding)
+        try:
+            found = calibrated(matcher, _rows(table))
+        except Refusal as error:
+            if error.argument != "labelled_pairs":
+                raise
+            where = Place(table.name) if error.query is None else table.place(error.query)
+            raise error.at(where) from error
+        if format == "table":
+            _print_calibration(found, matcher, n)
+        write_files(
+            outputs,
+            {
+                "format": formatted(format, partial(_forms, found, n)),
+                "csv": (partial(write_table, found.curve), "the decision at every threshold"),
+                "plot": (partial(write_plot, found.plot), "the decision by threshold"),
+            },
+        )
+
+
+def _table(file: str, encoding: str) -> Columns:
+    """Read the columns of labelled pairs."""
+    from krag_eval._reading import within_memory
+    from krag_eval.datasets.tabular import check_encoding, delimited_columns, json_columns
+
+    check_encoding(encoding)
+    source: Any = sys.stdin if file == "-" else file
+    name = "standard input" if file == "-" else file
+    ending = file.lower().removesuffix(".gz")[-4:]
+    with within_memory(name):
+        if ending in _TABLES:
+            table = delimited_columns(
+                source, name, wanted=_COLUMNS, delimiter=_TABLES[ending], encoding=encoding
+            )
+        else:
+            table = json_columns(source, name, wanted=_COLUMNS, encoding=encoding)
+    missing = [one for one in _COLUMNS if one not in table.columns]
+    if missing:
+        problem = f"has no column {missing[0]!r}, got {', '.join(map(repr, table.names))}"
+        raise Place(table.name).error(problem, f"name the columns {', '.join(_COLUMNS)}")
+    return table
+
+
+def _rows(table: Columns) -> list[Mapping[str, Any]]:
+    """Return the pairs with their labels; a field that a line lacks is missing."""
+    rows: list[Mapping[str, Any]] = []
+    for place, row in table.rows():
+        label = row.get("relevant")
+        known = _LABELS.get(label.strip().lower()) if isinstance(label, str) else label
+        if "relevant" in row and known is None:
+            raise InvalidInput(
+                "relevant", f"must be true or false, got {label!r}", "label the pair"
+            ).at(place)
+        rows.append({**row, "relevant": known} if "relevant" in row else row)
+    return rows
+
+
+def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
+    """Print the best threshold, how the decision there agrees, and the pairs nearest to it."""
+    low, high = found.interval
+    n_relevant, threshold = int(found.relevant.sum()), found.best_threshold
+    click.echo(f"{len(found.relevant)} pairs ({n_relevant} relevant), {printable(found.matcher)}\n")
+    print_cells(
+        ["best threshold", f"{100 * found.level:g} % interval", "precision", "recall", "F1"],
+        [
+            [
+                four_digits(threshold),
+                f"{four_digits(low)} to {four_digits(high)}",
+                *map(four_digits, found.decision(threshold).values()),
+            ]
+        ],
+        widest=20,
+    )
+    near = found.borderline(n)
+    room = max((terminal_width() - _NUMBERS) // 2, _NARROWEST)
+    click.echo("Nearest to the threshold, worth a second look:\n")
+    columns = (near[name].tolist() for name in ("actual", "predicted", "similarity", "relevant"))
+    print_cells(
+        ["actual", "predicted", "pair", "similarity", "relevant"],
+        [
+            [
+                fitted(printable(actual), room),
+                fitted(printable(predicted), room),
+                str(pair),
+                four_digits(similarity),
+                ("yes" if relevant else "no") + ("!" if wrong else " "),
+            ]
+            for pair, actual, predicted, similarity, relevant, wrong in zip(
+                near.index.tolist(), *columns, near["wrong"].tolist(), strict=True
+            )
+        ],
+        names=2,
+    )
+    print_wrapped(
+        "! marks a decision that contradicts the label. Pairs are counted from 0. Choose a "
+        "threshold within the interval; a wide one asks for more pairs like these."
+    )
+    options = f"--matcher {shlex.quote(matcher)} --threshold {four_digits(threshold)}"
+    click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
+
+
+def _forms(found: Calibration, n: int) -> Forms:
+    near = found.borderline(n).reset_index()
+    return {
+        "json": lambda: {
+            "best_threshold": found.best_threshold,
+            "interval": list(found.interval),
+            "level": found.level,
+            **found.decision(found.best_threshold),
+            "n_pairs": len(found.relevant),
+            "borderline": records_of(near),
+            "matcher": found.matcher,
+        },
+        "csv": lambda: near,
+        "markdown": lambda: near,
+    }

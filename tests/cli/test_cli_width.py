@@ -1,0 +1,135 @@
+"""Whatever is printed fits into the terminal, and nothing is cut without a word."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from cli_runs import ENVIRONMENT, SAMPLE, run
+
+from krag_eval._text import width_of
+from krag_eval.cli.output import print_cells
+
+NAMES = ("mrr", "map", "ndcg", "found_rate")
+
+
+def in_a_terminal(columns: int, *arguments: object) -> list[str]:
+    """Run the command as a program in a terminal so wide; return the lines it shows."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, "-m", "krag_eval", *map(str, arguments)],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT | {"TERM": "dumb"},
+    ):
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 2**16):
+                shown += part
+        except OSError:  # how Linux says that nobody writes any more
+            pass
+    os.close(ours)
+    return [line.rstrip() for line in re.split(r"\r?\n", shown.decode("utf-8"))]
+
+
+@pytest.fixture
+def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
+    """Return calls of every command that prints a table."""
+    other, chunks = tmp_path / "another-retriever-with-a-long-name.jsonl", tmp_path / "chunks.jsonl"
+    other.write_text(SAMPLE.replace('"doc6", ', ""), "utf-8")
+    chunks.write_text('"doc1"\n"doc2"\n"doc5"\n', "utf-8")
+    run_file, qrels = tmp_path / "bm25.run", tmp_path / "judged.qrels"
+    run_file.write_text("t1 Q0 a 1 0.5 x\n", "utf-8")
+    qrels.write_text("t1 0 a 1\n", "utf-8")
+    return {
+        "evaluate": ["evaluate", sample],
+        "intervals": ["evaluate", sample, "--intervals"],
+        "slices": ["evaluate", sample, "--by", "items"],
+        "compare": ["compare", sample, other, "--metric", "ndcg@3,micro_precision@3"],
+        "misses": ["misses", sample],
+        "explain": ["explain", sample, "1"],
+        "diagnose": ["diagnose", sample, "--index", chunks],
+        "audit": ["audit", sample, "--index", chunks],
+        "trec": ["trec", qrels, run_file],
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evaluate",
+        "intervals",
+        "slices",
+        "compare",
+        "misses",
+        "explain",
+        "diagnose",
+        "audit",
+        "trec",
+    ],
+)
+def test_all_lines_fit(name: str, commands: dict[str, list[object]]) -> None:
+    """Into a narrow terminal."""
+    narrow = in_a_terminal(60, *commands[name])
+    assert len(narrow) > 5
+    # Paths, and what stands between two bars of the signature, stay whole to be copied.
+    lines = [line for line in narrow if "/" not in line and "precision_at=k," not in line]
+    assert max(map(width_of, lines)) <= 60
+
+
+@pytest.mark.parametrize("columns", [60, 72, 100, 240])
+def test_no_number_is_lost(columns: int, commands: dict[str, list[object]]) -> None:
+    """Each average has a value at each of the four cutoffs, beside each other or below."""
+    lines = in_a_terminal(columns, *commands["evaluate"])
+    for name in NAMES:
+        values = re.findall(r"\d\.\d{4}", " ".join(one for one in lines if one.startswith(name)))
+        assert len(values) == 4, name
+
+
+def test_a_wide_terminal_shows_more_side_by_side(sample: Path) -> None:
+    """Eight cutoffs of paired averages are two tables in 100 columns, and one in 200."""
+    options = ("evaluate", sample, "-k", "1,2,3,4,5,6,7,8")
+    for columns, tables in ((100, 2), (200, 1)):
+        lines = in_a_terminal(columns, *options)
+        assert sum(line.startswith("metric ") for line in lines) == tables
+
+
+@pytest.mark.parametrize("columns", [0, 20])
+def test_there_are_at_least_60_columns(sample: Path, columns: int) -> None:
+    """A terminal of no size says nothing about it; in a tiny one, lines are wrapped by itself."""
+    lines = in_a_terminal(columns, "evaluate", sample)
+    widest = max(width_of(line) for line in lines if "─" in line)
+    assert 40 < widest <= (100 if columns == 0 else 60)
+
+
+def test_columns_that_do_not_fit_are_continued(capsys: pytest.CaptureFixture[str]) -> None:
+    """After the names again: of columns of 6 or 7, 3 apart, 10 and then 9 fit beside the name."""
+    header = ["name", *(f"v{i}" for i in range(20))]
+    print_cells(header, [["a", *(f"{i}.0000" for i in range(20))]])
+    printed = capsys.readouterr().out
+    assert printed.count("name") == 3
+    assert re.findall(r"\d+\.0000", printed) == [f"{i}.0000" for i in range(20)]
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_a_long_name_is_continued_below(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rather than cut."""
+    name = "".join(f"{i:03d}" for i in range(60))
+    print_cells(["name", "value"], [[name, "0.5000"]])
+    printed = capsys.readouterr().out
+    assert "".join(re.findall(r"^\d+", printed, re.MULTILINE)) == name
+    assert "0.5000" in printed
+
+
+def test_elsewhere_there_are_100_columns(sample: Path) -> None:
+    """In a pipe or a file, whatever the window is."""
+    lines = run("evaluate", sample, "-k", "1,2,3,4").stdout.splitlines()
+    assert 80 < max(map(width_of, lines)) <= 100
