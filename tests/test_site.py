@@ -29,6 +29,8 @@ KOREAN = (
     "diagnosis",
     "auditing",
     "slices",
+    "comparing",
+    "gating",
     "undefined",
     "conventions",
     "worked-examples",
