@@ -533,7 +533,7 @@ _NOTES: dict[str, dict[str, str]] = {
         "too few": "질문이 너무 적어 개수만 보여 줍니다: {}.",
         "few": "질문이 적으니 주의해서 해석하세요: {}.",
         "more": " 외 {}개",
-        "most are small": "{tag} 기준으로 질문 {queries}개를 슬라이스 {n}개로 나누면 너무 잘아 "
+        "most are small": "{tag} 기준으로 질문 {queries}개를 슬라이스 {n}개로 나누면 너무 잘게 쪼개져 "
         "의미를 찾기 어렵습니다. 질문 대부분이 {fewest}개 미만인 슬라이스에 들어 있습니다.",
         "too many tests": "{tag} 기준으로 나누면 검정을 {tests}번 해야 하는데, 이렇게 많으면 "
         "우연과 구별할 수 없어 검정하지 않았습니다(최대 {most}번).",
