@@ -783,11 +783,11 @@ def test_the_summary_names_the_largest_cause(passages, documents, options, said)
 @pytest.mark.parametrize(
     ("passages", "documents", "options", "said"),
     [
-        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 찾았습니다."),
-        ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 분할기에 잘려 있습니다."),
+        ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "k = 2 안에서 모든 구절을 찾았습니다."),
+        ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "구절의 50%가 청크 경계에서 잘렸습니다."),
         ([PETS], ["x"], {"index": CHUNKS}, "deeper=…를 넘기면"),
-        ([PETS], ["x", "y", PETS], {}, "구절의 100%는 순위가 낮고, 그 가운데 절반은 3위"),
-        ([PARSED], ["x"], {"index": CHUNKS}, "1개 가운데 1개는 글자가 색인에 있으니"),
+        ([PETS], ["x", "y", PETS], {}, "구절의 100%가 순위에서 밀렸고, 그중 절반은 3위"),
+        ([PARSED], ["x"], {"index": CHUNKS}, "1개 중 1개는 같은 글자가 색인에 있으니"),
     ],
 )  # fmt: skip
 def test_the_summary_speaks_korean(passages, documents, options, said):

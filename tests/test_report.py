@@ -313,8 +313,8 @@ class TestResult:
         written = page(result(), language="ko")
         assert written.elements[0] == ("html", {"lang": "ko"})
         assert written.of("h1") == ["검색 평가 보고서"]
-        for said in ("찾아야 할 정답의 50%를 찾았습니다", "놓침: 본문이 똑같은 문서가 없음",
-                     "이 보고서를 읽는 법", "재현율"):  # fmt: skip
+        for said in ("찾아야 할 정답의 50%를 찾았습니다", "놓침: 본문이 정확히 같은 문서가 없음",
+                     "보고서 읽는 법", "재현율"):  # fmt: skip
             assert said in written
         assert "How to read" not in written.source
         assert "queries" not in " ".join(written.of("text"))
@@ -454,7 +454,7 @@ class TestSlices:
     def test_in_korean(self, page):
         """Sentences, notes, columns."""
         written = page(sliced(), by=["corpus", "items"], language="ko")
-        for said in ("corpus별", "정답 항목 수별", "나머지와의 차이", "질의가 너무 적어 개수만"):
+        for said in ("corpus별", "정답 항목 수별", "나머지와의 차이", "질문이 너무 적어 개수만"):
             assert said in written
         assert "Few queries" not in written.source
 
@@ -525,7 +525,7 @@ class TestDiagnosis:
         """Sentences, steps and what the ceiling is."""
         one, found = diagnosed()
         written = page(one, diagnosis=found, language="ko")
-        for said in ("어디에서 놓쳤나", "색인에 없습니다", "k = 3이면", "색인 상한"):
+        for said in ("정답을 놓친 원인", "색인에 없습니다", "k = 3까지 보면", "색인 상한"):
             assert said in written
         assert "of passages" not in written.source
 
@@ -616,7 +616,7 @@ class TestBudgetsAndWords:
         assert said in written.of("p")
         assert "completes item 1, beyond the cutoff · similarity 0.50" in written.of("p")
         korean = page(in_pieces(), k=2, language="ko").of("p")
-        assert "놓침: 1위와 3위를 합쳐 100% 포함(3위는 컷오프 밖)" in korean
+        assert "놓침: 1위와 3위를 합치면 100% 포함(3위는 컷오프 밖)" in korean
 
     def test_an_item_found_in_pieces(self, page):
         """It is good, as are the documents that hold it."""

@@ -124,7 +124,7 @@ class TestComparison:
         assert "new is better than old on MRR at k = 1 by 0.500 (1.000 against 0.500" in written
         korean = page(better, language="ko").of("li")[0]
         assert korean.startswith(
-            "MRR, k = 1에서는 new 쪽이 old보다 0.500만큼 낫습니다(1.000 대 0.500"
+            "MRR, k = 1 기준으로 new 쪽이 old보다 0.500만큼 좋습니다(1.000 대 0.500"
         )
 
     def test_systems_are_named(self, page):

@@ -32,6 +32,8 @@ KOREAN = (
     "diagnosis",
     "auditing",
     "slices",
+    "comparing",
+    "gating",
     "undefined",
     "conventions",
     "worked-examples",

@@ -43,7 +43,7 @@ WORDS = {
         "example": "예제의 값, k =",
         "keys": "키",
         "call": "메서드",
-        "column": "질의별 표의 열",
+        "column": "질문별 표의 열",
         "range": "범위",
         "better": "좋은 방향",
         "undefined": "정의되지 않음",

@@ -323,16 +323,16 @@ def as_text(diagnosis: Diagnosis) -> str:
 _LABELS = {
     "found": ("recall now", "현재 재현율"),
     "found_in_pieces": ("with pieces", "조각까지 합치면"),
-    "ranked_too_low": ("with k = {}", "k = {}이면"),
+    "ranked_too_low": ("with k = {}", "k = {}까지 보면"),
     "not_retrieved": ("with perfect ranking", "순위가 완벽하면"),
     "not_in_top_k": ("with perfect ranking", "순위가 완벽하면"),
     "cut_apart": ("with other chunks", "청크를 다르게 자르면"),
     "not_in_index": ("with everything in the index", "모두 색인하면"),
-    "not_seen": ("with everything that is missed", "놓친 것까지 모두"),
+    "not_seen": ("with everything that is missed", "놓친 항목까지 찾으면"),
 }
 _WITH_UNION = {
-    "found": ("whole, in one document", "한 문서에 온전히"),
-    "found_in_pieces": ("recall now, pieces together", "현재 재현율(조각 합산)"),
+    "found": ("whole, in one document", "문서 하나로 찾음"),
+    "found_in_pieces": ("recall now, pieces together", "현재 재현율(조각 포함)"),
 }
 
 
@@ -394,32 +394,34 @@ _SAID = {
         "all",
     },
     "ko": {
-        "nothing": "진단할 것이 없습니다. 정답에 단어가 있는 질의가 없습니다",
-        "all found": "놓친 것이 없습니다. 모든 구절을 {within} 안에서 찾았습니다",
-        "found_in_pieces": "구절의 {share}가 조각으로만 나오고, 온전히 담은 문서는 없습니다. "
-        "{union}로 조각을 합쳐서 판정하거나, 청크를 키우거나 더 겹쳐 잘라 보세요",
-        "ranked_too_low": "구절의 {share}는 순위가 낮고, 그 가운데 절반은 {rank}위 안에 있습니다. "
-        "앞의 {depth}개를 재순위 모델로 다시 정렬하거나 문서를 더 넘겨 보세요",
-        "one repeat": ". 그 가운데 1개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 내세요",
-        "repeats": ". 그 가운데 {repeats}개는 거의 되풀이되는 문서에 밀렸으니 그런 문서부터 걸러 "
+        "nothing": "진단할 항목이 없습니다. 정답에 단어가 있는 질문이 없습니다",
+        "all found": "놓친 정답이 없습니다. {within} 안에서 모든 구절을 찾았습니다",
+        "found_in_pieces": "정답 구절의 {share}가 조각으로만 검색되었고, 구절 전체를 담은 문서는 "
+        "없습니다. 조각을 합쳐서 판정하거나({union}), 청크를 키우거나 겹침(overlap)을 늘려 보세요",
+        "ranked_too_low": "정답 구절의 {share}가 순위에서 밀렸고, 그중 절반은 {rank}위 안에 "
+        "있습니다. 상위 {depth}개를 리랭커로 다시 정렬하거나 LLM에 넘기는 문서를 늘려 보세요",
+        "one repeat": ". 그중 1개는 내용이 거의 같은 문서들에 밀렸으니 중복 문서부터 걸러 내세요",
+        "repeats": ". 그중 {repeats}개는 내용이 거의 같은 문서들에 밀렸으니 중복 문서부터 걸러 "
         "내세요",
-        "not_retrieved": "구절의 {share}가 색인에는 있지만 {depth}위 안에 나오지 않았습니다. "
-        "하이브리드 검색이나 다른 임베딩 모델을 쓰거나 질문을 고쳐 써 보세요",
-        "gaps": ". {n}개 가운데 {gaps}개는 질문과 같은 단어가 하나도 없습니다",
-        "not_in_top_k": "구절의 {share}가 색인에는 있지만 {within} 안에 나오지 않았습니다. "
+        "not_retrieved": "정답 구절의 {share}가 색인에는 있지만 {depth}위 안에 검색되지 "
+        "않았습니다. 하이브리드 검색을 쓰거나, 임베딩 모델을 바꾸거나, 질문을 다시 써 보세요",
+        "gaps": ". {n}개 중 {gaps}개는 질문과 겹치는 단어가 하나도 없습니다",
+        "not_in_top_k": "정답 구절의 {share}가 색인에는 있지만 {within} 안에 검색되지 않았습니다. "
         "{deeper} 순위 문제인지 검색 문제인지 알 수 있습니다",
-        "cut_apart": "구절의 {share}가 분할기에 잘려 있습니다. 지금 청크는 {words}단어입니다. "
-        "청크를 키우거나 더 겹쳐 잘라 보세요",
-        "cut somewhere": "구절의 {share}가 분할기에 잘려 있습니다. 청크를 키우거나 더 겹쳐 잘라 "
-        "보세요",
-        "not matched": "구절의 {share}는 일치하는 청크가 색인에 없습니다. 다만 {n}개 가운데 "
-        "{parsed}개는 글자가 색인에 있습니다. 다른 곳에서 잘렸는지는 coverage 매처라야 알 수 "
+        "cut_apart": "정답 구절의 {share}가 청크 경계에서 잘렸습니다. 현재 청크 크기는 "
+        "{words}단어입니다. 청크를 키우거나 겹침(overlap)을 늘려 보세요",
+        "cut somewhere": "정답 구절의 {share}가 청크 경계에서 잘렸습니다. 청크를 키우거나 "
+        "겹침(overlap)을 늘려 보세요",
+        "not matched": "정답 구절의 {share}는 일치하는 청크가 색인에 없습니다. 다만 {n}개 중 "
+        "{parsed}개는 같은 글자가 색인에 있습니다. 다른 자리에서 잘렸는지는 coverage 매처로만 알 "
+        "수 있습니다",
+        "not as written": "정답 구절의 {share}가 원문 그대로는 색인에 없습니다. 다만 {n}개 중 "
+        "{parsed}개는 같은 글자가 색인에 있으니 파싱, 띄어쓰기, 하이픈을 확인하세요",
+        "not_in_index": "정답 구절의 {share}가 색인에 없습니다. 어떤 문서가 수집되었는지 "
+        "확인하세요",
+        "some parsed": "({parsed}개는 같은 글자가 색인에 있으니 파싱을 확인하세요)",
+        "not_seen": "정답 구절의 {share}를 놓쳤습니다. {index} 색인에 있는지부터 확인할 수 "
         "있습니다",
-        "not as written": "구절의 {share}가 적힌 그대로는 색인에 없습니다. 다만 {n}개 가운데 "
-        "{parsed}개는 글자가 색인에 있으니 파싱, 띄어쓰기, 하이픈을 살펴보세요",
-        "not_in_index": "구절의 {share}가 색인에 없습니다. 무엇이 수집되었는지 확인하세요",
-        "some parsed": "({parsed}개는 글자가 색인에 있으니 파싱을 살펴보세요)",
-        "not_seen": "구절의 {share}를 놓쳤습니다. {index} 색인에 있기는 한지 알 수 있습니다",
     },
 }
 _AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
@@ -519,4 +521,4 @@ def _percent(share: float) -> str:
 def _in_korean(k: Cutoff) -> str:
     if isinstance(k, Budget):
         return _AMOUNTS[k.unit].format(k.amount)
-    return "검색된 문서" if k is None else f"k = {k}"
+    return "검색 결과" if k is None else f"k = {k}"

@@ -640,7 +640,7 @@ def _registered(*metrics: Metric) -> Mapping[str, Metric]:
 #: The metrics computed where none are named, by their column in the per-query table.
 DEFAULT_METRICS = _registered(
     Metric(
-        "hit_rate", hit_all, "hit_rate", labels={"en": "Hit rate", "ko": "Hit rate"}, range=_SHARE
+        "hit_rate", hit_all, "hit_rate", labels={"en": "Hit rate", "ko": "적중률"}, range=_SHARE
     ),
     Metric(
         "precision", precision, "macro_precision", labels={"en": "Precision", "ko": "정밀도"},
@@ -665,7 +665,7 @@ DEFAULT_METRICS = _registered(
     Metric(
         "rank", rank, "mean_rank", labels={"en": "Mean rank", "ko": "평균 순위"},
         range=(1.0, math.inf), lower_is_better=True, defined_key="found_rate",
-        defined_labels={"en": "Found rate", "ko": "찾은 질의 비율"},
+        defined_labels={"en": "Found rate", "ko": "찾은 질문 비율"},
     ),
 )  # fmt: skip
 

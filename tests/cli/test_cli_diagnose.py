@@ -113,7 +113,7 @@ def test_a_report(rows: Path, chunks: Path, tmp_path: Path) -> None:
     assert "recall would be 0.500" in told
     assert "Diagnosed at" not in told
     run(*typed, "--report-language", "ko")
-    assert "구절의 25%가 분할기에 잘려 있습니다" in page.read_text("utf-8")
+    assert "구절의 25%가 청크 경계에서 잘렸습니다" in page.read_text("utf-8")
     assert "--report-language" in refusal(*typed[:-2], "--report-language", "ko")
 
 

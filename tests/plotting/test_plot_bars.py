@@ -88,7 +88,7 @@ class TestMetricBars:
         assert "Redundancy\n(lower is better)" in [one.get_text() for one in ax.get_yticklabels()]
         with no_complaint_about_fonts():
             korean = metric_bars(in_chunks("small", ["1000c"]), language="ko")
-        assert korean.get_title(loc="left") == "검색 지표, 1,000자 이내 (질의 2개)"
+        assert korean.get_title(loc="left") == "검색 지표, 1,000자 이내 (질문 2개)"
 
     def test_title_without_a_cutoff(self) -> None:
         """All retrieved documents are not called a cutoff of None."""
@@ -198,11 +198,11 @@ class TestMetricBars:
         """Names, legend, title and caption."""
         with no_complaint_about_fonts():
             ax = metric_bars(evaluated(), language="ko")
-        assert ax.get_title(loc="left") == "검색 지표, k = 2 (질의 2개)"
+        assert ax.get_title(loc="left") == "검색 지표, k = 2 (질문 2개)"
         assert [tick.get_text() for tick in ax.get_yticklabels()][:3] == [
-            "Hit rate", "정밀도", "재현율",
+            "적중률", "정밀도", "재현율",
         ]  # fmt: skip
-        assert ax.get_xlabel() == "첫 관련 문서: 평균 순위 1.50, 찾은 질의 비율 1.00"
+        assert ax.get_xlabel() == "첫 관련 문서: 평균 순위 1.50, 찾은 질문 비율 1.00"
 
     def test_another_language_is_refused(self) -> None:
         """The refusal lists those there are."""

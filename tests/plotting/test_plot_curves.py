@@ -263,7 +263,7 @@ class TestSystemsAgainstCutoffs:
         """Names and axes."""
         with no_complaint_about_fonts():
             ax = cutoff_curves({"가": evaluated([1, 2])}, "mrr", language="ko")
-        assert ax.get_title(loc="left") == "k에 따른 MRR (질의 2개)"
+        assert ax.get_title(loc="left") == "k에 따른 MRR (질문 2개)"
 
 
 def timed(*seconds: float, k: object = (1, 2)) -> EvaluationResult:
@@ -331,7 +331,7 @@ class TestLatencyPoints:
         """Names and axes."""
         with no_complaint_about_fonts():
             ax = latency_points({"가": timed(1, 2)}, "mrr@1", language="ko")
-        assert ax.get_title(loc="left") == "지연 시간에 따른 MRR, k = 1 (질의 2개)"
+        assert ax.get_title(loc="left") == "지연 시간에 따른 MRR, k = 1 (질문 2개)"
 
 
 class TestBudgetCurves:
@@ -487,7 +487,7 @@ class TestBudgetCurves:
         """Names and axes."""
         with no_complaint_about_fonts():
             ax = budget_curves(in_chunks("small"), language="ko")
-        assert ax.get_title(loc="left") == "예산에 따른 토큰 재현율(macro) (질의 2개)"
+        assert ax.get_title(loc="left") == "예산에 따른 토큰 재현율(macro) (질문 2개)"
         assert ax.get_xlabel() == "예산(단어 수)"
 
     def test_systems_of_different_sizes(self) -> None:

@@ -76,7 +76,7 @@ class TestMetricDistribution:
         assert lower.get_xlabel() == "Redundancy of a query (lower is better)"
         with no_complaint_about_fonts():
             korean = metric_distribution(result, "ndcg@5w", language="ko")
-        assert korean.get_title(loc="left") == "질의별 nDCG 분포, 5단어 이내 (질의 2개)"
+        assert korean.get_title(loc="left") == "질문별 nDCG 분포, 5단어 이내 (질문 2개)"
 
     def test_undefined_values_are_counted_in_the_title(self) -> None:
         """A metric of one's own may be undefined for some queries."""
@@ -110,7 +110,7 @@ class TestMetricDistribution:
         """Title and axes."""
         with no_complaint_about_fonts():
             ax = metric_distribution(evaluated(), "ndcg@2", language="ko")
-        assert ax.get_title(loc="left") == "질의별 nDCG 분포, k = 2 (질의 2개)"
+        assert ax.get_title(loc="left") == "질문별 nDCG 분포, k = 2 (질문 2개)"
 
 
 class TestFirstRankBars:

@@ -306,8 +306,8 @@ def test_slices_in_korean() -> None:
     with no_complaint_about_fonts():
         assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
         built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
-    assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질의 90개)"
-    assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질의 90개)"
+    assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질문 90개)"
+    assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질문 90개)"
     for language in LANGUAGES:
         for tag in (*BUILT_IN_TAGS, DIAGNOSED):
             assert word(f"tag {tag}", language)
