@@ -191,7 +191,7 @@ def compare(
     aligned, left_out = _aligned(named, on)
     first = check_comparable(aligned)
     check_counted(first)
-    metrics = checked_metrics(aligned, asked)
+    metrics = checked_metrics(named, asked)  # as they came, for what a message says of them
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     differences, values = paired_differences(
         aligned, metrics, level=level, n_resamples=n_resamples, seed=seed, baseline=baseline
