@@ -1372,3 +1372,16 @@ def test_a_result_is_pasted_as_markdown_and_latex():
     with no_advice():
         nothing = result_of([[], []], k=[1])
     assert "| mean_rank | – |" in nothing.to_markdown()
+
+
+def test_the_result_that_lacks_a_cutoff_is_named() -> None:
+    """And with the cutoffs that it came with, not those that both have."""
+    actual, queries = [["a"]] * 4, [f"q{i}" for i in range(4)]
+    deep, shallow = (
+        OfflineRetrievalEvaluator(actual, actual, queries=queries).evaluate(k)
+        for k in ([5, 10], [1, 5])
+    )
+    with pytest.raises(InvalidInput) as caught:
+        compare({"deep": deep, "shallow": shallow}, "mrr@10")
+    assert caught.value.argument == "metric"
+    assert "'shallow' was evaluated at 1, 5" in caught.value.problem

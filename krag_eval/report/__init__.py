@@ -57,7 +57,8 @@ def write_report(
         n_queries: How many queries to show at most, the hardest; 0 for none. If not given, as many
             as make a page of about 6 MB; the page says how many it left out.
         by: Tags to slice the queries by, each a section: columns kept as tags, ``"items"``,
-            ``"question_length"``, ``"golden_length"`` or ``"language"``; see ``result.by``.
+            ``"question_length"``, ``"golden_length"`` or ``"language"``; with ``diagnosis``,
+            ``"diagnosis"``; see ``result.by``.
         diagnosis: What ``result.diagnose(…)`` returned: a section on where the misses were lost,
             and what to do about it; the queries can then be filtered by it.
         metadata: What to tell of the documents' metadata beside their ids, as in
