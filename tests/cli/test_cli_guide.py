@@ -1,0 +1,79 @@
+"""docs/shell.md: every command stands there with an example, and every example runs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from cli_runs import ENVIRONMENT, run, shell
+
+from krag_eval.cli import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "shell.md").read_text("utf-8")
+COMMANDS = [
+    shlex.split(line)[1:]
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    for line in block.splitlines()
+]
+
+
+def block(language: str, begins: str) -> str:
+    """Return the one block of the page that begins so."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    (found,) = [one for one in blocks if one.startswith(begins)]
+    return str(found)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the files that the examples read."""
+    monkeypatch.chdir(tmp_path)
+    results = block("json", '{"question"')
+    written = {
+        "results.jsonl": results,
+        "before.jsonl": results,
+        "after.jsonl": results,
+        "chunks.jsonl": block("json", '{"id"'),
+        "pairs.csv": block("text", "actual,"),
+        "judgements.qrels": "t1 0 a 1\n",
+        "bm25.run": "t1 Q0 a 1 0.5 x\n",
+    }
+    for name, text in written.items():
+        Path(name).write_text(text, "utf-8")
+    for name in ("old.json", "new.json"):
+        run("evaluate", "results.jsonl", "--json", name)
+    return tmp_path
+
+
+def test_every_command_is_on_the_page() -> None:
+    """With an example of its own; the demo takes nothing."""
+    assert {one[0] for one in COMMANDS} == main.commands.keys() - {"demo"}
+    assert "krag-eval demo" in PAGE
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_example_runs(files: Path, command: list[str]) -> None:
+    """And prints something, with exit code 0."""
+    result = run(*command)
+    assert (result.exit_code, bool(result.stdout)) == (0, True)
+
+
+def test_the_examples_of_the_help_are_those_of_the_page() -> None:
+    """So that they run as well."""
+    examples = {
+        name: shlex.split((one.epilog or "").removeprefix("Example: "))[1:]
+        for name, one in main.commands.items()
+        if name != "demo"
+    }
+    assert [name for name, example in examples.items() if example not in COMMANDS] == []
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion(name: str) -> None:
+    """The script of each shell names the program; a word is completed to a command."""
+    assert f"_KRAG_EVAL_COMPLETE={name}_source krag-eval" in PAGE
+    done = shell(env=ENVIRONMENT | {"_KRAG_EVAL_COMPLETE": f"{name}_source"})
+    assert (done.returncode, "krag-eval" in done.stdout) == (0, True)
+    words = {"COMP_WORDS": "krag-eval calib", "COMP_CWORD": "calib" if name == "fish" else "1"}
+    asked = ENVIRONMENT | words | {"_KRAG_EVAL_COMPLETE": f"{name}_complete"}
+    assert "calibrate" in shell(env=asked).stdout
