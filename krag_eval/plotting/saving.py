@@ -92,7 +92,7 @@ def inline_svg(
     Text stays text, in whatever font the reader has: it can be read aloud, copied and found, and
     needs no Korean font where it is drawn. The same drawing gives the same characters. Colours are
     those of a saved plot, unless the page sets variables: ``--ink`` and ``--paper``, ``--good``,
-    ``--warn`` and ``--bad``, and those in :data:`DARK`.
+    ``--warn`` and ``--bad``, and those of the metrics for dark paper.
 
     Args:
         draw: Called with the Axes to draw on.

@@ -97,7 +97,8 @@ def write_comparison_report(
         language: ``"en"`` or ``"ko"``.
         n_queries: How many of the queries that changed most to show per pair, each with both
             lists side by side; 0 for none.
-        by: Tags to slice the comparison by, such as ``("corpus",)``; see :meth:`Comparison.by`.
+        by: Tags to slice the comparison by, such as ``("corpus",)``; see
+            :meth:`Comparison.by <krag_eval.Comparison.by>`.
         title: The heading, if another is wanted.
         date: Shown below it as given. Without, nothing in the page depends on when it is written.
 
