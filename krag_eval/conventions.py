@@ -31,15 +31,20 @@ __all__ = [
 class AveragingMethod(StrEnum):
     """Which averages over queries a ``calculate_*`` method returns."""
 
+    #: Sums of counts over sums of counts: every ground-truth item weighs the same.
     MICRO = "micro"
+    #: Means over queries: every query weighs the same.
     MACRO = "macro"
+    #: The two side by side.
     BOTH = "both"
 
 
 class MatchingCriteria(StrEnum):
     """When a query counts as a hit: all of its ground-truth items covered, or any."""
 
+    #: All of its ground-truth items are covered.
     ALL = "all"
+    #: At least one of them is.
     PARTIAL = "partial"
 
 

@@ -85,6 +85,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.documents import AnyOf, DocumentLike
+
 __all__ = [
     "EVALUATOR_OPTIONS",
     "PLAN_OPTIONS",
@@ -385,8 +387,8 @@ class OfflineRetrievalEvaluator:
     @named_options
     def __init__(
         self,
-        actual_docs: Any,
-        predicted_docs: Any,
+        actual_docs: Sequence[Sequence[DocumentLike | AnyOf]],
+        predicted_docs: Sequence[Sequence[DocumentLike]],
         matcher: str | Matcher = "text",
         *,
         threshold: float | None = None,
@@ -394,7 +396,7 @@ class OfflineRetrievalEvaluator:
         matching_criteria: MatchingCriteria | str = MatchingCriteria.ALL,
         conventions: Conventions | None = None,
         no_ground_truth: Literal["error", "skip", "zero"] = "error",
-        queries: Any = None,
+        queries: Iterable[str | int] | None = None,
         grade_key: str | None = None,
         n_jobs: int | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,

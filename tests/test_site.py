@@ -5,7 +5,9 @@ CI builds the site itself, with every warning an error; these are quick checks w
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -16,6 +18,7 @@ from types import ModuleType
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from sphinx.pycode import ModuleAnalyzer
 
 import krag_eval
 from krag_eval import METRICS
@@ -206,6 +209,34 @@ def test_everything_in_the_reference_says_what_it_is(extension) -> None:
             if not isinstance(value, ModuleType):
                 told = api.first_sentence(value) or api.said_of(f"{name}.{public}")
                 assert told, f"{name}.{public}"
+
+
+def test_every_attribute_in_the_reference_has_a_sentence(extension) -> None:
+    """In the docstring of the class or of a base; so have what results hold, and choices."""
+    api = extension("api_pages")
+    classes = [getattr(module, name) for module in api.public_modules().values()
+               for name in api.names_of(module)]  # fmt: skip
+    for place in api.HELD:
+        module, _, name = f"krag_eval.{place}".rpartition(".")
+        classes.append(getattr(importlib.import_module(module), name))
+    for one in filter(inspect.isclass, classes):
+        told = "\n".join(inspect.getdoc(base) or "" for base in one.__mro__[:-1])
+        fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
+        names = {field.name for field in fields} | {*getattr(one, "_fields", ())}
+        for name in sorted(names):
+            if not name.startswith("_") and not one.__module__.startswith("krag_eval.compat"):
+                assert re.search(rf"^ +(\w+, )*{name}(, \w+)*:", told, re.MULTILINE), (one, name)
+        if issubclass(one, enum.Enum) and one.__module__ == "krag_eval.conventions":
+            comments = ModuleAnalyzer.for_module(one.__module__).find_attr_docs()
+            assert {*one.__members__} <= {name for owner, name in comments if owner == one.__name__}
+
+
+def test_what_a_class_has_from_a_base_without_a_page_is_in_the_reference(extension) -> None:
+    """A base that has one is named."""
+    pages = extension("api_pages").pages()
+    assert ":inherited-members:" in pages["krag_eval.Slices.md"]
+    assert ":show-inheritance:" in pages["krag_eval.CoverageMatcher.md"]
+    assert "krag_eval.results.evidence.PredictedDocument.md" in pages["index.md"]
 
 
 def test_a_page_that_loads_from_another_host_is_found(extension, tmp_path: Path) -> None:

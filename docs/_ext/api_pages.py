@@ -39,6 +39,16 @@ ROOMS = {
     "matching": "Matchers",
     "calibration": "Matchers",
 }
+#: Classes of what results hold, read but never made by a user, by where they are defined.
+HELD = (
+    "results.evidence.PredictedDocument",
+    "results.evidence.GroundTruthItem",
+    "results.latency.RetrievalRun",
+    "results.latency.Latency",
+    "results.latency.Failure",
+    "scoring.averages.Average",
+    "statistics.gates.Gate",
+)
 DIRECTIVES = {"class": "autoclass", "exception": "autoexception", "function": "autofunction"}
 
 
@@ -101,6 +111,9 @@ def pages() -> dict[str, str]:
             written[f"{name}.md"] = _module_page(name, module)
     for name in names_of(krag_eval):
         written[f"krag_eval.{name}.md"] = _page(name, "krag_eval", [name])
+    for place in HELD:
+        module, _, name = f"krag_eval.{place}".rpartition(".")
+        written[f"{module}.{name}.md"] = _page(name, module, [name])
     return {"index.md": _index(list(written)), **written}
 
 
@@ -108,6 +121,7 @@ def _index(others: list[str]) -> str:
     parts = ["# API reference\n", _index_text()]
     for heading, names in _by_room().items():
         parts += [f"## {heading}\n", _list("krag_eval", krag_eval, names)]
+    parts += ["## What results hold\n", _HELD_TEXT, _held()]
     parts.append("## Other modules\n")
     for name, module in public_modules().items():
         if module is not krag_eval:
@@ -122,6 +136,19 @@ def _index_text() -> str:
         "reports and krag's names have modules of their own. Whatever is not listed here is\n"
         "internal and may change.\n"
     )
+
+
+_HELD_TEXT = "You read these from results; krag_eval makes them.\n"
+
+
+def _held() -> str:
+    """Return the entries of the classes that are read from results."""
+    lines = []
+    for place in HELD:
+        module, _, name = f"krag_eval.{place}".rpartition(".")
+        told = _told(first_sentence(getattr(import_module(module), name)))
+        lines.append(f"- [`{name}`]({module}.{name}.md){told}")
+    return "\n".join([*lines, ""])
 
 
 def _by_room() -> dict[str, list[str]]:
@@ -183,10 +210,29 @@ def _page(title: str, module: str, names: list[str], introduction: str = "") -> 
         value = getattr(import_module(module), name)
         directive = DIRECTIVES.get(kind(value))
         block = (
-            f".. {directive}:: {module}.{name}" if directive else _data(f"{module}.{name}", value)
+            "\n".join([f".. {directive}:: {module}.{name}", *_shown_of(value)])
+            if directive
+            else _data(f"{module}.{name}", value)
         )
         blocks.append(f"```{{eval-rst}}\n{block}\n```\n")
     return "\n".join(blocks)
+
+
+def _shown_of(value: object) -> list[str]:
+    """Return the options of a class: its public bases, and what comes from bases without a page.
+
+    >>> _shown_of(krag_eval.Slices), _shown_of(krag_eval.RougeMatcher), _shown_of(krag_eval.AnyOf)
+    (['   :inherited-members:'], ['   :show-inheritance:'], [])
+    """
+    if not inspect.isclass(value):
+        return []
+    led = homes()
+    bases = [one for one in value.__mro__[1:] if one.__module__.startswith("krag_eval")]
+    public = [one.__name__ for one in bases if f"{one.__module__}.{one.__qualname__}" in led]
+    hidden = len(bases) > len(public) and not issubclass(value, BaseException)
+    inherited = [f"   :inherited-members: {', '.join(public)}".rstrip()] if hidden else []
+    named = bool(public) and value.__bases__[0].__name__ in public
+    return ["   :show-inheritance:"] * named + inherited
 
 
 def _data(name: str, value: object) -> str:
@@ -225,7 +271,7 @@ def homes() -> dict[str, str]:
     for module_name, module in reversed(public_modules().items()):
         for name in names_of(module):
             found[_defined(module, name)] = f"{module_name}.{name}"
-    return found
+    return found | {f"krag_eval.{place}": f"krag_eval.{place}" for place in HELD}
 
 
 def _defined(module: ModuleType, name: str) -> str:

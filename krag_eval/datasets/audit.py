@@ -54,6 +54,8 @@ from krag_eval.statistics.gates import Gate, GateReport
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.datasets.loading import Source
+
 __all__ = ["FINDINGS", "Audit", "Finding", "FoundAt", "as_text", "audit", "checked_names"]
 
 _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
@@ -342,7 +344,7 @@ def _missing(name: str, absent: Collection[str]) -> str:
 
 
 def audit(
-    dataset: Any,
+    dataset: Source,
     index: str | os.PathLike[str] | Iterable[DocumentLike] | None = None,
     *,
     k: int = 10,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from krag_eval._errors import (
     Advice,
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
+    "ExampleLike",
+    "FrameLike",
+    "Source",
     "dataset_in",
     "evaluated_again",
     "is_table",
@@ -66,6 +69,28 @@ __all__ = [
 #: What a file may be.
 Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 
+
+class FrameLike(Protocol):
+    """A table of any library: columns by name."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return a column."""
+
+
+class ExampleLike(Protocol):
+    """An example of LangSmith's."""
+
+    @property
+    def inputs(self) -> Any:
+        """What the application is asked."""
+
+
+#: What a data set can be read from; see :func:`load_dataset`.
+Source: TypeAlias = (
+    "str | os.PathLike[str] | IO[str] | IO[bytes] | Dataset | FrameLike | Mapping[str, Any] | "
+    "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
+)
+
 _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
@@ -74,13 +99,13 @@ _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 def load_dataset(
-    source: Any,
+    source: Source,
     *,
     question: str | None = None,
     actual: str | None = None,
     predicted: str | None = None,
-    corpus: Any = None,
-    retrieved: Any = None,
+    corpus: Source | None = None,
+    retrieved: Source | None = None,
     format: Format | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",

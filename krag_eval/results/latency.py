@@ -29,6 +29,11 @@ __all__ = [
 class Latency(NamedTuple):
     """How long answers took, in seconds, over the queries that were answered; NaN if none was.
 
+    Attributes:
+        mean: Their mean.
+        p50: Their median.
+        p95: What 95 % of them stay within.
+
     >>> Latency(mean=0.25, p50=0.2, p95=0.5)
     Latency(mean=0.25, p50=0.2, p95=0.5)
     """

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.datasets.loading import Source
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
     from krag_eval.results.causes import Deeper, Index
@@ -376,7 +377,7 @@ class EvaluationResult:
         k: Cutoff | str = None,
         depth: int | None = None,
         *,
-        dataset: Any = None,
+        dataset: Source | None = None,
         source_key: str = "source",
         matcher: str | Matcher | None = None,
         most_pairs: int = 10**7,
