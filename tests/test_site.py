@@ -134,6 +134,21 @@ def test_pictures_of_metrics_show_what_the_package_computes(monkeypatch, tmp_pat
         assert len(words_of(committed)) > 5, name
 
 
+def test_the_picture_of_the_report_says_what_the_report_says(monkeypatch, tmp_path: Path) -> None:
+    """In the words for those who cannot see it; its file is small enough for a first page."""
+    monkeypatch.setattr(sys, "path", [str(DOCS / "images"), *sys.path])
+    page = tmp_path / "report.html"
+    importlib.import_module("make_report_picture").write_report(page)
+    said = re.sub(r"\s+", " ", page.read_text("utf-8"))
+    assert "82 % of what should come back did" in said
+    assert "22 of 28 queries" in said
+    for index, told in (("index.md", "82 %.* 28 .* 22 "), ("ko/index.md", "82 %.* 28개.* 22개")):
+        text = (DOCS / index).read_text("utf-8")
+        (alt,) = re.findall(r"!\[([^\]]*)\]\([./]*images/report\.png\)", text)
+        assert re.search(told, alt.replace("\n", " "))
+    assert (DOCS / "images/report.png").stat().st_size < 200_000
+
+
 def words_of(svg: str) -> list[str]:
     """Return what is written in a picture, in order."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
