@@ -31,6 +31,7 @@ KOREAN = (
     "slices",
     "undefined",
     "conventions",
+    "why-your-rag-metric-is-wrong",
     "worked-examples",
     "migrating-from-krag",
     "glossary",
