@@ -39,6 +39,7 @@ KOREAN = (
     "gating",
     "undefined",
     "conventions",
+    "why-your-rag-metric-is-wrong",
     "worked-examples",
     "migrating-from-krag",
     "glossary",
