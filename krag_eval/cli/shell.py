@@ -190,9 +190,9 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, SystemExit):  # as after the completion of a word
         return _NO_VERDICT if error.code else 0
     if isinstance(error, click.ClickException | OSError):
-        click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
         if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
             click.echo(_how_to_call(error), err=True)
+        click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
     elif isinstance(error, MemoryError):
         click.echo("krag-eval: error: out of memory; evaluate a smaller file, or fewer queries "
                    "at a time by --chunk-size.", err=True)  # fmt: skip

@@ -39,7 +39,7 @@ class TestShell:
     def test_a_command_without_its_file_says_how_to_call_it(self, command: str) -> None:
         """Its usage and an example, on standard error, with exit code 2."""
         result = run(command)
-        error, usage, example = result.stderr.splitlines()
+        usage, example, error = result.stderr.splitlines()
         assert (result.exit_code, result.stdout) == (2, "")
         assert error.startswith("krag-eval: error: ")
         assert usage.startswith(f"Usage: krag-eval {command} ")
