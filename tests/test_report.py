@@ -674,7 +674,7 @@ ALLOWED = {
     *("h1", "h2", "h3", "h4", "p", "div", "span", "strong", "em", "code", "small", "mark"),
     "figure",
     *("table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "ul", "ol", "li"),
-    *("script", "input", "select", "option", "button", "kbd", "output", "data", "b"),
+    *("a", "script", "input", "select", "option", "button", "kbd", "output", "data", "b"),
     *("details", "summary", "svg", "g", "defs", "path", "use", "text", "tspan", "clippath", "rect"),
 }  # fmt: skip
 

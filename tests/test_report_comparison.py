@@ -8,6 +8,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -382,11 +383,20 @@ class TestChangedQueries:
         assert moves(written.source) == ["rank 3 → 1"]  # of the item, which both are known to want
         assert "(text not kept)" not in written
 
+    def test_queries_in_another_order(self, page):
+        """The lists are those of the same question, wherever it stood."""
+        actual, labels = [["nine"], ["ten"]], ["a?", "b?"]
+        old = evaluated(actual, [["x", "nine"], ["ten"]], queries=labels)
+        new = evaluated(actual[::-1], [["ten"], ["nine"]], queries=labels[::-1])
+        written = page(quietly_compared({"old": old, "new": new}, "mrr@2"))
+        assert moves(written.source)[0] == "rank 2 → 1"
+        assert not any("is not known query by query" in one for one in written.of("p"))
+
     def test_without_evidence(self, page):
         """Values alone, and the page says of which system."""
         actual, labels = [["nine"], ["ten"]], ["a?", "b?"]
         old = evaluated(actual, [["x"], ["ten"]], queries=labels)
-        new = evaluated(actual[::-1], [["ten"], ["nine"]], queries=labels[::-1])
+        new = replace(evaluated(actual, [["nine"], ["ten"]], queries=labels), evidence=None)
         written = page(quietly_compared({"old": old, "new": new}, "mrr@2"))
         assert any(one.startswith("What new retrieved is not known") for one in written.of("p"))
         assert sides(written) == []

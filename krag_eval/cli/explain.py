@@ -318,13 +318,16 @@ def report(
     """Write what 'krag-eval evaluate' prints of FILE, and every query explained, as one HTML page.
 
     FILE is JSONL, as 'krag-eval evaluate' reads it ('-' reads standard input), or a result that it
-    saved, whose name ends in .json: with --texts the page has the texts too.
+    saved, whose name ends in .json: with --texts the page has the texts too. With --index the page
+    says where misses were lost, and the matcher is coverage if none is named.
     """
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
     outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
     with warnings_as("warning"):
-        result = _saved_or_evaluated(file, k, given(options))
+        # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
+        otherwise = {} if index is None else {"matcher": "coverage"}
+        result = _saved_or_evaluated(file, k, given(options), otherwise)
         if index is not None:
             _check_texts(result, file)
         at = _asked(k, result)

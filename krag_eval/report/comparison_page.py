@@ -432,7 +432,8 @@ def _changed(
 
 def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
     """Return how much room each document gets, so that a page stays within bounds."""
-    found = [one.evidence.relevance for one in comparison.compared.values() if one.evidence]
+    explaining = [_explaining(comparison, name) for name in comparison.compared]
+    found = [one.evidence.relevance for one in explaining if one and one.evidence]
     longest = max([int(one.seen_within(k).max(initial=1)) for one in found], default=1)
     n_entries = len(comparison.pairs) * min(n_queries, len(comparison.queries))
     n_documents = 2 * n_entries * min(longest, _MOST_DOCUMENTS)
@@ -442,8 +443,20 @@ def _room(comparison: Comparison, k: Cutoff, n_queries: int) -> Room:
 
 def _unexplained(comparison: Comparison, w: Mapping[str, str]) -> str:
     """Name the systems whose lists are not known."""
-    without = [_name(name) for name, one in comparison.compared.items() if one.evidence is None]
+    without = [_name(one) for one in comparison.compared if _explaining(comparison, one) is None]
     return w["no lists"].format(names=", ".join(without)) if without else ""
+
+
+def _explaining(comparison: Comparison, name: str) -> EvaluationResult | None:
+    """Return the result that can explain what a system retrieved, ``None`` if there is none.
+
+    One whose queries were put in order or left out cannot; the one that was given can.
+    """
+    for results in (comparison.compared, comparison.given):
+        result = results.get(name)
+        if result is not None and result.evidence is not None:
+            return result
+    return None
 
 
 @dataclass(frozen=True)
@@ -484,14 +497,17 @@ class _Telling:
 
     def _explanation(self, name: str, place: int) -> Explanation | None:
         """Return what one system retrieved for a query, ``None`` if it is not known."""
-        result = self.comparison.compared.get(name)
-        if result is None or result.evidence is None:
+        result = _explaining(self.comparison, name)
+        if result is None:
             return None
+        if result is not self.comparison.compared[name]:  # only labels that differ can be paired
+            return result.explain(self.comparison.queries[place], self.k)
         return result.explain(k=self.k, position=int(np.flatnonzero(result.counted)[place]))
 
     def _told(self, name: str, explanation: Explanation) -> _Told:
         told = told_query(explanation, words(self.language), self.room)
-        evidence = self.comparison.compared[name].evidence
+        result = _explaining(self.comparison, name)
+        evidence = None if result is None else result.evidence
         return _Told(
             name=_name(name),
             explanation=explanation,

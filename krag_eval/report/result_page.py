@@ -379,8 +379,11 @@ def _told_slices(
     shown = [row for row in slices.rows if row.is_shown(slices.level)]
     return {
         "heading": w["by tag"].format(tag),
+        # That what was found is better than what was not says nothing.
         "said": [_slice_sentence(row, slices, name_of(row.metric), w) for row in shown]
-        or [w["no slice"]],
+        or [w["no slice"]]
+        if slices.tag != DIAGNOSED
+        else [],
         "notes": [fitted(note, _NOTE) for note in notes_on(slices, language, name_of)],
         "more": w["more slices"].format(len(slices.names) - n_shown)
         if n_shown < len(slices.names)

@@ -283,7 +283,7 @@ class EvaluationResult:
 
         Returns:
             The rows of :meth:`per_query`, with ``status`` in front (see :meth:`statuses`). Where
-            the result holds evidence, three columns at the end tell of the missing item that is
+            the result holds evidence, three columns behind it tell of the missing item that is
             least similar to any document: ``missed`` (how it begins, if texts are known), and its
             ``similarity`` to the document at ``rank``, which covers it beyond the cutoff or comes
             nearest. One that would be called like a metric is ``missed:`` and its name.
@@ -310,9 +310,10 @@ class EvaluationResult:
         if self.evidence is not None and self.evidence.relevance.n_queries == self.n_queries:
             from krag_eval.results.evidence import worst_missed
 
-            for name, values in worst_missed(self.evidence, chosen, cutoff).items():
+            told = worst_missed(self.evidence, chosen, cutoff)
+            for place, (name, values) in enumerate(told.items(), start=1):
                 column = f"missed:{name}" if name in rows else name
-                rows[column] = np.array(values, object) if name == "missed" else values
+                rows.insert(place, column, np.array(values, object) if name == "missed" else values)
                 if name == "rank":
                     rows[column] = rows[column].astype("Int64")
         return rows

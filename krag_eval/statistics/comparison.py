@@ -206,6 +206,7 @@ def compare(
         queries=[q for q, counted in zip(first.labels, first.counted, strict=True) if counted],
         per_query=values,
         compared=dict(aligned),
+        given=dict(named),
         baseline=baseline,
         left_out=left_out,
     )
@@ -402,7 +403,8 @@ class Comparison:
         results: System -> its result, if the systems were asked by ``evaluate_retrievers``.
         compared: System -> the result that was compared, with all of its averages; of the queries
             and cutoffs that all have, in the order of the first, where they differed. A result
-            whose queries were put in order or left out holds no evidence: explain the one you gave.
+            whose queries were put in order or left out holds no evidence: ``given`` does.
+        given: System -> its result as it was given, which explains its queries by their labels.
         baseline: The system that the others were held against; ``None`` if every pair was
             compared.
         left_out: System -> the labels of its queries that were left out because not all systems
@@ -418,6 +420,7 @@ class Comparison:
     per_query: PerQuery
     results: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
     compared: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
+    given: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
     baseline: str | None = None
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
 
