@@ -61,7 +61,9 @@ result = evaluate_retriever(slow, rows, 1, max_concurrency=1)
 
 def test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run():
     """As by nbconvert and papermill, which run cells by nbclient."""
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    import nbclient
+    import nbformat
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
     nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
     (output,) = notebook.cells[0].outputs

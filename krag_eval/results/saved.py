@@ -117,7 +117,7 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
     return result
 
 
-_HOW_TO_SAVE = "save one with result.to_json(path), or krag-eval evaluate … --json OUT"
+_HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … --json OUT"
 
 
 def _unusable(path: str | os.PathLike[str], problem: str, fix: str = "") -> InvalidInput:

@@ -316,7 +316,7 @@ def test_slices_in_korean() -> None:
 @pytest.mark.parametrize(
     ("language", "title", "label"),
     [("en", "MRR at k = 5 by diagnosis (90 queries)", "cut apart by the splitter"),
-     ("ko", "진단별 MRR, k = 5 (질의 90개)", "청크 경계에서 잘림")],
+     ("ko", "진단별 MRR, k = 5 (질문 90개)", "청크 경계에서 잘림")],
 )  # fmt: skip
 def test_slices_by_a_diagnosis(language: Language, title: str, label: str) -> None:
     """Classes have labels in pictures; what has none keeps its own."""
