@@ -111,7 +111,7 @@ _HOMES = {
 }
 
 # Modules that users name.
-_ROOMS = ("datasets", "plotting", "report")
+_ROOMS = ("compat", "datasets", "plotting", "report")
 
 __all__ = [
     "METRICS",

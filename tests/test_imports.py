@@ -114,7 +114,7 @@ def test_completion_shows_the_public_names():
     assert set(krag_eval.__all__) <= set(dir(krag_eval))
 
 
-@pytest.mark.parametrize("room", ["datasets", "plotting", "report"])
+@pytest.mark.parametrize("room", ["compat", "datasets", "plotting", "report"])
 def test_modules_that_users_name_are_found(room):
     """Without a line that imports them, in a process that has imported nothing else."""
     said = f"import krag_eval; assert {room!r} in dir(krag_eval); print(krag_eval.{room}.__name__)"

@@ -206,6 +206,14 @@ class TestResult:
         """And not in a warning beside it."""
         assert "These numbers rest on 3 queries" in page(result())
 
+    def test_lists_shorter_than_the_cutoff_are_said_on_the_page(self, page):
+        """Recall at 10 of lists of two is recall at 2; at 2 there is nothing to say."""
+        short = result(k=[2, 10])
+        said = "Every list has at most 2 documents, so k = 10 sees no more than that."
+        assert said in page(short)
+        assert said not in page(short, k=2)
+        assert "많아야 2개" in page(short, language="ko")
+
     def test_what_became_of_the_queries(self, page):
         """One of each at 2: perfect, partial, missed."""
         rows = page(result()).of("th")

@@ -444,7 +444,7 @@ Where to go next
   1. Write one JSON object per line into a file, say results.jsonl:
      {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
   2. Evaluate it, with a chart:
-     krag-eval evaluate results.jsonl --matcher contains -k 1 -k 5 --plot chart.png
+     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
   3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help"""
 
 

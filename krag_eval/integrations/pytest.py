@@ -98,7 +98,8 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
     from krag_eval._errors import InvalidInput, muted
 
     short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
-    yield "retrieval is not good enough:"
+    # The first line is all that pytest's short summary shows.
+    yield f"retrieval is not good enough: {', '.join(short)}"
     yield from (f"  {line}" for line in repr(report).splitlines())
     # Without rows, or where no query counts, there is no more to tell.
     with suppress(InvalidInput), muted():

@@ -193,6 +193,7 @@ _ENGLISH = {
     "no slice": "No slice is shown to differ from the rest.",
     "more slices": "… and {} more slices, not shown.",
     "other metrics": "The other metrics",
+    "short": "Every list has at most {most} documents, so {cutoff} sees no more than that.",
     "few": "These numbers rest on {} queries. With fewer than {} the intervals are too narrow: "
     "the true uncertainty is larger. Evaluate more queries.",
     "metrics": "Metrics",
@@ -371,6 +372,7 @@ _KOREAN = {
     "no slice": "나머지와 유의한 차이가 확인된 슬라이스는 없습니다.",
     "more slices": "… 외 슬라이스 {}개는 생략했습니다.",
     "other metrics": "다른 지표",
+    "short": "검색 결과가 많아야 {most}개이므로 {cutoff}에서도 그만큼만 봅니다.",
     "few": "질문 {}개만으로 계산한 수치입니다. 질문이 {}개 미만이면 신뢰구간이 실제보다 좁게 "
     "나오므로 불확실성을 더 크게 보아야 합니다. 질문을 더 모아 평가하세요.",
     "metrics": "지표",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
 from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
-from krag_eval._text import fitted, whole_percent
+from krag_eval._text import fitted
 from krag_eval.plotting import Language
 from krag_eval.plotting.styling import cutoff_words, labelled, tag_name, with_direction
 from krag_eval.report.query_list import query_list
@@ -117,6 +117,7 @@ def result_page(
         "few": w["few"].format(n_counted, FEW_QUERIES)
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
+        "short": _short(result, cutoff, w),
         "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
         **_metric_tables(result, cutoffs, bounds, language),
@@ -130,6 +131,14 @@ def result_page(
         "settings": list(result.settings.items()),
         "signature": result.signature,
     }
+
+
+def _short(result: EvaluationResult, cutoff: Cutoff, w: Mapping[str, str]) -> str:
+    """Say that no list is as long as the cutoff, where the result knows it."""
+    most = result.settings.get("retrieved", "").removeprefix("<=")
+    if not most or not isinstance(cutoff, int) or cutoff <= int(most):
+        return ""
+    return w["short"].format(most=most, cutoff=words_of(cutoff, w))
 
 
 def _bounds(result: EvaluationResult, intervals: bool | pd.DataFrame) -> pd.DataFrame | None:
@@ -272,13 +281,23 @@ def _outcomes(
         counts = {one: int((column == status).sum()) for one, column in columns.items()}
         if any(counts.values()):
             here = counts[cutoff]
-            share = w["percent"].format(whole_percent(here / result.n_queries))
+            share = w["percent"].format(_rounded(here, result.n_queries))
             outcomes.append(_Outcome(status, w[status], [*counts.values()], here, share))
     told = ", ".join(f"{one.name}: {one.here}" for one in outcomes if one.here)
     return {
         "outcomes": outcomes,
         "outcome_label": w["outcomes at"].format(cutoff=words_of(cutoff, w), counts=told),
     }
+
+
+def _rounded(part: int, whole: int) -> int:
+    """Return a share in whole percents; a part is neither nothing nor all.
+
+    >>> _rounded(22, 28), _rounded(999, 1000), _rounded(1, 1000), _rounded(0, 5)
+    (79, 99, 1, 0)
+    """
+    share = round(100 * part / whole)
+    return min(max(share, 1), 99) if 0 < part < whole else share
 
 
 class _Step(NamedTuple):
