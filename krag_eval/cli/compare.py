@@ -71,7 +71,8 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @click.command(
     short_help="Compare retrievers on the same queries.",
-    epilog="Example: krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5",
+    epilog="Example: krag-eval compare before.jsonl after.jsonl --matcher coverage "
+    "--metric recall@5",
 )
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
 @metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
