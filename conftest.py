@@ -54,7 +54,9 @@ SLOW = (
     "tests/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
 )
 
+# Nothing fails for being slow once: the machine may have been busy.
 settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("full", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,8 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As where a shell runs the tests in the background; what they start must be interruptible.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not config.getoption("--full"):
-        settings.load_profile("quick")
+    settings.load_profile("full" if config.getoption("--full") else "quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
