@@ -7,8 +7,7 @@ from krag_eval._errors import DatasetError
 from krag_eval.datasets.autorag import read_autorag
 from krag_eval.datasets.beir import read_beir
 from krag_eval.datasets.dataset import Dataset
-from krag_eval.datasets.demo import demo_dataset
-from krag_eval.datasets.jsonl import read_jsonl
+from krag_eval.datasets.jsonl import demo_dataset, read_jsonl
 from krag_eval.datasets.loading import load_dataset
 from krag_eval.datasets.trec import read_trec
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
+from importlib import resources
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -40,7 +42,15 @@ from krag_eval.datasets.tabular import check_encoding
 from krag_eval.datasets.vocabularies import Mapped, is_foreign
 from krag_eval.documents import DocumentLike, Location, document_in
 
-__all__ = ["FIELD_OPTIONS", "ONE_QUERY", "Fields", "read_chunks", "read_jsonl", "record_in"]
+__all__ = [
+    "FIELD_OPTIONS",
+    "ONE_QUERY",
+    "Fields",
+    "demo_dataset",
+    "read_chunks",
+    "read_jsonl",
+    "record_in",
+]
 
 #: What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
 #: AutoRAG.
@@ -257,3 +267,13 @@ def _chunk_of(content: dict[str, Any], place: Place) -> DocumentLike:
         made["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
     with located(place):
         return document_in(made, Location("chunk"))
+
+
+def demo_dataset() -> Dataset:
+    """Return the small English and Korean data set that ships with the package.
+
+    >>> demo_dataset().queries[0]
+    'What do a parent and a child each need to get a library card?'
+    """
+    with resources.files("krag_eval").joinpath("data", "demo.jsonl").open("rb") as file:
+        return replace(read_jsonl(file), source="krag_eval's demo data")
