@@ -518,7 +518,6 @@ def test_an_index_is_read_once():
     ("index", "kind"),
     [("a text", InvalidType), ({"page_content": "a"}, InvalidType), (7, InvalidType),
      ([7], InvalidType), ([], InvalidInput), (iter(()), InvalidInput)],
-    ids=repr,
 )  # fmt: skip
 def test_what_is_no_index(one, index, kind):
     """The argument is named, whatever is wrong with it."""
@@ -553,7 +552,6 @@ def test_a_chunk_without_an_id_is_named_by_its_place_in_the_index():
         ({"k": 0}, InvalidInput, "k"),
         ({"matcher": "id"}, InvalidInput, "matcher"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_asked(one, arguments, kind, argument):
     """Named by the argument."""

@@ -272,7 +272,7 @@ class TestRefusedLines:
 class TestRefusedFiles:
     """Files that are not what was expected, as a whole."""
 
-    @pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf", gzip.compress(b"")])
+    @pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
     def test_nothing_in_it(self, tmp_path: Path, content: str | bytes) -> None:
         """An empty file is not an evaluation of nothing."""
         assert refusal(tmp_path, content).startswith("run.jsonl: holds no queries; expected one")

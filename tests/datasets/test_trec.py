@@ -429,7 +429,9 @@ class TestRefusedLines:
 class TestRefusedFiles:
     """Files that are not what was expected, as a whole."""
 
-    @pytest.mark.parametrize("content", [b"", b"\n \n", b"# only a comment\n", gzip.compress(b"")])
+    @pytest.mark.parametrize(
+        "content", [b"", b"\n \n", b"# only a comment\n", gzip.compress(b"", mtime=0)]
+    )
     def test_nothing_in_it(self, tmp_path: Path, content: bytes) -> None:
         """An empty run is no run that retrieved nothing, and so for judgements."""
         path = tmp_path / "file"
