@@ -17,6 +17,7 @@ from krag_eval._reading import (
     Source,
     name_of,
     names_of,
+    not_json,
     numbered_lines,
     object_of,
     parsed,
@@ -228,10 +229,7 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
         with located(place):
             return str(parsed(text))
     except json.JSONDecodeError as error:
-        raise place.error(
-            f"not valid JSON: {error.msg} (column {error.colno}); expected one text per line",
-            "correct the line",
-        ) from error
+        raise not_json(error, place, "one text per line") from error
 
 
 def _chunk_of(content: dict[str, Any], place: Place) -> DocumentLike:
