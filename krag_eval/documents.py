@@ -426,7 +426,7 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         raise at.error(
             ': a document needs the key "page_content" and may have "metadata" and "id", got the '
             f"keys {names_of(value)}",
-            'put anything else into "metadata"',
+            _how_to_write(value),
         )
     content, metadata, identity = map(value.get, ("page_content", "metadata", "id"))
     if not isinstance(content, str):
@@ -440,6 +440,23 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     if metadata and _is_nested(metadata):
         raise at.inside(".metadata").error("is nested too deeply", "flatten it")
     return value
+
+
+# What other tools call the text of a document: BEIR, AutoRAG, Haystack, vector stores.
+_TEXTS = ("text", "content", "contents", "page", "body", "chunk", "passage", "context", "document")
+
+
+def _how_to_write(value: Mapping[Any, Any]) -> str:
+    """Say how to make a document of a dict that is none."""
+    if "page_content" in value:
+        return 'put anything else into "metadata"'
+    texts = [name for name in _TEXTS if isinstance(value.get(name), str)]
+    if not texts:
+        return 'put its text under "page_content", and anything else into "metadata"'
+    others = {*value} - {texts[0], *_KEYS}
+    return f'rename "{texts[0]}" to "page_content"' + (
+        ', and put the others into "metadata"' if others else ""
+    )
 
 
 def _is_nested(metadata: Mapping[Any, Any]) -> bool:

@@ -15,6 +15,7 @@ from krag_eval._errors import (
     Refusal,
     clipped,
     muted,
+    named_options,
     one_of,
 )
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
@@ -98,6 +99,7 @@ _FORMATS = {
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
+@named_options
 def load_dataset(
     source: Source,
     *,
