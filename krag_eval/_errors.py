@@ -668,6 +668,8 @@ def _hint(name: str, allowed: Collection[str]) -> str:
     """Say what was probably meant."""
     if name in _OF_THE_MATCHER and "matcher" in allowed:
         return f"it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}. "
+    if name == "cells":
+        return "load_dataset has it. "
     near = difflib.get_close_matches(name.lower(), allowed, n=1)
     known = _ELSEWHERE.get(name)
     meant = known if known in allowed else next(iter(near), None)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from krag_eval._errors import Advice, Place
+from krag_eval._errors import Advice, Place, named_options
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -53,6 +53,7 @@ FIELD_OPTIONS = ("question_field", "actual_field", "predicted_field")
 _USUAL = ("question", "actual", "predicted")
 
 
+@named_options
 def read_jsonl(
     source: Source,
     *,
