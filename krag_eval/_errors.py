@@ -577,8 +577,15 @@ PLAN_OPTIONS = (
 #: All that an evaluator takes beside documents.
 EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
 
-# What users of krag type -> what it is called here.
-_KRAG = {"match_method": "matcher", "rouge_threshold": "threshold"}
+# What users of krag, pandas and RAGAS type -> what it is called here.
+_ELSEWHERE = {
+    "match_method": "matcher",
+    "rouge_threshold": "threshold",
+    "sep": "delimiter",
+    "query": "question",
+    "ground_truth": "actual",
+    "contexts": "predicted",
+}
 # A matcher's own setting -> how it is said.
 _OF_THE_MATCHER = {
     "tokenizer": "coverage(tokenizer=kiwi)",
@@ -627,23 +634,43 @@ def check_options(
 def named_options(function: Made) -> Made:
     """Make a function refuse unknown keywords as :func:`check_options` does, not as Python does.
 
-    The signature stays as it is, for readers, tools and type checkers.
+    So with arguments that are missing. The signature stays as it is, for readers, tools and type
+    checkers.
     """
-    known = frozenset(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    known = frozenset(parameters)
+    needed = [one.name for one in parameters.values() if one.default is one.empty
+              and one.kind is one.POSITIONAL_OR_KEYWORD]  # fmt: skip
 
     @functools.wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         if not options.keys() <= known:
             check_options(function, options)
+        if len(args) < len(needed) and not options.keys() >= {*needed[len(args) :]}:
+            raise _missing(function, needed, [*needed[: len(args)], *options])
         return function(*args, **options)
 
     return cast(Made, checked)
+
+
+def _missing(
+    function: Callable[..., Any], needed: Sequence[str], given: Collection[str]
+) -> InvalidType:
+    """Return the refusal of a call without arguments that have no default."""
+    called = function.__qualname__.removesuffix(".__init__")
+    missing = [name for name in needed if name not in given]
+    written = ", ".join(name for name in needed if name != "self")
+    problem = f": {called}() needs {' and '.join(map(repr, missing))} as well"
+    return InvalidType(missing[0], problem, f"write {called}({written})")
 
 
 def _hint(name: str, allowed: Collection[str]) -> str:
     """Say what was probably meant."""
     if name in _OF_THE_MATCHER and "matcher" in allowed:
         return f"it belongs to the matcher, as in matcher={_OF_THE_MATCHER[name]!r}. "
+    if name == "cells":
+        return "load_dataset has it. "
     near = difflib.get_close_matches(name.lower(), allowed, n=1)
-    meant = _KRAG.get(name) if _KRAG.get(name) in allowed else next(iter(near), None)
+    known = _ELSEWHERE.get(name)
+    meant = known if known in allowed else next(iter(near), None)
     return f"did you mean {meant!r}? " if meant else ""

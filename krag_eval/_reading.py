@@ -46,6 +46,7 @@ __all__ = [
     "literal_in",
     "name_of",
     "names_of",
+    "not_json",
     "numbered_lines",
     "object_of",
     "parsed",
@@ -86,7 +87,7 @@ _COMMON = frozenset(
     "이다는의가을를에고은한하도로지기사서나인자해리대일정어시아여스니요습있부수라보제원주전과들상그질문답검색결"
 )
 _OTHER_ENCODING = "save the file in that encoding (CP949 and CP1252 are the usual others)"
-_NOT_THAT = Advice(
+_NAME_IT = Advice(
     "name the encoding it was saved in, such as {} (Excel in Korean), or save it as UTF-8",
     encoding="cp949",
 )
@@ -95,13 +96,18 @@ _MORE_BYTES = Advice(
     ("max_bytes", ...),
     ("max_bytes", None),
 )
-# What people pass by mistake, by its first bytes.
+# What people pass by mistake, by its first bytes: see file(1)'s list of magic numbers.
 _FOREIGN = {
     b"PAR1": "a Parquet file",
-    b"PK\x03\x04": "a zip archive",
+    b"PK\x03\x04": "a zip archive, as Excel's and Word's files are",
     b"BZh": "compressed with bzip2",
     b"\xfd7zXZ\x00": "compressed with xz",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\x89PNG\r\n\x1a\n": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"%PDF-": "a PDF document",
+    b"SQLite format 3\0": "an SQLite database",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a file of Office before 2007, such as .xls or .doc",
     codecs.BOM_UTF16_LE: "UTF-16 text",
     codecs.BOM_UTF16_BE: "UTF-16 text",
 }
@@ -434,13 +440,14 @@ def _whole(stream: IO[bytes] | IO[str], name: str, max_bytes: int | None) -> byt
 
 
 def _decompressed(stream: Peekable, name: str, stack: ExitStack) -> Peekable:
-    head = stream.peek(8)[:8]
+    head = stream.peek(16)[:16]
     if head.startswith(_GZIP):
         return stack.enter_context(gzip.GzipFile(fileobj=cast(Any, _Counted(stream)), mode="rb"))
     for first_bytes, what in _FOREIGN.items():
         if head.startswith(first_bytes):
             raise Place(name).error(
-                f"is {what}; expected UTF-8 text, plain or compressed with gzip", "convert it first"
+                f"is {what}; expected UTF-8 text, plain or compressed with gzip",
+                "save what it holds as text, or name another file",
             )
     return stream
 
@@ -458,8 +465,10 @@ def _without_mark(line: bytes, name: str, encoding: str | None) -> bytes:
 def _not_text(
     line: bytes, error: UnicodeDecodeError, place: Place, encoding: str | None
 ) -> DatasetError:
-    fix: Fix = _OTHER_ENCODING if encoding is None else _NOT_THAT
-    if _is_korean(line):
+    fix: Fix = _OTHER_ENCODING if encoding is None else _NAME_IT
+    if encoding is not None and codecs.lookup(encoding).name == "cp949":
+        fix = "it was saved in another one: name that, or save it as UTF-8"
+    elif _is_korean(line):
         fix = "it is Korean text in CP949 (EUC-KR): save the file as UTF-8"
         if encoding is not None:
             fix = Advice("it is Korean text in CP949 (EUC-KR): pass {}", encoding="cp949")
@@ -536,11 +545,8 @@ def object_of(text: str, place: Place, expected: str) -> dict[str, Any]:
     except InvalidInput as error:
         raise error.at(place) from error.__cause__
     except json.JSONDecodeError as error:
-        raise place.error(
-            f"not valid JSON: {error.msg} (column {error.colno}); expected one complete object per "
-            "line",
-            _SPREAD if text.strip() in ("{", "[") else "correct the line",
-        ) from error
+        fix = _SPREAD if text.strip() in ("{", "[") else "correct the line"
+        raise not_json(error, place, "one complete object per line", fix) from error
     if not isinstance(content, dict):
         raise place.error(
             f"expected {expected}, got {kind_of(content)}",
@@ -553,6 +559,49 @@ _SPREAD = (
     "put each object on one line (jq -c does); judgements and runs, {topic: {document: number}}, "
     "are for read_trec, or krag-eval trec"
 )
+
+
+# What stands where JSON was cut off: the beginning of a name, or nothing; and within a string.
+_CUT = re.compile(r"(?:|-|\.|t|tr|tru|f|fa|fal|fals|n|nu|nul)\s*\Z")
+_CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\s*\Z")
+
+
+def not_json(
+    error: json.JSONDecodeError, place: Place, expected: str, fix: str = "correct the line"
+) -> DatasetError:
+    """Return the refusal of a text that is not JSON; of one that was cut off, that it ends there.
+
+    Args:
+        error: What the decoder says.
+        place: Where the text is.
+        expected: What should be there.
+        fix: What to do where it is not cut off.
+
+    >>> for text in ('{"a": "b', '{"a": ["b"]', '{"a": b}', '{"a": "b}'):
+    ...     try:
+    ...         parsed(text)
+    ...     except json.JSONDecodeError as error:
+    ...         print(not_json(error, Place("qa.jsonl", 2), "an object").problem)
+    not valid JSON: it ends in the middle; expected an object
+    not valid JSON: it ends in the middle; expected an object
+    not valid JSON: Expecting value (column 7); expected an object
+    not valid JSON: Unterminated string starting at (column 7); expected an object
+    """
+    problem = f"{error.msg} (column {error.colno})"
+    if _is_cut_off(error):
+        problem = "it ends in the middle"
+        fix = "it was cut off when it was written or copied: write it whole"
+    return place.error(f"not valid JSON: {problem}; expected {expected}", fix)
+
+
+def _is_cut_off(error: json.JSONDecodeError) -> bool:
+    """Tell whether a text stops before JSON would; a string without an end may lack a quote."""
+    text = error.doc.rstrip()
+    if error.msg.startswith("Unterminated string"):
+        return not text.endswith("}")
+    if _CUT_ESCAPE.search(text):
+        return True
+    return text not in "{[" and _CUT.match(text, error.pos) is not None
 
 
 def parsed(text: str) -> Any:

@@ -47,6 +47,7 @@ __all__ = [
     "document_in",
     "documents_in",
     "id_of",
+    "is_list_written",
     "is_missing",
     "item_in",
     "list_in",
@@ -83,11 +84,11 @@ class Location(NamedTuple):
         """Return a place within this one."""
         return self._replace(within=self.within + part)
 
-    def error(self, problem: str, fix: str = "") -> InvalidInput:
+    def error(self, problem: str, fix: Fix = "") -> InvalidInput:
         """Return the refusal of a value."""
         return InvalidInput(self.argument, problem, fix, query=self.query, within=self.within)
 
-    def type_error(self, problem: str, fix: str = "") -> InvalidType:
+    def type_error(self, problem: str, fix: Fix = "") -> InvalidType:
         """Return the refusal of a value of a wrong type."""
         return InvalidType(self.argument, problem, fix, query=self.query, within=self.within)
 
@@ -290,7 +291,7 @@ def _written_list(text: str, at: Location) -> list[Any]:
     if text[0] not in "[(":
         raise at.type_error(
             f'is plain text ({text[:40]!r}); expected a list, written as ["…", "…"]',
-            "where each query has one document, make a list of each first",
+            Advice("if each cell holds one document, {} reads it so", cells="text"),
         )
     try:
         try:
@@ -302,6 +303,22 @@ def _written_list(text: str, at: Location) -> list[Any]:
     if not isinstance(value, list):  # one value in parentheses
         raise at.type_error(f"must be a list of documents, got {kind_of(value)}")
     return value
+
+
+# A list of documents as JSON and Python write it; a plain text may have brackets around it too.
+_LIST = re.compile(
+    r"[\[(]\s*+['\"\[{(].*[\])]|\[[\d\s,]*+\]|\[(?:Document|array|None)\b.*\]|\(\)", re.DOTALL
+)
+
+
+def is_list_written(text: str) -> bool:
+    """Tell whether a text is meant to spell a list of documents, well or badly.
+
+    >>> [is_list_written(one) for one in ("['a']", "[1, 2]", "[1] See there. [2]", "(a) (b)")]
+    [True, True, False, False]
+    """
+    text = text.strip()
+    return bool(_LIST.fullmatch(text) or _PRINTED.fullmatch(text))
 
 
 def is_missing(value: Any) -> bool:
@@ -426,7 +443,7 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
         raise at.error(
             ': a document needs the key "page_content" and may have "metadata" and "id", got the '
             f"keys {names_of(value)}",
-            'put anything else into "metadata"',
+            _how_to_write(value),
         )
     content, metadata, identity = map(value.get, ("page_content", "metadata", "id"))
     if not isinstance(content, str):
@@ -440,6 +457,23 @@ def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
     if metadata and _is_nested(metadata):
         raise at.inside(".metadata").error("is nested too deeply", "flatten it")
     return value
+
+
+# What other tools call the text of a document: BEIR, AutoRAG, Haystack, vector stores.
+_TEXTS = ("text", "content", "contents", "page", "body", "chunk", "passage", "context", "document")
+
+
+def _how_to_write(value: Mapping[Any, Any]) -> str:
+    """Say how to make a document of a dict that is none."""
+    if "page_content" in value:
+        return 'put anything else into "metadata"'
+    texts = [name for name in _TEXTS if isinstance(value.get(name), str)]
+    if not texts:
+        return 'put its text under "page_content", and anything else into "metadata"'
+    others = {*value} - {texts[0], *_KEYS}
+    return f'rename "{texts[0]}" to "page_content"' + (
+        ', and put the others into "metadata"' if others else ""
+    )
 
 
 def _is_nested(metadata: Mapping[Any, Any]) -> bool:

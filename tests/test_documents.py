@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from datetime import date
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -753,3 +753,23 @@ def test_digests_are_made_when_they_are_looked_at_and_once():
     assert list(lazy) == ["x", "y"]
     assert lazy[1] == "y"
     assert made == [1]
+
+
+@pytest.mark.parametrize(
+    ("document", "fix"),
+    [
+        ({"text": "a"}, 'rename "text" to "page_content"'),
+        ({"contents": "a", "id": "1"}, 'rename "contents" to "page_content"'),
+        (
+            {"text": "a", "page": 3},
+            'rename "text" to "page_content", and put the others into "metadata"',
+        ),
+        ({"title": 3}, 'put its text under "page_content", and anything else into "metadata"'),
+    ],
+)
+def test_a_text_under_another_name_is_told_its_name(document: dict[str, Any], fix: str) -> None:
+    """As BEIR, AutoRAG and vector stores write documents."""
+    for lists in (([[document]], [["a"]]), ([["a"]], [[document]])):
+        with pytest.raises(InvalidInput) as info:
+            OfflineRetrievalEvaluator(*lists)
+        assert info.value.fix == fix

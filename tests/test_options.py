@@ -21,7 +21,7 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
-from krag_eval._errors import EVALUATOR_OPTIONS, PLAN_OPTIONS
+from krag_eval._errors import EVALUATOR_OPTIONS, PLAN_OPTIONS, InvalidType
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
 from krag_eval.evaluator import Plan
 
@@ -176,3 +176,28 @@ def test_options_that_there_are_are_passed_on(tmp_path: Path) -> None:
     ):
         assert result.settings["matcher"] == "contains"
         assert result.settings["no_ground_truth"] == "skip"
+
+
+@pytest.mark.parametrize(
+    ("guess", "meant"),
+    [("question_field", "question"), ("predicted_field", "predicted"), ("sep", "delimiter"),
+     ("questions", "question"), ("ground_truth", "actual"), ("contexts", "predicted")],
+)  # fmt: skip
+def test_options_of_other_readers_are_known_to_load_dataset(guess: str, meant: str) -> None:
+    """Those of ``read_jsonl``, of pandas and of RAGAS."""
+    with pytest.raises(InvalidType) as info:
+        load_dataset([], **{guess: "q"})  # type: ignore[arg-type]
+    assert info.value.argument == guess
+    assert f"did you mean {meant!r}?" in str(info.value.fix)
+
+
+def test_a_missing_argument_is_named_with_the_call_to_write() -> None:
+    """Python names it as well, but not the others it goes with."""
+    with pytest.raises(InvalidType) as info:
+        OfflineRetrievalEvaluator([["a"]])  # type: ignore[call-arg]
+    assert info.value.argument == "predicted_docs"
+    assert info.value.fix == "write OfflineRetrievalEvaluator(actual_docs, predicted_docs)"
+    OfflineRetrievalEvaluator(predicted_docs=[["a"]], actual_docs=[["a"]])
+    with pytest.raises(InvalidType) as info:
+        load_dataset()  # type: ignore[call-arg]
+    assert info.value.argument == "source"

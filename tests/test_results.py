@@ -6,6 +6,7 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -628,3 +629,45 @@ def test_a_changed_file_is_damage(saved, change):
     damage(saved, change)
     with pytest.raises(ValueError, match=r"result\.json: the saved result is damaged"):
         EvaluationResult.from_json(saved)
+
+
+def test_an_average_is_looked_up_by_its_name() -> None:
+    """Keys of the export, and names of metrics for their means over queries."""
+    result = OfflineRetrievalEvaluator([["a", "b"], ["c"]], [["a", "x"], ["c"]]).evaluate([1, 2])
+    assert all(result[key] == value for key, value in result.to_dict().items())
+    # One of two and one of one: 3/4; together two of three.
+    assert (result["recall@2"], result["micro_recall@2"]) == (0.75, 2 / 3)
+    assert type(result.to_dict()) is dict
+    everything = OfflineRetrievalEvaluator([["a"]], [["x", "a"]]).evaluate(None)
+    assert everything["mrr@all"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("recall", "metric"), ("recal@2", "metric"), (2, "metric"),
+                           ("recall@7", "k")],
+)  # fmt: skip
+def test_what_is_no_average_is_refused(name: Any, argument: str) -> None:
+    """With what there is; nothing is taken for the deepest cutoff."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate([1, 2])
+    with pytest.raises(InvalidInput) as info:
+        result[name]
+    assert info.value.argument == argument
+
+
+def test_a_result_is_no_sequence() -> None:
+    """Python would walk anything that has items."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+    with pytest.raises(TypeError):
+        iter(result)  # type: ignore[call-overload]
+    with pytest.raises(TypeError):
+        "mrr@1" in result  # type: ignore[operator] # noqa: B015
+
+
+@pytest.mark.parametrize("name", ["chart.png", Path("out", "chart.svg")])
+def test_a_plot_is_not_given_the_name_of_a_file(name: Any) -> None:
+    """It returns the Axes; the fix says how to save them."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+    with pytest.raises(InvalidInput) as info:
+        result.plot(name)
+    assert info.value.argument == "k"
+    assert "savefig" in str(info.value.fix)

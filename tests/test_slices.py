@@ -951,3 +951,14 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         assert refused.value.file == str(path)
     with pytest.raises(FileNotFoundError):
         Slices.from_json(tmp_path / "none.json")
+
+
+def test_who_asks_for_no_tag_is_told_how_a_query_gets_one() -> None:
+    """A further field of a row, or an argument; beside the nearest name, if there is one."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+    for tag in ("corpus", "lang"):
+        with pytest.raises(InvalidInput) as info:
+            result.by(tag)
+        assert info.value.argument == "tag"
+        assert "further column" in str(info.value.fix)
+        assert "tags=" in str(info.value.fix)

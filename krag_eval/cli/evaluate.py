@@ -17,6 +17,7 @@ from krag_eval.cli.options import (
     Chosen,
     ReportLanguage,
     bundled,
+    cell_options,
     checked_language,
     checked_plan,
     chosen_averages,
@@ -247,6 +248,12 @@ def evaluate(
     need_rows = {"intervals": intervals, "tag": tag, "csv": csv, "report": report}
     chunks = _InChunks(per_query, chunk_size, resume)
     in_chunks = chunks.wanted(file, [option for option, value in need_rows.items() if value])
+    if in_chunks and "cells" in settings:
+        if any(one is not None for one in chunks):
+            raise InvalidInput(
+                "cells", ": texts in cells are read whole, not in chunks", _LEAVE_OUT
+            )
+        in_chunks = False
     if texts and in_chunks:
         raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
     with printing_beside(outputs), warnings_as("warning"):
@@ -372,6 +379,7 @@ def _write(
 )
 @click.option("--question-field", metavar="NAME", help="The field with the question.")
 @click.option("--actual-field", metavar="NAME", help="The field with the ground truth.")
+@cell_options
 @encoding_option
 @format_option
 @output_option("--json", "Save the audit; Python reads it back.", streamed=True)
@@ -382,6 +390,8 @@ def audit(
     fail_on: tuple[str, ...],
     question_field: str | None,
     actual_field: str | None,
+    cells: str,
+    delimiter: str | None,
     encoding: str,
     format: str,
     json: str | None,
@@ -403,7 +413,8 @@ def audit(
     )
     if fail_on:
         checked_names(fail_on, () if index else ("an index",))
-    fields = {"question": question_field, "actual": actual_field, "encoding": encoding}
+    fields = {"question": question_field, "actual": actual_field, "encoding": encoding,
+              "cells": cells if cells != "list" else None, "delimiter": delimiter}  # fmt: skip
     with printing_beside(outputs), warnings_as("warning"):
         dataset, found = audited_file(
             file, index, {name: one for name, one in fields.items() if one}, settings

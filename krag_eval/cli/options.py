@@ -33,6 +33,7 @@ __all__ = [
     "Chosen",
     "ReportLanguage",
     "bundled",
+    "cell_options",
     "checked_language",
     "checked_plan",
     "chosen_averages",
@@ -252,10 +253,25 @@ encoding_option = click.option(
     help="Encoding of a file of text, such as cp949 (Excel in Korean).",
 )
 
+cell_options = bundled(
+    click.option(
+        "--cells",
+        type=click.Choice(["list", "text"]),
+        default="list",
+        show_default=True,
+        help="What a cell holds: a list of documents, or one as plain text. Then rows of one "
+        "question are one query.",
+    ),
+    click.option(
+        "--delimiter", metavar="CHARACTER", help="What separates cells of a CSV file.  [default: ,]"
+    ),
+)
+
 field_options = bundled(
     click.option("--question-field", metavar="NAME", default="question", show_default=True),
     click.option("--actual-field", metavar="NAME", default="actual", show_default=True),
     click.option("--predicted-field", metavar="NAME", default="predicted", show_default=True),
+    cell_options,
     encoding_option,
 )
 

@@ -31,7 +31,8 @@ __all__ = [
     "saved_result",
 ]
 
-_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding")
+_CELLS = ("cells", "delimiter")
+_FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
 # Read by the names of their columns; JSON lines have a reader of their own.
 _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
 
@@ -103,12 +104,14 @@ def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
     """Read JSON lines by their reader; a table by the names of its columns."""
     from krag_eval.datasets import load_dataset, read_jsonl
 
-    if not file.lower().removesuffix(".gz").endswith(_TABLES):
-        return read_jsonl(sys.stdin if file == "-" else file, **fields)
+    source = sys.stdin if file == "-" else file
+    lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
+    if lines and not any(name in fields for name in _CELLS):
+        return read_jsonl(source, **fields)
     # A name that is the option's own default may be another in a table.
     roles = {name.removesuffix("_field"): field for name, field in fields.items()}
     named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
-    return load_dataset(file, **named)
+    return load_dataset(source, format="jsonl" if lines else None, **named)
 
 
 def audited_file(
@@ -139,9 +142,11 @@ def audited_file(
         if error.argument != "actual_docs":
             raise
         raise error.at(place_of(dataset, error.query)) from error
-    if dataset.vocabulary not in ("", "krag_eval"):
-        notes = "; ".join(dataset.notes[:N_SAID])
-        click.echo(printable(f"{dataset.source}: {notes}."), err=True)
+    notes = dataset.notes[: 0 if dataset.vocabulary in ("", "krag_eval") else N_SAID]
+    if "cells" in fields:
+        notes = dataset.notes
+    if notes:
+        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
     return dataset, found
 
 

@@ -11,7 +11,7 @@ from importlib import resources
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from krag_eval._errors import Advice, Place
+from krag_eval._errors import Advice, Place, named_options
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -19,6 +19,7 @@ from krag_eval._reading import (
     Source,
     name_of,
     names_of,
+    not_json,
     numbered_lines,
     object_of,
     parsed,
@@ -62,6 +63,7 @@ FIELD_OPTIONS = ("question_field", "actual_field", "predicted_field")
 _USUAL = ("question", "actual", "predicted")
 
 
+@named_options
 def read_jsonl(
     source: Source,
     *,
@@ -238,10 +240,7 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
         with located(place):
             return str(parsed(text))
     except json.JSONDecodeError as error:
-        raise place.error(
-            f"not valid JSON: {error.msg} (column {error.colno}); expected one text per line",
-            "correct the line",
-        ) from error
+        raise not_json(error, place, "one text per line") from error
 
 
 def _chunk_of(content: dict[str, Any], place: Place) -> DocumentLike:

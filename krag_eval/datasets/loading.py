@@ -15,6 +15,7 @@ from krag_eval._errors import (
     Refusal,
     clipped,
     muted,
+    named_options,
     one_of,
 )
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
@@ -25,10 +26,14 @@ from krag_eval.datasets.table import (
     Columns,
     TagChoice,
     asked_by,
+    cells_as_lists,
+    check_chosen,
     check_collected,
     checked_choice,
     is_frame,
     is_wanted,
+    joined,
+    notes_on,
     parts_of,
     queries_of,
     tags_of,
@@ -91,6 +96,9 @@ Source: TypeAlias = (
     "Iterable[Mapping[str, Any]] | Iterable[ExampleLike]"
 )
 
+#: What a cell of documents holds.
+Cells: TypeAlias = Literal["list", "text"]
+
 _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
@@ -98,6 +106,7 @@ _FORMATS = {
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
+@named_options
 def load_dataset(
     source: Source,
     *,
@@ -112,6 +121,7 @@ def load_dataset(
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
     tags: bool | Sequence[str] = True,
+    cells: Cells = "list",
 ) -> Dataset:
     """Load questions with their ground truth, and what was retrieved if that is there.
 
@@ -120,14 +130,14 @@ def load_dataset(
     ``expected_ids``, ``retrieved_ids``, ``…_texts``), deepeval (``input``, ``context``,
     ``retrieval_context``), krag's test sets (``question``, ``context``, ``source``, ``doc_id``),
     AutoRAG (``qid``, ``query``, ``retrieval_gt``) or LangSmith (``inputs``, ``outputs``,
-    ``reference_outputs``), be in Korean (``질문``, ``정답``, ``검색결과``), or be those you
-    name. ``notes`` of what is returned say how they were understood; what could be meant in two
-    ways is refused.
+    ``reference_outputs``), be in Korean (``질문``, ``정답`` or ``정답 문서``, ``검색결과``), or be
+    those you name. ``notes`` of what is returned say how they were understood; what could be meant
+    in two ways is refused.
 
     A cell holds a list of documents: natively, or as text written as JSON or as Python writes
-    lists, which is read as data and never run. Other text is refused: one document is a list too.
-    Without retrieved documents, ``predicted`` is ``None``, for a retriever to be asked. Columns
-    that mean nothing else are kept as ``tags`` of the queries.
+    lists, which is read as data and never run. Other text is refused, unless ``cells="text"`` says
+    that a cell holds one document. Without retrieved documents, ``predicted`` is ``None``, for a
+    retriever to be asked. Columns that mean nothing else are kept as ``tags`` of the queries.
 
     Args:
         source: A path: JSON lines (``.jsonl``, perhaps ``.jsonl.gz``), a JSON array, CSV, TSV or
@@ -147,6 +157,10 @@ def load_dataset(
             they are decoded.
         max_objects: As in :func:`read_jsonl`.
         tags: Which other columns to keep as tags, as in :func:`read_jsonl`.
+        cells: What a cell of documents holds: ``"list"``, or ``"text"`` for one document as it
+            stands. Then a blank cell holds none, a list is still a list, and the rows of one
+            question are one query: its retrieved documents in the order of the rows, the best
+            first, and each ground truth once. ``notes`` count what was read so.
 
     Raises:
         DatasetError: If anything cannot be understood; the message names row and column.
@@ -160,6 +174,11 @@ def load_dataset(
     (['When?'], [['At nine.']], None)
     >>> dataset.notes[0]
     "ground truth read from reference_contexts, by RAGAS's column names"
+    >>> rows = [{"question": "When?", "actual": "At nine.", "predicted": text}
+    ...         for text in ("At ten.", "At nine.")]
+    >>> dataset = load_dataset(rows, cells="text")
+    >>> dataset.queries, dataset.actual, dataset.predicted
+    (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
     if isinstance(source, Dataset):
         return source
@@ -167,7 +186,7 @@ def load_dataset(
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
     options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
-                       checked_choice(tags))  # fmt: skip
+                       checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
     with within_memory(_name(source)):
         return _dataset(_table(source, options), mapped, corpus, retrieved, options)
 
@@ -309,6 +328,9 @@ def _dataset(
 ) -> Dataset:
     if not table.names:
         raise Place(table.name).error("holds no rows; expected one for each query")
+    if options.cells == "text" and _has_own_reader(table.names, mapped):
+        problem = "is for tables of questions, and this one is AutoRAG's or LangSmith's"
+        raise InvalidInput("cells", problem, "leave it out")
     if is_autorag(table.names, mapped):
         return autorag_dataset(
             table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
@@ -320,13 +342,28 @@ def _dataset(
             f"{table.name} {table.described()}",
             "leave it out",
         )
-    if is_langsmith(table.names) and mapped.actual not in table.names:
+    if _has_own_reader(table.names, mapped):
         return langsmith_dataset(table, mapped, options.tags)
     roles = roles_of(table, mapped, named_by)
-    queries = queries_of(table, roles)
-    tags, notes = tags_of(table, asked_by(roles), options.tags, [one.mark for one in queries])
+    read, notes = cells_as_lists(table, roles) if options.cells == "text" else (table, [])
+    queries = queries_of(read, roles)
+    asked = asked_by(roles)
+    tags, left_out = tags_of(table, asked, options.tags, [one.mark for one in queries])
+    if options.cells == "text":
+        n_rows = len(queries)
+        queries, tags, differing = joined(queries, tags)
+        check_chosen(options.tags, table, asked, tags, differing)
+        if len(queries) < n_rows:
+            notes.append(f"{n_rows} rows put together by question into {len(queries)} queries, "
+                         "documents in the order of the rows")  # fmt: skip
+        notes += notes_on(differing)
     parts = parts_of(queries, table.name, roles)
-    return Dataset(**parts, notes=said(roles) + notes, vocabulary=roles.shape, tags=tags)
+    return Dataset(**parts, notes=said(roles) + notes + left_out, vocabulary=roles.shape, tags=tags)
+
+
+def _has_own_reader(names: Sequence[str], mapped: Mapped) -> bool:
+    """Tell whether a table's cells mean what another tool says."""
+    return is_autorag(names, mapped) or (is_langsmith(names) and mapped.actual not in names)
 
 
 class _Options(NamedTuple):
@@ -336,6 +373,7 @@ class _Options(NamedTuple):
     limits: Limits
     wanted: Collection[str]
     tags: TagChoice
+    cells: str = "list"
 
 
 def _mapped(*names: str | None) -> Mapped:

@@ -22,6 +22,7 @@ from krag_eval.documents import (
     check_characters,
     check_text,
     documents_in,
+    is_list_written,
     is_missing,
     is_tag,
     list_in,
@@ -41,11 +42,13 @@ __all__ = [
     "TagChoice",
     "TagReader",
     "asked_by",
+    "cells_as_lists",
     "check_chosen",
     "check_collected",
     "checked_choice",
     "is_frame",
     "is_wanted",
+    "joined",
     "labels_and_questions",
     "located",
     "mark_to_write",
@@ -814,6 +817,94 @@ def queries_of(table: Columns, roles: Roles) -> list[Query]:
             check_characters(one.actual, Location(str(roles.actual)))
             check_characters(one.predicted, Location(str(roles.predicted)))
     return queries
+
+
+# Cells that hold one document each, and rows that hold one of a query's each
+
+
+def cells_as_lists(table: Columns, roles: Roles) -> tuple[Columns, list[str]]:
+    """Make a list of each plain text in the columns of documents, and say how many there were.
+
+    A blank cell is an empty list; what spells a list stays, to be read as one.
+
+    >>> roles = Roles("krag_eval", None, Side("actual"), None)
+    >>> table, notes = cells_as_lists(Columns("qa.csv", {"actual": ["a", "['b']", ""]}, []), roles)
+    >>> table.columns["actual"], notes
+    ([['a'], "['b']", []], ['plain text in actual read as one document per cell (1 of 3 cells)'])
+    """
+    columns, notes = dict(table.columns), []
+    sides = [side for side in (roles.actual, roles.predicted) if side is not None]
+    for name in (field for side in sides for field in side.fields):
+        read = [_cell_as_list(value) for value in columns[name]]
+        n_texts = sum(one != [] and one is not columns[name][at] for at, one in enumerate(read))
+        columns[name] = read
+        if n_texts:
+            notes.append(f"plain text in {name} read as one document per cell ({n_texts} of "
+                         f"{len(read)} cells)")  # fmt: skip
+    return table._replace(columns=columns), notes
+
+
+def _cell_as_list(value: Any) -> Any:
+    if isinstance(value, str):
+        if not value.strip():
+            return []
+        return value if is_list_written(value) else [value]
+    if value is _ABSENT or hasattr(value, "__len__"):
+        return value
+    return [] if is_missing(value) else value
+
+
+def joined(
+    queries: Sequence[Query], tags: Mapping[str, list[Tag]]
+) -> tuple[list[Query], dict[str, list[Tag]], dict[str, str]]:
+    """Put the rows of a question together: its documents in their order, ground truth once.
+
+    Args:
+        queries: A query for each row; those without a label stay as they are.
+        tags: One value per row, by name.
+
+    Returns:
+        A query for each question, its tags, and why others are left out, by name.
+
+    Raises:
+        DatasetError: If retrieved documents come again beside other ground truth, so that it
+            cannot be told which of them were retrieved how often.
+
+    >>> rows = [Query(Place("qa.csv", line), "When?", ["nine"], [text])
+    ...         for line, text in ((2, "ten"), (3, "nine"))]
+    >>> [query.predicted for query in joined(rows, {})[0]]
+    [['ten', 'nine']]
+    """
+    groups: dict[Any, list[int]] = {}
+    for number, one in enumerate(queries):
+        groups.setdefault((number,) if one.label is None else one.label, []).append(number)
+    kept, left_out = {}, {}
+    for name, values in tags.items():
+        found = [{values[row] for row in rows} - {None} for rows in groups.values()]
+        if max(map(len, found), default=0) > 1:
+            left_out[name] = "differs between rows of one question"
+        else:
+            kept[name] = [next(iter(one), None) for one in found]
+    return [_one_query([queries[row] for row in rows]) for rows in groups.values()], kept, left_out
+
+
+def _one_query(rows: Sequence[Query]) -> Query:
+    """Make one query of the rows of a question."""
+    first = rows[0]
+    if len(rows) == 1:
+        return first
+    actual = {repr(item): item for row in rows for item in row.actual}
+    predicted = [document for row in rows for document in row.predicted]
+    if any(row.actual != first.actual for row in rows):
+        if all(row.predicted == first.predicted for row in rows):
+            predicted = first.predicted
+        elif len(set(map(repr, predicted))) < len(predicted):
+            raise first.place.error(
+                f"the rows of the question {clipped(first.label)} hold retrieved documents more "
+                "than once, beside other ground truth; expected each document in one row",
+                "write one row per question, with lists in its cells",
+            )
+    return first._replace(actual=[*actual.values()], predicted=predicted)
 
 
 # From all queries to the parts of a data set

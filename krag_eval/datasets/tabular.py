@@ -30,6 +30,7 @@ from krag_eval._reading import (
     Source,
     every_line,
     kind_of,
+    not_json,
     numbered_lines,
     object_of,
     parsed,
@@ -120,9 +121,7 @@ def _array(lines: list[tuple[int, str]], name: str) -> list[dict[str, Any]]:
             content: list[dict[str, Any]] = parsed("".join(text for _, text in lines))
     except json.JSONDecodeError as error:
         line = lines[min(error.lineno, len(lines)) - 1][0]
-        raise Place(name, line).error(
-            f"not valid JSON: {error.msg} (column {error.colno}); expected an array of objects"
-        ) from error
+        raise not_json(error, Place(name, line), "an array of objects") from error
     for number, one in enumerate(content):
         if not isinstance(one, dict):
             problem = f"must be an object with a query, got {kind_of(one)}"

@@ -8,7 +8,7 @@ with the names to choose from.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, DatasetError, Place
 from krag_eval.datasets.table import OWN, Columns, Roles, Side
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: Columns that hold the question, whatever else there is.
-QUESTIONS = ("question", "user_input", "query", "질문")
+QUESTIONS = ("question", "user_input", "query", "질문", "질의")
 _AUTORAG = ("qid", "query", "retrieval_gt")
 #: What LangSmith calls the parts of an example, and of what a run made of it.
 LANGSMITH = ("inputs", "outputs", "reference_outputs")
@@ -60,10 +60,12 @@ class Mapped(NamedTuple):
 
 
 #: Whose names, what should be retrieved, what was.
-_SHAPES: tuple[tuple[str, Side, Side], ...] = (
+_Shapes: TypeAlias = tuple[tuple[str, Side, Side], ...]
+_SHAPES: _Shapes = (
     ("krag_eval", Side("actual"), Side("predicted")),
     ("krag_eval", Side("정답"), Side("검색결과")),
-    ("krag_eval", Side(), Side("검색 결과")),
+    ("krag_eval", Side("정답 문서"), Side("검색 결과")),
+    ("krag_eval", Side("정답문서"), Side()),
     (
         "RAGAS",
         Side("reference_contexts", "reference_context_ids"),
@@ -77,15 +79,26 @@ _SHAPES: tuple[tuple[str, Side, Side], ...] = (
     ("deepeval", Side("context"), Side(_DEEPEVAL)),
     ("krag", Side("context", None, ("source", "doc_id")), Side()),
 )
+# Names that may as well be those of tags: looked at where no other name is known, and what was
+# retrieved only beside such a ground truth.
+_PLAIN: _Shapes = (
+    ("Haystack", Side("ground_truth_documents"), Side("retrieved_documents")),
+    ("krag_eval", Side("expected"), Side("retrieved")),
+    ("krag_eval", Side("expected_contexts"), Side()),
+    ("krag_eval", Side("expected_documents"), Side()),
+)
+_PLAIN_ACTUAL = {side.texts for _, side, _ in _PLAIN}
+_PLAIN_NAMES = {name for _, *sides in _PLAIN for name, *_ in sides if name}
 #: Columns that say by themselves what a table is; no tag can be written under such a name.
 NAMED = frozenset(
     {*QUESTIONS, *LANGSMITH, OWN}
     | {name for _, *sides in _SHAPES for side in sides for name in side[:2] if name}
 )
 #: Every column that may be needed; others can only be tags.
-KNOWN = NAMED | {*_AUTORAG, *_KRAG, "input", "retrieved_contents"}
-# Names that are not krag_eval's own in English, and that nobody gives to a tag.
-_FOREIGN = (NAMED | {"retrieval_gt"}) - {"question", "actual", "predicted", "context", OWN}
+KNOWN = NAMED | {*_AUTORAG, *_KRAG, "input", "retrieved_contents"} | _PLAIN_NAMES
+_OWN_NAMES = {"question", "actual", "predicted", "context", OWN}
+# Names that are not krag_eval's own, and that say what else a record without those holds.
+_FOREIGN = (NAMED | {"retrieval_gt"} | _PLAIN_ACTUAL) - _OWN_NAMES
 
 
 def is_autorag(names: Sequence[str], mapped: Mapped) -> bool:
@@ -160,11 +173,7 @@ def _question(table: Columns, mapped: Mapped, options: Mapped) -> str | None:
 def _actual(table: Columns, mapped: Mapped, options: Mapped) -> tuple[str, Side]:
     if mapped.actual is not None:
         return "named", _named_side(mapped.actual, 0, table)
-    found = [
-        (shape, side)
-        for shape, wanted, _ in _SHAPES
-        if (side := _present(wanted, table)) is not None and not _taken(side, mapped.predicted)
-    ]
+    found = _found(table, 0, mapped.predicted, (_SHAPES, _PLAIN))
     if len(found) > 1:
         raise _several(table, "the ground truth", [str(side) for _, side in found], options.actual)
     if not found:
@@ -178,15 +187,27 @@ def _actual(table: Columns, mapped: Mapped, options: Mapped) -> tuple[str, Side]
 def _predicted(table: Columns, mapped: Mapped, actual: Side, options: Mapped) -> Side | None:
     if mapped.predicted is not None:
         return _named_side(mapped.predicted, 1, table)
-    found = [
-        side
-        for _, _, wanted in _SHAPES
-        if (side := _present(wanted, table)) is not None and not _taken(side, actual.texts)
-    ]
+    tiers = (_SHAPES, _PLAIN) if actual.texts in _PLAIN_ACTUAL else (_SHAPES,)
+    found = [side for _, side in _found(table, 1, actual.texts, tiers)]
     if len(found) > 1:
         several = [str(side) for side in found]
         raise _several(table, "what was retrieved", several, options.predicted)
     return found[0] if found else None
+
+
+def _found(
+    table: Columns, at: int, taken: str | None, tiers: Sequence[_Shapes]
+) -> list[tuple[str, Side]]:
+    """Return whose names there are for one side, of the first tier that has any."""
+    for shapes in tiers:
+        found = [
+            (shape, side)
+            for shape, *wanted in shapes
+            if (side := _present(wanted[at], table)) is not None and not _taken(side, taken)
+        ]
+        if found:
+            return found
+    return []
 
 
 def _taken(side: Side, name: str | None) -> bool:

@@ -12,7 +12,15 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, number, whole
+from krag_eval._errors import (
+    Fix,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    named_options,
+    number,
+    whole,
+)
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
@@ -24,6 +32,7 @@ __all__ = [
 
 # A unit vector times itself may differ from 1 by some 1e-15.
 _ROUNDING = 1e-12
+_MODEL_FIRST = "write EmbeddingMatcher(embeddings, threshold), the model first"
 
 
 class Embeddings(Protocol):
@@ -82,6 +91,7 @@ class EmbeddingMatcher(TextMatcher):
         "you know to be right before choosing a threshold."
     )
 
+    @named_options
     def __init__(
         self,
         embeddings: Embeddings | Callable[[], Embeddings],
@@ -234,7 +244,7 @@ def _checked_embeddings(embeddings: Any) -> Embeddings:
             "embeddings",
             "must be a LangChain Embeddings object, or another with a method "
             f"embed_documents(texts), got {came}",
-            "did you forget to call it?" if is_class else "",
+            "did you forget to call it?" if is_class else _MODEL_FIRST,
         )
     model: Embeddings = embeddings
     return model

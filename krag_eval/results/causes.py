@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import count, pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
-__all__ = ["MOST_PAIRS", "Deeper", "Index", "checked_depth", "diagnosed", "matcher_of"]
+__all__ = ["MOST_PAIRS", "Deeper", "Index", "Invoked", "checked_depth", "diagnosed", "matcher_of"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -60,8 +60,16 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (
     "Sequence[Sequence[DocumentLike]] | Mapping[Any, Sequence[DocumentLike]] | "
-    "Callable[[str], Iterable[DocumentLike]]"
+    "Callable[[str], Iterable[DocumentLike]] | Invoked"
 )
+
+
+class Invoked(Protocol):
+    """What is asked of a LangChain retriever."""
+
+    def invoke(self, input: str, /) -> Iterable[DocumentLike]:
+        """Return the documents for a question."""
+
 
 #: Pairs that are scored one by one at most, unless more are allowed.
 MOST_PAIRS = 10**7

@@ -18,11 +18,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput, boolean, text, whole
+from krag_eval._errors import Advice, Fix, InvalidInput, boolean, clipped, text, whole
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average, in_pairs
-from krag_eval.scoring.cutoffs import Cutoff, Length, check_cutoff, deepest, spelled
+from krag_eval.scoring.cutoffs import (
+    Cutoff,
+    Length,
+    check_cutoff,
+    deepest,
+    parse_metric,
+    spelled,
+)
 from krag_eval.scoring.metrics import (
     LISTED,
     REJECTION_RATE,
@@ -30,6 +37,7 @@ from krag_eval.scoring.metrics import (
     averages_of,
     is_built_in,
     metrics_of,
+    resolved_average,
 )
 from krag_eval.scoring.parts import Summary
 
@@ -719,9 +727,13 @@ class EvaluationResult:
             The matplotlib Axes; nothing is shown or saved.
 
         Raises:
-            ValueError: If that cutoff was not evaluated.
+            ValueError: If that cutoff was not evaluated, or the name of a file stands for it.
         """
         from krag_eval.plotting import metric_bars
+
+        if isinstance(k, os.PathLike) or (isinstance(k, str) and os.path.splitext(k)[1]):
+            problem = f"must be a cutoff, got the name of a file, {clipped(os.fspath(k))}"
+            raise InvalidInput("k", problem, "write plot().figure.savefig(path)")
 
         return metric_bars(self, k, ax, language=language)
 
@@ -807,6 +819,31 @@ class EvaluationResult:
             )
         return self.retrieval
 
+    def __getitem__(self, metric: str) -> float:
+        """Return one average, such as ``result["recall@5"]``.
+
+        The name of a metric stands for its mean over queries: ``"recall@5"`` is
+        ``"macro_recall@5"``, ``"rbp@10"`` is ``"rbp(p=0.8)@10"``.
+
+        Args:
+            metric: An average with its cutoff: a key of :meth:`to_dict`, or a metric's name.
+
+        Raises:
+            ValueError: If it is not spelled with a cutoff, or was not evaluated.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
+        >>> result["recall@1"], result["mrr@3"]
+        (0.5, 1.0)
+        """
+        _, cutoff = parse_metric(metric)
+        reported = self._reported[self.evaluated_cutoff("all" if cutoff is None else cutoff)]
+        known = [f"{key}@{spelled(cutoff)}" for key in reported]
+        name = resolved_average("metric", metric.strip(), known, self.keys)
+        return reported[name.rpartition("@")[0]]
+
+    __iter__ = None  # or Python would try result[0], result[1], …
+
     def averages(self, k: Cutoff | str = None) -> dict[str, float]:
         """Return the averages at one of the cutoffs, such as ``{"hit_rate": 0.5, …}``.
 
@@ -821,6 +858,7 @@ class EvaluationResult:
     def to_dict(self, separator: str = "@") -> dict[str, float]:
         """Return every average under its one spelling: ``{"macro_recall@5": …, "mrr@all": …}``.
 
+        Short names, as in ``result["recall@5"]``, are for the result alone: this is a plain dict.
         ``rejection_rate`` is among them where queries without ground truth were skipped.
 
         Args:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
@@ -34,10 +34,16 @@ if TYPE_CHECKING:
     from krag_eval._io import Bar
 
 __all__ = [
+    "Answer",
     "Answers",
     "Asking",
+    "AsksByDict",
+    "AsksByText",
+    "AsksWithConfig",
     "Call",
+    "HaystackLike",
     "Keeper",
+    "NodeLike",
     "RetrieverLike",
     "Wrapped",
     "documents_of",
@@ -214,8 +220,60 @@ class Asking(Runnable[int, None]):
             self._answers.add(input, documents, seconds)
 
 
+class NodeLike(Protocol):
+    """What is asked of a LlamaIndex node, with a score or without."""
+
+    @property
+    def node_id(self) -> str:
+        """Its id."""
+
+    def get_content(self) -> str:
+        """Return its text."""
+
+
+class HaystackLike(Protocol):
+    """What is asked of a Haystack document."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def content(self) -> str | None:
+        """Its text."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Its metadata."""
+
+
+#: What a retriever returns, best first; with ``output_key``, a dict that holds it.
+Answer: TypeAlias = "Sequence[DocumentLike | NodeLike | HaystackLike] | Mapping[str, Any]"
+
+
+class AsksByText(Protocol):
+    """A function from question to documents, sync or async."""
+
+    def __call__(self, question: str, /) -> Answer | Awaitable[Answer]:
+        """Return the documents."""
+
+
+class AsksByDict(Protocol):
+    """A function for ``input_key``: from a dict with the question to documents."""
+
+    def __call__(self, inputs: dict[str, Any], /) -> Answer | Awaitable[Answer]:
+        """Return the documents."""
+
+
+class AsksWithConfig(Protocol):
+    """A function that also takes the config LangChain runs it with."""
+
+    def __call__(self, input: Any, /, *, config: RunnableConfig) -> Answer | Awaitable[Answer]:
+        """Return the documents."""
+
+
 #: A retriever, a chain, or a function from question to documents.
-RetrieverLike: TypeAlias = "Runnable[Any, Any] | Callable[..., Any]"
+RetrieverLike: TypeAlias = "Runnable[Any, Any] | AsksByText | AsksByDict | AsksWithConfig"
 
 _RETRIEVERS = (
     "a LangChain retriever or other Runnable from question to documents, or a function, sync or "
@@ -239,9 +297,20 @@ class Call:
 
     @classmethod
     def of(
-        cls, retriever: RetrieverLike, input_key: str | None = None, output_key: str | None = None
+        cls,
+        retriever: RetrieverLike,
+        input_key: str | None = None,
+        output_key: str | None = None,
+        *,
+        alone: bool = True,
     ) -> Call:
         """Check a retriever and its keys.
+
+        Args:
+            retriever: What is asked.
+            input_key: The key under which it takes the question.
+            output_key: The key under which it returns the documents.
+            alone: Whether it is called with the question alone, and a function is checked for that.
 
         Raises:
             TypeError: If the retriever cannot be asked, or a key is no text.
@@ -249,6 +318,8 @@ class Call:
         for name, key in (("input_key", input_key), ("output_key", output_key)):
             if not isinstance(key, str | None):
                 raise InvalidType(name, f"must be the name of a key, or None, got {clipped(key)}")
+        if alone and callable(retriever) and not isinstance(retriever, type | Runnable):
+            _check_takes_a_question(retriever)
         return cls(runnable_of(retriever), input_key, output_key)
 
     def input(self, question: str) -> Any:
@@ -279,9 +350,42 @@ def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
     if isinstance(retriever, Runnable):
         return retriever
     if callable(retriever) and not isinstance(retriever, type):
-        return RunnableLambda(retriever)
+        return RunnableLambda(cast(Any, retriever))
     came = retriever.__name__ if isinstance(retriever, type) else kind_of(retriever)
     raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
+
+
+# What LangChain hands to a function that asks for it, beside the input.
+_FROM_LANGCHAIN = ("config", "run_manager")
+
+
+def _check_takes_a_question(function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with a question alone.
+
+    Raises:
+        InvalidType: If it takes none, or needs more; of what is not known, nothing is said.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    given = [name for name in _FROM_LANGCHAIN if name in signature.parameters]
+    try:
+        signature.bind("question", **dict.fromkeys(given))
+    except TypeError:
+        pass
+    else:
+        return
+    name = getattr(function, "__name__", "retriever").replace("<lambda>", "retriever")
+    takes = [one.name for one in signature.parameters.values()
+             if one.default is one.empty and one.name not in given
+             and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]  # fmt: skip
+    more = "".join(f", {one}=…" for one in takes[1:])
+    raise InvalidType(
+        "retriever",
+        f"is called with the question alone, and this one takes {', '.join(takes) or 'nothing'}",
+        f"pass lambda question: {name}(question{more})" if takes else "let it take the question",
+    )
 
 
 def _instead(retriever: object) -> str:
@@ -382,7 +486,7 @@ class Wrapped(Runnable[Any, Any]):
         output_key: str | None,
     ) -> None:
         self._watcher = watcher
-        self._call = Call.of(retriever, input_key, output_key)
+        self._call = Call.of(retriever, input_key, output_key, alone=False)
         self.name = name or self._call.runnable.get_name()
 
     def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:

@@ -9,7 +9,15 @@ import asyncio
 import difflib
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -45,7 +53,7 @@ from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import as_document, checked_tags, id_of, text_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
-from krag_eval.retrievers.asking import Wrapped
+from krag_eval.retrievers.asking import Answer, Wrapped
 from krag_eval.retrievers.evaluating import Questions, Rows
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, lengths_of
 
@@ -354,7 +362,7 @@ class RetrievalRecorder(BaseCallbackHandler):
 
     def wrap(
         self,
-        retriever: Runnable[Any, Any] | Callable[..., Any],
+        retriever: Runnable[Any, Any] | Callable[..., Answer | Awaitable[Answer]],
         name: str | None = None,
         *,
         input_key: str | None = None,

@@ -738,6 +738,12 @@ def _too_many(tag: str, sizes: Sequence[int], n_tests: int, language: str = "en"
     return reasons
 
 
+_HOW_TO_TAG = (
+    'each further column of the questions is a tag, as "lang" in {"question": …, "actual": […], '
+    '"lang": "ko"}; an evaluator of lists takes tags={"lang": ["ko", …]}'
+)
+
+
 def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag], str]:
     """Return one value per query, and what a built-in tag is; the queries' own come first."""
     tagged = [result for result in results if tag in result.tags]
@@ -752,7 +758,9 @@ def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag
         raise InvalidInput("tag", problem, fix)
     if tag not in BUILT_IN_TAGS:
         known = dict.fromkeys(name for result in results for name in result.tags)
-        raise unknown("tag", tag, [*known, *BUILT_IN_TAGS])
+        refused = unknown("tag", tag, [*known, *BUILT_IN_TAGS])
+        meant = f"{refused.fix} Otherwise, " if refused.fix else ""
+        raise InvalidInput("tag", refused.problem, f"{meant}{_HOW_TO_TAG}")
     about, values_of = BUILT_IN_TAGS[tag]
     *unsure, last = results
     for result in unsure:

@@ -92,7 +92,7 @@ class TestAdvice:
 
     def test_what_the_command_has_no_option_for_is_left_out(self) -> None:
         """It cannot be done there."""
-        error = InvalidInput("", "nothing was found", Advice("try {}", delimiter=";"))
+        error = InvalidInput("", "nothing was found", Advice("try {}", queries=...))
         assert main.worded(error, "evaluate") == "nothing was found."
         error = InvalidInput("", "nothing was found", Advice("try {}", matcher="contains"))
         assert main.worded(error, "trec") == "nothing was found."

@@ -121,3 +121,16 @@ def test_a_format_of_utf_8_alone_asks_to_save_it_as_such(tmp_path: Path) -> None
         read_chunks(path)
     assert isinstance(info.value.fix, str)
     assert "CP949" in info.value.fix
+
+
+def test_cp949_is_not_advised_to_whom_asked_for_it(tmp_path: Path) -> None:
+    """Neither by that name nor by another spelling of it."""
+    path = tmp_path / "run.csv"
+    path.write_bytes(b"question,actual,predicted\n\xec\xff\xff,[],[]\n")
+    for encoding in ("cp949", "CP949", "uhc", "ms949"):
+        with pytest.raises(DatasetError) as info:
+            load_dataset(path, encoding=encoding)
+        assert isinstance(info.value.fix, str)
+    with pytest.raises(DatasetError) as info:
+        load_dataset(path, encoding="euc-kr")
+    assert isinstance(info.value.fix, Advice)  # which holds less than CP949

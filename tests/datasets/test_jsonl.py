@@ -317,13 +317,41 @@ class TestRefusedFiles:
         ("content", "what"),
         [
             (b"PAR1rest", "a Parquet file"),
-            (b"PK\x03\x04rest", "a zip archive"),
+            (b"PK\x03\x04rest", "a zip archive, as Excel's and Word's files are"),
+            # The magic numbers that file(1) knows.
+            (b"\x89PNG\r\n\x1a\nrest", "a PNG picture"),
+            (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture"),
+            (b"%PDF-1.7\nrest", "a PDF document"),
+            (b"SQLite format 3\0rest", "an SQLite database"),
+            (
+                b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest",
+                "a file of Office before 2007, such as .xls or .doc",
+            ),
             (LINE.encode("utf-16"), "UTF-16 text"),
         ],
     )
     def test_another_format_is_recognised(self, tmp_path: Path, content: bytes, what: str) -> None:
         """The usual confusions are called by their name."""
         assert refusal(tmp_path, content).startswith(f"run.jsonl: is {what}; expected UTF-8 text")
+
+    @pytest.mark.parametrize(
+        "whole", [LINE, '{"question": "\\uc5b8", "n": [true, null, -1.5, "\\""]}']
+    )
+    def test_a_line_that_was_cut_off_is_said_to_end(self, tmp_path: Path, whole: str) -> None:
+        """Wherever it was cut: from the decoder's column one would look where nothing is wrong."""
+        for end in range(2, len(whole)):
+            message = refusal(tmp_path, whole[:end].encode() + b"\n")
+            assert message.startswith("run.jsonl:1: not valid JSON: it ends in the middle"), end
+
+    @pytest.mark.parametrize(
+        ("line", "column"),
+        [('{"actual": ["a" "b"]}', 17), ('{"actual": ["a], "b": 2}', 19), ('{"actual": [}', 13)],
+    )
+    def test_a_mistake_within_a_line_has_a_column(
+        self, tmp_path: Path, line: str, column: int
+    ) -> None:
+        """A line that is closed was not cut off, though a quote may be missing."""
+        assert f"(column {column})" in refusal(tmp_path, line.encode())
 
     def test_not_a_source(self) -> None:
         """Something that is neither path nor file is a mistake in the program."""

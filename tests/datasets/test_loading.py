@@ -405,7 +405,7 @@ class TestDocuments:
     @pytest.mark.parametrize(
         ("value", "expected"),
         [
-            ("nine", r"actual is plain text \('nine'\); expected a list, .*make a list of each"),
+            ("nine", r"actual is plain text \('nine'\); expected a list, .*cells=\"text\" reads"),
             ("", r"actual is empty; .* write \[\] where there are none"),
             (None, r"actual is empty; .* write \[\] where there are none"),
             (float("nan"), "actual is empty"),

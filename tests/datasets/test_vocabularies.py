@@ -20,6 +20,16 @@ RECORDS: dict[str, dict[str, Any]] = {
     "krag_eval": {"question": "When?", "actual": [NINE], "predicted": [TEN, NINE]},
     "Korean": {"질문": "When?", "정답": [NINE], "검색결과": [TEN, NINE]},
     "Korean, spaced": {"질문": "When?", "정답": [NINE], "검색 결과": [TEN, NINE]},
+    "Korean, documents": {"질의": "When?", "정답 문서": [NINE], "검색 결과": [TEN, NINE]},
+    "Korean, in one word": {"질의": "When?", "정답문서": [NINE], "검색결과": [TEN, NINE]},
+    "plain words": {"question": "When?", "expected": [NINE], "retrieved": [TEN, NINE]},
+    "plain words, mixed": {"query": "When?", "expected_contexts": [NINE], "retrieved": [TEN, NINE]},
+    # haystack.components.evaluators.DocumentRecallEvaluator.run
+    "Haystack": {
+        "question": "When?",
+        "ground_truth_documents": [NINE],
+        "retrieved_documents": [TEN, NINE],
+    },
     # docs.ragas.io, SingleTurnSample
     "RAGAS": {
         "user_input": "When?",
@@ -191,3 +201,23 @@ def test_what_is_nested_is_not_read_in_chunks(tmp_path: Path, whose: str) -> Non
     with pytest.raises(DatasetError) as info:
         evaluate_file(write(tmp_path, WHOLE[whose], "jsonl"), 2)
     assert "load_dataset" in str(info.value.fix)
+
+
+def test_a_plain_word_beside_a_name_that_is_known_is_a_tag() -> None:
+    """``expected`` and ``retrieved`` mean documents only where nothing else holds any."""
+    row = {"question": "?", "actual": ["a"], "predicted": ["a"], "expected": "yes", "retrieved": 3}
+    dataset = load_dataset([row])
+    assert (dataset.actual, dataset.predicted) == ([["a"]], [["a"]])
+    assert dataset.tags == {"expected": ["yes"], "retrieved": [3]}
+    without = load_dataset([{"question": "?", "actual": ["a"], "retrieved": 3}])
+    assert (without.predicted, without.tags) == (None, {"retrieved": [3]})
+
+
+def test_an_answer_and_documents_in_korean_are_told_apart_by_the_user() -> None:
+    """``정답`` may be the answer where ``정답 문서`` is there as well."""
+    row = {"질문": "?", "정답": "a", "정답 문서": ["a"]}
+    with pytest.raises(DatasetError) as info:
+        load_dataset([row])
+    assert isinstance(info.value.fix, Advice)
+    assert info.value.fix.settings == (("actual", ...),)
+    assert load_dataset([row], actual="정답 문서").actual == [["a"]]

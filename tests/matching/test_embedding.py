@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, KragEvalWarning, Refusal
+from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching.embedding import EmbeddingMatcher
 
@@ -263,3 +263,17 @@ def test_it_can_be_copied_and_pickled(copied) -> None:
     matcher = copied(EmbeddingMatcher(Table(VECTORS), 0.6, batch_size=3, cache={"a": [1.0, 0.0]}))
     assert (matcher.threshold, matcher.batch_size) == (0.6, 3)
     assert matcher.similarity("a", "east") == 1.0
+
+
+def test_a_matcher_without_a_model_says_what_to_write() -> None:
+    """A threshold alone, or in the model's place, is what people try first."""
+    with pytest.raises(InvalidType) as info:
+        EmbeddingMatcher(0.8)  # type: ignore[call-arg, arg-type]
+    assert info.value.argument == "threshold"
+    assert info.value.fix == "write EmbeddingMatcher(embeddings, threshold)"
+    with pytest.raises(InvalidType) as info:
+        EmbeddingMatcher(threshold=0.8)  # type: ignore[call-arg]
+    assert info.value.argument == "embeddings"
+    with pytest.raises(InvalidType) as info:
+        EmbeddingMatcher(0.8, 0.8)  # type: ignore[arg-type]
+    assert "EmbeddingMatcher(embeddings, threshold)" in str(info.value.fix)

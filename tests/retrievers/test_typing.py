@@ -1,0 +1,140 @@
+"""What a strict type checker says of retrievers in users' code."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import RetrievalRecorder, evaluate_retriever
+from krag_eval._errors import InvalidType
+
+NINE = "At nine."
+ROWS = [{"question": "When?", "actual": [NINE]}]
+USERS_CODE = """
+from functools import partial
+from typing import Any
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig
+from krag_eval import EvaluationResult, RetrievalRecorder, evaluate_retriever, evaluate_retrievers
+
+rows = [{"question": "When?", "actual": ["At nine."]}]
+
+def texts(question: str) -> list[str]: return []
+def documents(query: str, k: int = 4) -> list[Document]: return []
+def dicts(query: str) -> tuple[dict[str, str], ...]: return ()
+def chain(inputs: dict[str, Any]) -> dict[str, list[Document]]: return {}
+def configured(query: str, config: RunnableConfig) -> list[Document]: return []
+async def soon(query: str) -> list[Document]: return []
+def both(query: str, k: int) -> list[str]: return []
+def numbers(query: str) -> list[int]: return []
+
+class Index:
+    def __call__(self, query: str) -> list[str]: return []
+    def search(self, query: str) -> list[str]: return []
+
+class Node:  # as LlamaIndex's
+    node_id = "1"
+    def get_content(self, metadata_mode: int = 1) -> str: return ""
+
+def nodes(query: str) -> list[Node]: return []
+
+def fits(r: BaseRetriever, runnable: Runnable[str, list[Document]], one: EvaluationResult) -> None:
+    for retriever in (texts, dicts, soon, nodes):
+        evaluate_retriever(retriever, rows)
+    evaluate_retriever(documents, rows)
+    evaluate_retriever(chain, rows, input_key="query", output_key="context")
+    evaluate_retriever(configured, rows)
+    evaluate_retriever(Index(), rows)
+    evaluate_retriever(Index().search, rows)
+    evaluate_retriever(r, rows)
+    evaluate_retriever(runnable, rows)
+    evaluate_retriever(lambda question: both(question, k=3), rows)
+    evaluate_retriever(partial(both, k=3), rows)
+    evaluate_retrievers({"a": r, "b": lambda question: both(question, k=3)}, rows)
+    RetrievalRecorder().wrap(both)
+    one.diagnose(["a"], deeper=r)
+    one.diagnose(["a"], deeper=lambda question: both(question, k=3))
+
+def refused() -> None:
+    evaluate_retriever(both, rows)
+    evaluate_retriever(lambda query, k: both(query, k), rows)
+    evaluate_retriever(numbers, rows)
+"""
+
+
+def test_what_a_strict_checker_takes_and_refuses(tmp_path: Path) -> None:
+    """Plain functions, lambdas and LangChain's retrievers; not those that cannot be called."""
+    from mypy import api
+
+    path = tmp_path / "users.py"
+    path.write_text(USERS_CODE, "utf-8")
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nstrict = true\n", "utf-8")
+    out, _, _ = api.run([f"--config-file={config}", f"--cache-dir={tmp_path}", str(path)])
+    lines = [int(line.split(":")[1]) for line in out.splitlines() if "users.py" in line]
+    last = USERS_CODE.count("\n")
+    assert [*dict.fromkeys(lines)] == [last - 2, last - 1, last], out
+
+
+def search(query: str, top_k: int) -> list[str]:
+    return [query, NINE][:top_k]
+
+
+def by_keyword(query: str, *, top_k: int) -> list[str]:
+    return search(query, top_k)
+
+
+class Index:
+    def __call__(self, query: str, top_k: int) -> list[str]:
+        return search(query, top_k)
+
+
+@pytest.mark.parametrize(
+    ("retriever", "name"),
+    [(search, "search"), (by_keyword, "by_keyword"), (Index(), "retriever"),
+     (lambda query, top_k: search(query, top_k), "retriever")],
+)  # fmt: skip
+def test_a_retriever_that_needs_more_than_the_question_is_refused(
+    retriever: Any, name: str
+) -> None:
+    """Before the first question, with the line to write."""
+    with pytest.raises(InvalidType) as info:
+        evaluate_retriever(retriever, ROWS, 2)
+    assert info.value.argument == "retriever"
+    assert "query, top_k" in info.value.problem
+    assert info.value.fix == f"pass lambda question: {name}(question, top_k=…)"
+
+
+def test_a_function_without_arguments_is_no_retriever() -> None:
+    """It would be called with a question."""
+    with pytest.raises(InvalidType) as info:
+        evaluate_retriever(lambda: [NINE], ROWS, 2)  # type: ignore[arg-type, misc]
+    assert info.value.argument == "retriever"
+
+
+@pytest.mark.parametrize(
+    "retriever",
+    [
+        partial(search, top_k=2),
+        lambda *arguments: search(*arguments, 2),
+        lambda query, top_k=2: search(query, top_k),
+        lambda query, config: search(query, 2 * len(config["metadata"]) or 2),
+    ],
+)
+def test_a_retriever_that_can_be_called_is_asked(retriever: Any) -> None:
+    """Further arguments with defaults are no matter; LangChain hands over its config."""
+    result = evaluate_retriever(retriever, ROWS, 2)
+    assert result["mrr@2"] == 0.5
+
+
+def test_a_wrapped_function_may_take_what_its_chain_gives() -> None:
+    """The recorder's wrapper is called by the user, with other arguments as well."""
+    recorder = RetrievalRecorder()
+    wrapped = recorder.wrap(search)
+    assert list(inspect.signature(search).parameters) == ["query", "top_k"]
+    assert wrapped.invoke("When?", top_k=2) == ["When?", NINE]
