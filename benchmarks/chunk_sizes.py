@@ -177,7 +177,9 @@ def agreement(language: str) -> dict[tuple[int, int], tuple[float, float]]:
         The correlation, and the mean of the absolute difference.
     """
     text, dataset = handbook(language)
-    words = np.array([match.span() for match in re.finditer(r"\S+", text)])
+    # What the matcher counts: Korean is read by letters.
+    token = r"[^\W_]" if language == "ko" else r"\S+"
+    words = np.array([match.span() for match in re.finditer(token, text)])
     agreed = {}
     for size, one in measured(language).items():
         by_words = one.alone.per_query(K)["token_recall"].to_numpy()

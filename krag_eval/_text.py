@@ -45,6 +45,8 @@ _ACTING = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 _SPACE = re.compile(r"\s+")
+# Commas that are not inside parentheses.
+_COMMA = re.compile(r",(?![^()]*\))")
 # Marks stacked on one letter beyond what any language writes.
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _STACKED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
@@ -63,6 +65,8 @@ def name_and_settings(argument: str, spelled: str) -> tuple[str, dict[str, str]]
 
     >>> name_and_settings("matcher", "rougeL(statistic=recall, stemmer=yes)")
     ('rougeL', {'statistic': 'recall', 'stemmer': 'yes'})
+    >>> name_and_settings("matcher", "coverage(tokenizer=auto(words,letters))")
+    ('coverage', {'tokenizer': 'auto(words,letters)'})
     >>> name_and_settings("metrics", "ndcg"), name_and_settings("matcher", "text(")
     (('ndcg', {}), ('text(', {}))
     """
@@ -70,7 +74,7 @@ def name_and_settings(argument: str, spelled: str) -> tuple[str, dict[str, str]]
     if not opening or not rest.endswith(")"):
         return spelled, {}
     settings: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in rest[:-1].split(","))):
+    for part in filter(None, (part.strip() for part in _COMMA.split(rest[:-1]))):
         setting, _, value = (side.strip() for side in part.partition("="))
         if setting in settings:
             raise InvalidInput(argument, f": {setting} is given twice in {spelled}")
@@ -422,7 +426,8 @@ def _escape(text: str) -> str:
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 # Shorter runs agree by chance: "of the", "in a".
-_SHORTEST_RUN = 3
+_SHORTEST_RUN, _SHORTEST_RUN_OF_LETTERS = 3, 7
+_LETTER = re.compile(r"[^\W_]")
 # Scripts written without spaces, where a word has no visible end: each character is a token.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -431,20 +436,26 @@ _UNSPACED = (
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-def agreement(first: str, second: str) -> tuple[Spans, Spans]:
+def agreement(first: str, second: str, *, by_letters: bool = False) -> tuple[Spans, Spans]:
     """Return where two texts share runs of three words or more, in each of them.
 
     Of a text with fewer words, all of them must be there. Case and punctuation do not matter. The
     cost grows with the length of the texts, not with its square.
+
+    Args:
+        first: A text.
+        second: Another.
+        by_letters: Whether runs are of seven letters or more, whatever the spaces between them.
 
     >>> text = "Books may be kept for four weeks."
     >>> spans, _ = agreement(text, "All books may be kept")
     >>> [text[start:stop] for start, stop in spans]
     ['Books may be kept']
     """
-    tokens = [list(_TOKEN.finditer(text)) for text in (first, second)]
+    token = _LETTER if by_letters else _TOKEN
+    tokens = [list(token.finditer(text)) for text in (first, second)]
     words = [[token[0].casefold() for token in one] for one in tokens]
-    size = min(_SHORTEST_RUN, *map(len, words))
+    size = min(_SHORTEST_RUN_OF_LETTERS if by_letters else _SHORTEST_RUN, *map(len, words))
     if size == 0:
         return (), ()
     runs = [list(zip(*(one[i:] for i in range(size)), strict=False)) for one in words]

@@ -231,6 +231,14 @@ class Matcher(ABC):
         """
         return read_everything if getattr(self, "prepare", None) is None else read_text
 
+    def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
+        """Return what decides about a query: itself, unless that depends on the ground truth.
+
+        Args:
+            texts: All ground-truth texts of the query.
+        """
+        return self
+
     def __repr__(self) -> str:
         threshold = f", threshold {self.threshold:g}" if self.takes_threshold else ""
         return f"<{type(self).__name__} {self.signature}{threshold}>"
@@ -337,6 +345,10 @@ class TextMatcher(Matcher):
         shape (ground truth, predicted).
         """
 
+    def prepared(self, units: Units) -> Units:
+        """Return units whose values are texts with what :meth:`read` makes of these."""
+        return replace(units, values=self.read(units.values))
+
     def announce(self, units: Units) -> None:
         """Warn, before any pair is scored, if that will take unexpectedly long."""
 
@@ -355,7 +367,7 @@ class TextMatcher(Matcher):
             return 0.0
         if self.normalize:
             texts = [unicodedata.normalize("NFC", text) for text in texts]
-        units = Units.of_pair(self.read(texts))
+        units = self.prepared(Units.of_pair(texts))
         self.announce(units)
         score = self.block_scorer(units.values)
         return float(score(units.alternatives, units.predicted)[0, 0])
@@ -364,7 +376,7 @@ class TextMatcher(Matcher):
         """Score the pairs within each query; the evaluator calls it once."""
         units = Units.of_texts(queries, normalize=self.normalize)
         warn_of_blank_texts(queries)
-        units = replace(units, values=self.read(units.values))
+        units = self.prepared(units)
         self.announce(units)
         return self._match(units)
 
@@ -593,6 +605,12 @@ class _CombinedMatcher(Matcher):
             for part in self.parts
         )
         return f"({self._sign.join(parts)})"
+
+    def _for_ground_truth(self, texts: Sequence[str]) -> Matcher:
+        """Return the same with each part as it decides about a query."""
+        parts = [part._for_ground_truth(texts) for part in self.parts]
+        alike = all(one is part for one, part in zip(parts, self.parts, strict=True))
+        return self if alike else type(self)(*parts)
 
     def similarity(self, actual: DocumentLike, predicted: DocumentLike) -> float:
         """Return the similarity of one pair, in [0, 1]; 0.5 and above is a match.

@@ -5,8 +5,11 @@ Matchers for the runs of words that two texts share, and for their numbers.
 
 from __future__ import annotations
 
+import copy
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,7 +20,14 @@ from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArra
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import SharedRuns, shared_runs
 from krag_eval.matching.plaintext import numbers_in
-from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
+from krag_eval.matching.tokenizers import (
+    ByScript,
+    Tokenizer,
+    letter_tokens,
+    resolve_tokenizer,
+    tokenizer_name,
+    word_tokens,
+)
 
 __all__ = ["CoverageMatcher", "NumbersMatcher"]
 
@@ -25,7 +35,13 @@ _Direction: TypeAlias = Literal["ground_truth", "either"]
 
 _MIN_RUN = 5
 # Tokenizers whose tokens are far shorter than words.
-_MIN_RUNS = {"character": 15}
+_MIN_RUNS = {"character": 15, "letters": 12}
+# Letters of Korean in a word.
+_LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
+
+
+# How the default is asked for, and how signatures spell it.
+_AUTO = ("auto", ByScript.name)
 
 
 class CoverageMatcher(TextMatcher):
@@ -48,12 +64,14 @@ class CoverageMatcher(TextMatcher):
 
     Args:
         threshold: Share from which a pair is a match.
-        min_run: Consecutive tokens that count as found. If not given, 5; with
-            ``tokenizer="character"``, 15: five words are some 15 characters of Korean (25 to 30 of
-            English).
-        tokenizer: A name of ``krag_eval.matching.tokenizers`` or a callable ``str -> list[str]``.
-            ``"character"`` ignores spaces, for text where they cannot be trusted, such as Korean
-            from PDF files.
+        min_run: Consecutive tokens that count as found. If not given, 5; 12 with
+            ``tokenizer="letters"``, 15 with ``"character"``. With ``"auto"`` it counts words; by
+            letters, a run has 2.4 times as many, 12 for 5.
+        tokenizer: ``"auto"`` reads a query by words; by letters, in whatever words they stand, if
+            more than half of the letters of its ground truth are Korean, Chinese, Japanese, Thai,
+            Lao, Khmer or Burmese. All ground truth of the query decides together, and its documents
+            are read likewise. Or a name of ``krag_eval.matching.tokenizers``, or a callable
+            ``str -> list[str]``.
         numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
             the predicted text, in any place and order (with ``direction="either"``, of the shorter
             text in the longer one). What counts as a number, and as the same, is that of
@@ -98,21 +116,22 @@ class CoverageMatcher(TextMatcher):
     advice: ClassVar[Fix] = Advice(
         "If the two sides write the same passage differently (spaces, hyphens, corrected errors), "
         "try {}; if both sides carry ids, try {}",
-        matcher=("coverage(tokenizer=character)", "id"),
+        matcher=("coverage(tokenizer=letters)", "id"),
     )
 
     def __init__(
         self,
         threshold: float = 0.8,
         min_run: int | None = None,
-        tokenizer: str | Tokenizer = "words",
+        tokenizer: str | Tokenizer = "auto",
         *,
         numbers: bool = False,
         union: bool = False,
         direction: _Direction = "ground_truth",
     ) -> None:
         self.threshold = number("threshold", threshold, 0, 1)
-        self.tokenizer = resolve_tokenizer(tokenizer)
+        is_auto = isinstance(tokenizer, str) and tokenizer in _AUTO
+        self.tokenizer = ByScript() if is_auto else resolve_tokenizer(tokenizer)
         if min_run is None:
             min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
@@ -153,14 +172,55 @@ class CoverageMatcher(TextMatcher):
         flags = {"numbers": self.numbers, "union": self.union}
         return settings | {name: True for name, chosen in flags.items() if chosen} | either
 
-    def read(self, texts: Sequence[str]) -> TokenNumbers | _WithNumbers:
+    def read(self, texts: Sequence[str]) -> _Read:
         """Tokenise each distinct text once."""
-        tokens = numbered(self.tokenizer, texts)
-        return _WithNumbers(tokens, _numbers_of(texts)) if self.numbers else tokens
+        chosen = self._for_ground_truth(texts)
+        tokens = numbered(chosen.tokenizer, texts)
+        return _Read.of(tokens, chosen.min_run, _numbers_of(texts) if self.numbers else None)
 
-    def block_scorer(self, texts: Sequence[str] | TokenNumbers | _WithNumbers) -> BlockScorer:
+    def prepared(self, units: Units) -> Units:
+        """Tokenise each text once, or once in each way in which queries ask for it."""
+        if not isinstance(self.tokenizer, ByScript):
+            return super().prepared(units)
+        by_letters = _by_letters(self.tokenizer, units)
+        n, n_truths = len(units.values), len(units.alternatives)
+        # A text that is read by letters has a second number.
+        wanted = np.concatenate([
+            units.alternatives + n * np.repeat(by_letters, units.n_alternatives),
+            units.predicted + n * np.repeat(by_letters, units.n_predicted),
+        ])  # fmt: skip
+        read, places = np.unique(wanted, return_inverse=True)
+        texts = [units.values[one] for one in (read % n).tolist()] if n else []
+        return replace(
+            units,
+            values=self._read_by_script(texts, int((read < n).sum())),
+            blank=units.blank[read % max(n, 1)],
+            alternatives=places[:n_truths],
+            predicted=places[n_truths:],
+        )
+
+    def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
+        """Tokenise texts: so many by words, the others by letters."""
+        numbers: dict[str, int] = defaultdict(count().__next__)
+        tokens = numbered(word_tokens, texts[:n_words], numbers)
+        if n_words < len(texts):
+            tokens = tokens.followed_by(numbered(letter_tokens, texts[n_words:], numbers))
+        run = np.repeat([self.min_run, _in_letters(self.min_run)], [n_words, len(texts) - n_words])
+        return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
+
+    def _for_ground_truth(self, texts: Sequence[str]) -> CoverageMatcher:
+        """Return the same with the tokenizer that is right for a query."""
+        if not isinstance(self.tokenizer, ByScript):
+            return self
+        chosen = copy.copy(self)
+        chosen.tokenizer = word_tokens
+        if self.tokenizer.by_letters(texts):
+            chosen.tokenizer, chosen.min_run = letter_tokens, _in_letters(self.min_run)
+        return chosen
+
+    def block_scorer(self, texts: Sequence[str] | _Read) -> BlockScorer:
         """Return the scorer of blocks; whole runs of queries are scored at once instead."""
-        read = texts if isinstance(texts, (TokenNumbers, _WithNumbers)) else self.read(texts)
+        read = texts if isinstance(texts, _Read) else self.read(texts)
 
         def score(actual: IntArray, predicted: IntArray) -> FloatArray:
             block = np.zeros((len(actual), len(predicted)))
@@ -183,22 +243,21 @@ class CoverageMatcher(TextMatcher):
 
     def _shared(self, units: Units) -> SharedRuns:
         """Return the runs that are shared within each query."""
-        read = units.values
-        tokens = read.tokens if isinstance(read, _WithNumbers) else read
-        return shared_runs(tokens, units, self.min_run)
+        return shared_runs(units.values.tokens, units, units.values.min_run)
 
     def _covered(self, units: Units, runs: SharedRuns) -> Pairs:
         """Return how much is covered of each item."""
+        read = units.values
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
         sizes = runs.sizes[truth], runs.sizes[document]
         similarity = runs.held / sizes[0]
         turned = np.zeros(len(truth), np.bool_)
         if self.direction == "either":
-            turned = (sizes[1] < sizes[0]) & (sizes[1] >= self.min_run)
+            turned = (sizes[1] < sizes[0]) & (sizes[1] >= read.min_run[document])
             similarity[turned] = (runs.own() / sizes[1])[turned]
-        if isinstance(units.values, _WithNumbers):
+        if self.numbers:
             whole, part = np.where(turned, (truth, document), (document, truth))
-            similarity[~units.values.have(whole, part)] = 0.0
+            similarity[~read.have(whole, part)] = 0.0
         return runs.pairs(units, similarity)
 
 
@@ -254,23 +313,58 @@ class NumbersMatcher(TextMatcher):
 
 
 @dataclass(frozen=True, eq=False)
-class _WithNumbers:
-    """All distinct texts as tokens, and the numbers in each."""
+class _Read:
+    """All distinct texts as tokens.
+
+    Attributes:
+        tokens: The tokens.
+        min_run: Tokens in a run, of each text; shape (texts,).
+        numbers: The numbers in each text, if they are asked for.
+    """
 
     tokens: TokenNumbers
-    numbers: list[frozenset[str]]
+    min_run: IntArray
+    numbers: list[frozenset[str]] | None
+
+    @classmethod
+    def of(cls, tokens: TokenNumbers, min_run: int, numbers: list[frozenset[str]] | None) -> _Read:
+        """Return them with runs of one length."""
+        return cls(tokens, np.full(len(tokens), min_run), numbers)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def take(self, texts: IntArray) -> _WithNumbers:
+    def take(self, texts: IntArray) -> _Read:
         """Return some of the texts, in the order asked for."""
-        return _WithNumbers(self.tokens.take(texts), [self.numbers[text] for text in texts])
+        numbers = self.numbers and [self.numbers[text] for text in texts.tolist()]
+        return _Read(self.tokens.take(texts), self.min_run[texts], numbers)
 
     def have(self, whole: IntArray, part: IntArray) -> BoolArray:
         """Return whether one text has all numbers of another, for pairs of texts."""
+        numbers = self.numbers or []
         texts = zip(whole.tolist(), part.tolist(), strict=True)
-        return np.array([self.numbers[a] >= self.numbers[b] for a, b in texts], np.bool_)
+        return np.array([numbers[a] >= numbers[b] for a, b in texts], np.bool_)
+
+
+def _in_letters(min_run: int) -> int:
+    """Return how many letters a run of so many words has."""
+    return int(_LETTERS_PER_WORD * min_run + 0.5)
+
+
+def _by_letters(by_script: ByScript, units: Units) -> BoolArray:
+    """Return which queries are read by letters; shape (queries,)."""
+    n_queries = len(units.n_items)
+    distinct = np.unique(units.alternatives)
+    may = np.zeros(len(units.values), np.bool_)
+    may[distinct] = [by_script.may_need_letters(units.values[one]) for one in distinct.tolist()]
+    query = np.repeat(np.arange(n_queries), units.n_alternatives)
+    asked = np.isin(query, query[may[units.alternatives]])
+    more = np.zeros(len(units.values), np.int64)
+    for one in np.unique(units.alternatives[asked]).tolist():
+        spaceless, letters = by_script.counts(units.values[one])
+        more[one] = 2 * spaceless - letters
+    sums = np.bincount(query[asked], more[units.alternatives[asked]], minlength=n_queries)
+    return np.asarray(sums > 0)
 
 
 def _numbers_of(texts: Sequence[str]) -> list[frozenset[str]]:

@@ -32,6 +32,7 @@ _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
+    (0x318D, 0x318D),  # ㆍ, a vowel that Korean notices write for a middle dot
     (0x3040, 0x30FF),  # Hiragana, Katakana
     (0x3400, 0x4DBF),  # Han
     (0x4E00, 0x9FFF),

@@ -55,6 +55,12 @@ class TokenNumbers:
         """Return where each text is found in ``flat``."""
         return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]
 
+    def followed_by(self, others: TokenNumbers) -> TokenNumbers:
+        """Return these texts and then others, whose numbers mean the same."""
+        return TokenNumbers(
+            np.concatenate([self.flat, others.flat]), np.concatenate([self.sizes, others.sizes])
+        )
+
     def take(self, texts: IntArray) -> TokenNumbers:
         """Return some of the texts, in the order asked for.
 

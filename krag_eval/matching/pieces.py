@@ -234,18 +234,18 @@ def _beginnings(spans: Spans) -> IntArray:
     return np.flatnonzero(begins)
 
 
-def shared_runs(tokens: TokenNumbers, units: Units, min_run: int) -> SharedRuns:
+def shared_runs(tokens: TokenNumbers, units: Units, min_run: int | IntArray) -> SharedRuns:
     """Find the runs of tokens that a query's ground-truth texts share with its documents.
 
     Args:
         tokens: The tokens of all distinct texts.
         units: Which of them are the ground truth and the documents of each query.
-        min_run: Tokens in a run; of a shorter ground-truth text, all.
+        min_run: Tokens in a run, of each text if they differ; of a shorter ground-truth text, all.
     """
     truths = OnceEach.among(units.n_alternatives, units.alternatives, len(tokens))
     documents = OnceEach.among(units.n_predicted, units.predicted, len(tokens))
     sizes = tokens.sizes[truths.unit()]
-    run = np.minimum(sizes, min_run)
+    run = np.minimum(sizes, np.broadcast_to(min_run, len(tokens))[truths.unit()])
     held, spans = _Held.of_nothing(sizes), []
     for length in np.unique(run[run > 0]).tolist():
         wanted = np.flatnonzero(run == length)

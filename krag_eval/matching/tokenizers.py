@@ -4,6 +4,7 @@
 name               tokens
 =================  =============================================================================
 ``"words"``        words as a reader sees them: without markup, hyphens at line ends and case
+``"letters"``      the letters and digits of those words, whatever the spaces between them
 ``"unicode"``      lower-cased words of any script, ``"rouge_score"`` on ASCII text
 ``"rouge_score"``  those of the rouge-score package without stemming: ASCII letters and digits
 ``"whitespace"``   what stands between spaces, case and punctuation kept
@@ -11,24 +12,27 @@ name               tokens
 ``"kiwi"``         Korean morphemes without particles and endings; ``krag-eval[korean]``
 =================  =============================================================================
 
-Any callable ``str -> list[str]`` serves as well. An object may add two things to its ``__call__``:
-a ``name`` for result signatures, and ``tokenize_all(texts)``, which yields one list per text in
-order, where working in batches is faster.
+:class:`~krag_eval.CoverageMatcher` also knows ``"auto"``: words or letters, as the script of the
+ground truth asks for. Any callable ``str -> list[str]`` serves as well. An object may add two
+things to its ``__call__``: a ``name`` for result signatures, and ``tokenize_all(texts)``, which
+yields one list per text in order, where working in batches is faster.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import itertools
+import math
 import os
 import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from krag_eval._errors import (
     InvalidInput,
@@ -37,17 +41,20 @@ from krag_eval._errors import (
     boolean,
     clipped,
     install_line,
+    number,
     unknown,
 )
 from krag_eval.matching.plaintext import plain
 
 __all__ = [
     "TOKENIZER_NAMES",
+    "ByScript",
     "KiwiTokenizer",
     "Tokenizer",
     "character_tokens",
     "function_name",
     "has_words",
+    "letter_tokens",
     "resolve_tokenizer",
     "rouge_score_tokens",
     "shared_kiwi",
@@ -58,6 +65,8 @@ __all__ = [
     "word_tokens",
 ]
 
+#: A word of the user's own for Kiwi: with its tag and score, if need be.
+UserWord: TypeAlias = str | tuple[str, str] | tuple[str, str, float]
 #: Anything that turns one text into its tokens, in reading order.
 Tokenizer: TypeAlias = Callable[[str], list[str]]
 
@@ -125,6 +134,22 @@ _UNSPACED = (
 )
 _UNSPACED_LETTER = re.compile(_UNSPACED)
 
+# Letters of Hangul, and those above: where a passage is mostly made of these, spaces say little.
+_SPACELESS = re.compile(
+    "[\u1100-\u11ff\u3131-\u318c\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uff66-\uff9d\uffa1-\uffdc"
+    + _UNSPACED[1:]
+)
+_LETTER = re.compile(r"[^\W\d_]")
+
+# Korean notices write the vowel ㆍ for a middle dot. In old Hangul it follows a consonant.
+_MIDDLE_DOT = re.compile("\u318d|(?<![\u1100-\u115f\ua960-\ua97c])\u119e")
+# They begin lines with ㅇ, ㅁ or ㄱ. for a bullet. More than one, as in ㅋㅋ, is a word.
+_LONE_JAMO = re.compile(r"(?<![^\W_])[\u3131-\u3163](?![^\W_])")
+# The same where spaces may be lost: beside no other of its kind.
+_SINGLE_JAMO = re.compile("(?<![\u3131-\u3163])[\u3131-\u3163](?![\u3131-\u3163])")
+_JAMO = re.compile("[\u119e\u3131-\u3163\u318d]")
+_NUMBER_OR_LETTER = re.compile(r"\d+|\D")
+
 _NOT_LONE_JAMO = re.compile("[^\u3131-\u318e]+")
 
 
@@ -148,12 +173,33 @@ def word_tokens(text: str) -> list[str]:
     >>> word_tokens("東京都 snake_case")
     ['東', '京', '都', 'snake', 'case']
     """
-    read = plain(text)
-    if read.isascii():
-        words = read.encode().translate(_ASCII_WORDS).decode().split()
-    else:
-        words = _folded_words(read)
-    return words or unicode_tokens(text)
+    return _folded_words(plain(text), apart=True) or unicode_tokens(text)
+
+
+def letter_tokens(text: str) -> list[str]:
+    """Return the letters, marks and digits of a text, without white space and punctuation.
+
+    ``"letters"``, for text whose spaces cannot be trusted, such as Korean from PDF files, and for
+    scripts without spaces. Markup, case and digit groups are read as by :func:`word_tokens`. A
+    token is one character, and of a number, a run of digits, each digit stands for the whole:
+    another number has no token in common with it, and no run of tokens begins or ends inside one.
+
+    A single jamo that is no part of a word is a bullet, also where the space after it is lost.
+
+    >>> letter_tokens("서울 은, RAG")
+    ['서', '울', '은', 'r', 'a', 'g']
+    >>> letter_tokens("1,000원"), letter_tokens("ㅇ 교육ㆍ문화")
+    (['1000', '1000', '1000', '1000', '원'], ['교', '육', '문', '화'])
+    """
+    tokens: list[str] = []
+    words = _folded_words(plain(text), apart=False) or unicode_tokens(text)
+    for word in words:
+        if word.isalpha():
+            tokens += word
+            continue
+        for part in _NUMBER_OR_LETTER.findall(word):
+            tokens += [part] * len(part)
+    return tokens
 
 
 def unicode_tokens(text: str) -> list[str]:
@@ -162,11 +208,13 @@ def unicode_tokens(text: str) -> list[str]:
     The text is brought to NFKC, so that composed and decomposed Hangul, full-width and ordinary
     letters, ligatures and their letters are the same; then to lower case. A word is a letter or
     digit and the letters, digits and combining marks that follow; everything else, the underscore
-    included, separates words. Characters that show nothing (soft hyphen, zero-width joiner,
-    variation selector) are dropped. On ASCII text this equals :func:`rouge_score_tokens`.
+    included, separates words. So do the vowel ㆍ where Korean writes it for a middle dot, and a
+    jamo that stands alone, as the bullet ㅇ does, unless the text has no other letter. Characters
+    that show nothing (soft hyphen, zero-width joiner, variation selector) are dropped. On ASCII
+    text this equals :func:`rouge_score_tokens`.
 
     Scripts written without spaces (Chinese, Japanese, Thai) give a whole clause as one word: use
-    ``"character"`` there.
+    ``"letters"`` there.
 
     >>> unicode_tokens("The U.S. economy grew 2.5% -- snake_case")
     ['the', 'u', 's', 'economy', 'grew', '2', '5', 'snake', 'case']
@@ -174,7 +222,7 @@ def unicode_tokens(text: str) -> list[str]:
     ['rag', '시스템을', '평가한다']
     """
     if not text.isascii() and _NOT_PLAIN.search(text):
-        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+        text = unicodedata.normalize("NFKC", _without_bullets(_INVISIBLE.sub("", text)))
         spaced = _TYPOGRAPHY.sub(" ", text)
         if _NOT_PLAIN.search(spaced):
             return _words_of_any_script(text.lower())
@@ -221,18 +269,19 @@ def character_tokens(text: str) -> list[str]:
     spaces. The text is brought to NFKC and characters that show nothing are dropped, as for
     ``"unicode"``. A token is one code point: a Hangul syllable or an accented letter is one token
     however it was typed, a mark that has no composed form with its letter is one of its own.
-    Punctuation is kept.
+    Punctuation is kept, which tables and other quotes change: ``"letters"`` leaves it out.
 
     >>> character_tokens("서울 은 RAG")
     ['서', '울', '은', 'r', 'a', 'g']
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _without_zero_width(text))
+        text = unicodedata.normalize("NFKC", _without_bullets(_without_zero_width(text)))
     return list("".join(text.lower().split()))
 
 
 _FUNCTIONS: dict[str, Tokenizer] = {
     "words": word_tokens,
+    "letters": letter_tokens,
     "unicode": unicode_tokens,
     "rouge_score": rouge_score_tokens,
     "whitespace": whitespace_tokens,
@@ -256,6 +305,9 @@ _KIWI_TAGS = (  # noqa: SIM905 - a list literal would take one line for each
 _GRAMMAR = ("J", "E", "XS", "VCP", "Z_", "SB")
 
 
+_LONGEST_LIST = 40  # characters of user words that a signature shows
+
+
 @dataclass(frozen=True)
 class KiwiTokenizer:
     """Korean morphemes by Kiwi (``"kiwi"``; ``pip install "<path of the clone>[korean]"``).
@@ -270,14 +322,24 @@ class KiwiTokenizer:
     the process. A tokenizer holds its options only: copies and pickles are small, and a process
     that receives one loads its own Kiwi.
 
+    Right where sentences were rewritten with other particles and endings. Where spaces are lost or
+    stand inside words, morphemes come out differently: use ``"letters"`` there.
+
     Args:
         keep: Tags of Kiwi, or their beginnings, to keep and nothing else: ``("NN", "SL")`` keeps
             nouns and foreign words.
         particles: True keeps all words, particles, endings and suffixes too. Not with ``keep``.
+        stop_tags: Tags, or their beginnings, to leave out in place of the default, ``("J", "E",
+            "XS", "VCP", "Z_", "SB")``. Not with ``keep`` or ``particles``.
+        user_words: Names and terms that Kiwi is not to take apart: each a word, which counts as a
+            proper noun (``NNP``), or ``(word, tag)`` or ``(word, tag, score)`` as Kiwi's own
+            ``add_user_word`` takes them; a higher score makes the word likelier. They take a Kiwi
+            of their own.
 
     Raises:
         MissingPackage: When kiwipiepy is not installed; the message says how to.
-        InvalidInput: For an unknown tag, or both options together.
+        InvalidInput: For an unknown tag, a blank word, or options that exclude each other.
+        InvalidType: For tags or words that are none.
 
     >>> KiwiTokenizer()("나는 밥을 먹었다.")
     ['나', '밥', '먹']
@@ -285,34 +347,57 @@ class KiwiTokenizer:
     ['나', '는', '밥', '을', '먹', '었', '다']
     >>> KiwiTokenizer(keep=("NN", "SL"))("RAG 시스템이 문서를 찾는다.")
     ['rag', '시스템', '문서']
+    >>> KiwiTokenizer()("청년월세를 받는다."), KiwiTokenizer(user_words=["청년월세"])("청년월세를")
+    (['청년', '월세', '받'], ['청년월세'])
     """
 
     keep: Iterable[str] | None = None
     particles: bool = False
+    _: KW_ONLY
+    stop_tags: Iterable[str] | None = None
+    user_words: Iterable[UserWord] = ()
 
     def __post_init__(self) -> None:
         boolean("particles", self.particles)
-        if self.keep is not None:
-            if self.particles:
-                raise InvalidInput("particles", "keeps all words", "leave out keep, or particles")
-            object.__setattr__(self, "keep", _checked_tags(self.keep))
+        given = [name for name in ("keep", "stop_tags") if getattr(self, name) is not None]
+        if self.particles and given:
+            raise InvalidInput(
+                "particles", "keeps all words", f"leave out {given[0]}, or particles"
+            )
+        if len(given) == 2:
+            raise InvalidInput(
+                "stop_tags", "and keep both say which words to keep", "leave out one of the two"
+            )
+        for name in given:
+            object.__setattr__(self, name, _checked_tags(name, getattr(self, name)))
+        object.__setattr__(self, "user_words", _checked_words(self.user_words))
         if not _kiwipiepy_is_installed():
             raise _kiwipiepy_missing()
 
     @property
     def name(self) -> str:
-        """Name in signatures: ``kiwi``, and the option that differs from the default.
+        """Name in signatures: ``kiwi``, and the options that differ from the default.
 
         >>> KiwiTokenizer().name, KiwiTokenizer(keep=["NN"]).name
         ('kiwi', 'kiwi(keep=NN)')
         """
-        if self.keep is not None:
-            return f"kiwi(keep={'+'.join(self.keep)})"
-        return "kiwi(particles=yes)" if self.particles else "kiwi"
+        options = {
+            "keep": self.keep and "+".join(self.keep),
+            "stop_tags": None if self.stop_tags is None else "+".join(self.stop_tags) or "none",
+            "particles": "yes" if self.particles else None,
+            "user_words": _words_for_signature(_checked_words(self.user_words)),
+        }
+        said = ",".join(f"{name}={value}" for name, value in options.items() if value)
+        return f"kiwi({said})" if said else "kiwi"
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of one text."""
-        return self._tokens(shared_kiwi.analyse(_readable_by_kiwi(text)))
+        return self._tokens(self._kiwi.analyse(_readable_by_kiwi(text)))
+
+    @property
+    def _kiwi(self) -> _SharedKiwi:
+        words: Any = self.user_words  # checked, and a tuple of tuples
+        return _kiwi_with(words) if words else shared_kiwi
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Yield the tokens of each text in order; Kiwi works on all cores.
@@ -320,7 +405,7 @@ class KiwiTokenizer:
         >>> list(KiwiTokenizer().tokenize_all(["밥을 먹었다.", "집을 지었다."]))
         [['밥', '먹'], ['집', '짓']]
         """
-        return map(self._tokens, shared_kiwi.analyse_all(map(_readable_by_kiwi, texts)))
+        return map(self._tokens, self._kiwi.analyse_all(map(_readable_by_kiwi, texts)))
 
     def _tokens(self, morphemes: Iterable[Any]) -> list[str]:
         words = [(m.form.lower(), m.tag) for m in morphemes if _LETTER_OR_DIGIT.search(m.form)]
@@ -330,7 +415,8 @@ class KiwiTokenizer:
     def _keeps(self, tag: str) -> bool:
         if self.keep is not None:
             return tag.startswith(tuple(self.keep))
-        return self.particles or not tag.startswith(_GRAMMAR)
+        stopped = _GRAMMAR if self.stop_tags is None else tuple(self.stop_tags)
+        return self.particles or not tag.startswith(stopped)
 
 
 def has_words(text: str) -> bool:
@@ -345,9 +431,46 @@ def has_words(text: str) -> bool:
     # Asked of the normalised text too: a few letters, such as the stand-alone voicing mark U+FF9E,
     # are other spellings of a combining mark, which is not a word.
     return bool(
-        _LETTER_OR_DIGIT.search(text)
+        _LETTER_OR_DIGIT.search(text := _MIDDLE_DOT.sub(" ", text))
         and _LETTER_OR_DIGIT.search(unicodedata.normalize("NFKC", text))
     )
+
+
+@dataclass(frozen=True)
+class ByScript:
+    """Words, or letters where a ground truth is mostly of a script whose spaces say little.
+
+    That is: more than half of the letters of all its texts together are Hangul, Han, kana, Thai,
+    Lao, Khmer or Burmese. Markup does not count.
+
+    >>> ByScript()("서울은 수도다. (RAG)"), ByScript()("The capital is 서울")
+    (['서', '울', '은', '수', '도', '다', 'r', 'a', 'g'], ['the', 'capital', 'is', '서울'])
+    """
+
+    name: ClassVar[str] = "auto(words,letters)"
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the tokens of a text that is compared with none."""
+        return (letter_tokens if self.by_letters([text]) else word_tokens)(text)
+
+    def by_letters(self, texts: Iterable[str]) -> bool:
+        """Tell whether a ground truth is read by letters."""
+        texts = list(texts)
+        if not any(map(self.may_need_letters, texts)):
+            return False
+        counts = [self.counts(text) for text in texts]
+        return 2 * sum(ours for ours, _ in counts) > sum(letters for _, letters in counts)
+
+    @staticmethod
+    def may_need_letters(text: str) -> bool:
+        """Tell whether a text has any letter of those scripts, or entities that may be one."""
+        return "&#" in text or (not text.isascii() and _SPACELESS.search(text) is not None)
+
+    @staticmethod
+    def counts(text: str) -> tuple[int, int]:
+        """Return how many letters of a text are of those scripts, and how many there are."""
+        text = _MIDDLE_DOT.sub(" ", plain(text))
+        return len(_SPACELESS.findall(text)), len(_LETTER.findall(text))
 
 
 def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
@@ -505,7 +628,7 @@ def _without_loss(
                 "tokenizer",
                 f"{name!r} yields no token for {clipped(text)}, which holds letters or digits, so "
                 "the text could never match",
-                "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'character'",
+                "use the tokenizer 'unicode', or 'kiwi' for Korean morphemes, or 'letters'",
             )
         yield tokens
 
@@ -519,14 +642,36 @@ def _without_zero_width(text: str) -> str:
     return _INVISIBLE.sub("", text).replace("\u200b", " ")
 
 
-def _folded_words(text: str) -> list[str]:
-    """Return the words of a text without case and points; letters where words have no spaces."""
+def _without_bullets(text: str, bullet: re.Pattern[str] = _LONE_JAMO) -> str:
+    """Blank what looks like a letter of Hangul and is a middle dot or a bullet."""
+    if not _JAMO.search(text):
+        return text
+    text = _MIDDLE_DOT.sub(" ", text)
+    without = bullet.sub(" ", text)
+    # Where nothing else is left, the text speaks of the letter.
+    return without if _LETTER_OR_DIGIT.search(without) else text
+
+
+def _folded_words(text: str, *, apart: bool) -> list[str]:
+    """Return the words of a text without case and points.
+
+    Args:
+        text: The text.
+        apart: Whether each letter is a word where words have no spaces. If not, letters are all
+            that is asked for, and spaces may be lost.
+    """
+    if text.isascii():
+        return text.encode().translate(_ASCII_WORDS).decode().split()
     if _NOT_FOLDED.search(text):
-        text = _TYPOGRAPHY.sub(" ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
+        bullet = _LONE_JAMO if apart else _SINGLE_JAMO
+        text = _without_bullets(_INVISIBLE.sub("", text), bullet)
+        text = _TYPOGRAPHY.sub(" ", unicodedata.normalize("NFKC", text))
     if _NOT_FOLDED.search(text):
         # Folding may take a letter apart: of "ΐ" it leaves the marks beside the letter.
         text = unicodedata.normalize("NFKC", text.casefold()).replace("i\u0307", "i")
-        text = _with_letters_apart(_POINTS.sub("", text))
+        text = _POINTS.sub("", text)
+        if apart:
+            text = _with_letters_apart(text)
         if _NOT_LETTERS.search(text):
             return _words_of_any_script(text)
     return text.encode().translate(_ASCII_WORDS).decode().split()
@@ -577,14 +722,15 @@ def _readable_by_kiwi(text: str) -> str:
     if text.isascii():
         return text
     # Half a surrogate pair, left by broken JSON, has no UTF-16, which is what Kiwi works on.
-    text = _SURROGATE.sub(" ", _without_zero_width(text))
+    text = _SURROGATE.sub(" ", _without_bullets(_without_zero_width(text)))
     return _NOT_LONE_JAMO.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
 class _SharedKiwi:
-    """The one Kiwi of this process, loaded at the first text."""
+    """The one Kiwi of this process, or with some words, loaded at the first text."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: tuple[tuple[str, str, float], ...] = ()) -> None:
+        self._words = words
         self._lock = threading.Lock()
         self._kiwi: Any = None
         self._loaded_by = 0
@@ -611,6 +757,8 @@ class _SharedKiwi:
         with self._lock:
             if self._kiwi is None:
                 kiwi = _import_kiwipiepy().Kiwi()
+                for word in self._words:
+                    kiwi.add_user_word(*word)
                 # Kiwi finishes loading at its first text; let it, while no other thread can ask.
                 kiwi.tokenize("")
                 self._kiwi, self._loaded_by = kiwi, os.getpid()
@@ -622,6 +770,12 @@ class _SharedKiwi:
 
 #: The model takes some 500 MB, so all that need morphemes share this one.
 shared_kiwi = _SharedKiwi()
+
+
+@cache
+def _kiwi_with(words: tuple[tuple[str, str, float], ...]) -> _SharedKiwi:
+    """Return the Kiwi that knows some words, the same one for the same words."""
+    return _SharedKiwi(words)
 
 
 def _kiwipiepy_missing() -> MissingPackage:
@@ -649,20 +803,60 @@ def _import_kiwipiepy() -> Any:
         raise _kiwipiepy_missing() from error
 
 
-def _checked_tags(keep: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags to keep, sorted, so that equal choices have equal names."""
-    if isinstance(keep, str):
-        raise InvalidType("keep", f"must be a collection of tags, got the str {clipped(keep)}")
-    tags = tuple(keep)
-    if not tags:
+def _checked_tags(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Return tags, sorted, so that equal choices have equal names."""
+    if isinstance(given, str):
+        raise InvalidType(argument, f"must be a collection of tags, got the str {clipped(given)}")
+    tags = tuple(given)
+    if not tags and argument == "keep":
         raise InvalidInput(
             "keep", "must hold at least one tag, got none", "leave it out for the default"
         )
     for tag in tags:
         if not isinstance(tag, str):
             raise InvalidType(
-                "keep", f"must hold tags as str, got {type(tag).__name__}: {clipped(tag)}"
+                argument, f"must hold tags as str, got {type(tag).__name__}: {clipped(tag)}"
             )
         if not tag or not any(known.startswith(tag) for known in _KIWI_TAGS):
-            raise unknown("keep", tag, _KIWI_TAGS, "each tag, or its beginning,")
+            raise unknown(argument, tag, _KIWI_TAGS, "each tag, or its beginning,")
     return tuple(sorted(set(tags)))
+
+
+def _checked_words(given: Iterable[UserWord]) -> tuple[tuple[str, str, float], ...]:
+    """Return words with tags and scores, sorted, so that equal lists have equal names."""
+    if isinstance(given, str):
+        raise InvalidType(
+            "user_words", f"must be a collection of words, got the str {clipped(given)}"
+        )
+    return tuple(sorted({_checked_word(one) for one in given}))
+
+
+def _checked_word(given: UserWord) -> tuple[str, str, float]:
+    parts: list[Any] = [given] if not isinstance(given, (tuple, list)) else [*given]
+    if not 1 <= len(parts) <= 3:
+        raise InvalidType(
+            "user_words",
+            f"must hold words as str, (word, tag) or (word, tag, score), got {clipped(given)}",
+        )
+    word, tag, score = parts + ["", "NNP", 0.0][len(parts) :]
+    if not isinstance(word, str) or not isinstance(tag, str):
+        raise InvalidType("user_words", f"must hold words and tags as str, got {clipped(given)}")
+    # As texts reach Kiwi.
+    word = _readable_by_kiwi(word).strip()
+    if not has_words(word):
+        raise InvalidInput("user_words", f"must hold words with letters, got {clipped(given)}")
+    if tag not in _KIWI_TAGS:
+        raise unknown("user_words", tag, _KIWI_TAGS, "the tag of a word")
+    return word, tag, number("user_words", score, -math.inf, math.inf)
+
+
+def _words_for_signature(words: Sequence[tuple[str, str, float]]) -> str:
+    """Return the words, or a hash of many."""
+    spelled = (
+        f"{word}/{tag}/{score:g}" if score else word if tag == "NNP" else f"{word}/{tag}"
+        for word, tag, score in words
+    )
+    said = "+".join(spelled)
+    if len(said) <= _LONGEST_LIST and not set(said) & set("(),="):
+        return said
+    return f"sha256:{hashlib.sha256(said.encode()).hexdigest()[:12]}"

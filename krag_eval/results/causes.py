@@ -153,9 +153,7 @@ class Index:
         known, tokens = self._tokens(tokenizer)
         # A dict of its own: what several threads ask for must not change what is kept.
         others = numbered(tokenizer, texts, defaultdict(count(len(known)).__next__, known))
-        return TokenNumbers(
-            np.concatenate([tokens.flat, others.flat]), np.concatenate([tokens.sizes, others.sizes])
-        )
+        return tokens.followed_by(others)
 
     def _source(self, document: DocumentLike, key: str) -> Any:
         """Return where a document is from: by its own metadata, or by those of the same chunk."""
@@ -572,12 +570,18 @@ class _Judge:
                 Advice("pass {}, what it was evaluated on", dataset=...),
             )
         owner, documents = self._alternatives(state)
-        rank, similarity = self._deeper(state, lists, owner, documents)
         n = len(owner)
+        rank, similarity = np.zeros(n, np.int64), np.zeros(n)
+        each = self._matchers(state, owner)
+        for matcher, rows in each:
+            several = [documents[row] for row in rows.tolist()]
+            rank[rows], similarity[rows] = self._deeper(matcher, state, lists, owner[rows], several)
         chunk, together = np.full(n, -1), state.together_in_all[owner]
-        seen = similarity
+        seen = similarity.copy()
         if self.index is not None:
-            similarity, chunk, together = self._in_index(documents)
+            for matcher, rows in each:
+                several = [documents[row] for row in rows.tolist()]
+                similarity[rows], chunk[rows], together[rows] = self._in_index(matcher, several)
         elif n:
             # Of all that came back, in the lists given and in those predicted.
             single = np.bincount(owner, minlength=len(state.cause))[owner] == 1
@@ -585,6 +589,23 @@ class _Judge:
         cause = self._causes(rank, similarity, together, lists)
         rank = np.where(cause == "ranked_too_low", rank, 0)
         return _Rows(owner, cause, rank, similarity, together, chunk)
+
+    def _matchers(self, state: _State, owner: IntArray) -> list[tuple[Matcher, IntArray]]:
+        """Return each matcher that decides about some of the pending alternatives, and about which.
+
+        More than one where the ground truth of a query decides how its texts are read.
+        """
+        of_query = state.found.item_query[owner]
+        if self.matcher._for_ground_truth([]) is self.matcher or state.texts is None:
+            return [(self.matcher, np.arange(len(owner)))]
+        chosen: dict[str, tuple[Matcher, list[int]]] = {}
+        for query in np.unique(of_query).tolist():
+            items = state.texts.ground_truth(query)
+            texts = [text_of(one) for documents in items for one in documents]
+            matcher = self.matcher._for_ground_truth(texts)
+            rows = chosen.setdefault(matcher.signature, (matcher, []))[1]
+            rows += np.flatnonzero(of_query == query).tolist()
+        return [(matcher, np.array(rows)) for matcher, rows in chosen.values()]
 
     def _causes(
         self, rank: IntArray, similarity: FloatArray, together: FloatArray, lists: _Lists
@@ -633,7 +654,12 @@ class _Judge:
         return np.array(owner, np.int64), documents
 
     def _deeper(
-        self, state: _State, lists: _Lists, owner: IntArray, documents: Sequence[DocumentLike]
+        self,
+        matcher: Matcher,
+        state: _State,
+        lists: _Lists,
+        owner: IntArray,
+        documents: Sequence[DocumentLike],
     ) -> tuple[IntArray, FloatArray]:
         """Return the rank at which each alternative stands in the deeper lists, 0 for none.
 
@@ -648,7 +674,7 @@ class _Judge:
         actual = [list(documents[a:b]) for a, b in pairwise(cuts.tolist())]
         predicted = [list(lists.by_query[query]) for query in queries.tolist()]
         with muted(), _about("deeper", {"predicted_docs": queries.tolist()}):
-            matches = self.matcher.match(QuerySet.from_lists(actual, predicted))
+            matches = matcher.match(QuerySet.from_lists(actual, predicted))
         near = matches.similarity >= self.threshold
         # A better rank is one that the predicted list had no use for: the next free one counts.
         stands = np.maximum(matches.rank, state.limit[of_query[matches.item]] + 1)
@@ -658,18 +684,18 @@ class _Judge:
         return np.where(rank < _NEVER, rank, 0), similarity
 
     def _in_index(
-        self, documents: Sequence[DocumentLike]
+        self, matcher: Matcher, documents: Sequence[DocumentLike]
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return the similarity of the best chunk of each document, that chunk, and the share."""
         if not documents:
             return np.empty(0), np.empty(0, np.int64), np.empty(0)
-        if self.words is not None:
-            return self._by_words(list(map(text_of, documents)), self.words)
+        if (words := _words_of(matcher)) is not None:
+            return self._by_words(list(map(text_of, documents)), words)
         index = self._index()
         self._check_pairs(documents, index)
         with muted(), _about("index", {"predicted_docs": None}):
             queries = QuerySet.from_lists([list(documents)], [index.documents])
-            matches = self.matcher.match(queries)
+            matches = matcher.match(queries)
         similarity, chunk = _best(
             len(documents), matches.item, matches.similarity, matches.rank - 1
         )

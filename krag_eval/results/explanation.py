@@ -30,11 +30,12 @@ from krag_eval._text import (
     whole_percent,
 )
 from krag_eval.conventions import Conventions
+from krag_eval.documents import text_of
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
 from krag_eval.matching.joins import Pieces
-from krag_eval.matching.tokenizers import tokenizer_name
+from krag_eval.matching.tokenizers import letter_tokens, tokenizer_name
 from krag_eval.results.evidence import (
     About,
     Evidence,
@@ -93,6 +94,7 @@ class Explanation:
         by_runs: Whether the matcher counts words in runs, so that nothing in common means that no
             run is long enough.
         full: Whether to show everything, unless asked otherwise.
+        by_letters: Whether the matcher reads this query by letters, whatever the spaces.
     """
 
     query: str | int
@@ -109,6 +111,7 @@ class Explanation:
     n_seen: int = 0
     by_runs: bool = False
     full: bool = False
+    by_letters: bool = False
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -216,7 +219,8 @@ def explained(
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
     documents, items = outcomes(evidence, position, k, graded_by, checked_metadata(metadata))
-    items = _with_near_misses(items, documents, evidence, position, matcher)
+    known = _known_matcher(evidence, position, matcher)
+    items = _with_near_misses(items, documents, evidence, position, known)
     n_seen = int(evidence.relevance.seen_within(k)[position])
     return Explanation(
         query=query,
@@ -233,6 +237,7 @@ def explained(
         n_seen=n_seen,
         by_runs=evidence.relevance.pieces is not None,
         full=full,
+        by_letters=_reads_letters(known),
     )
 
 
@@ -522,7 +527,7 @@ def _with_near_misses(
     documents: Sequence[PredictedDocument],
     evidence: Evidence,
     position: int,
-    signature: str,
+    matcher: Matcher | None,
 ) -> tuple[GroundTruthItem, ...]:
     """Add to each item with nothing in common what that means, where the matcher is known."""
     if all(item.outcome != "nothing in common" for item in items):
@@ -530,7 +535,7 @@ def _with_near_misses(
     if not documents:
         find: Callable[[int, GroundTruthItem], NearMiss | None]
         find = lambda _, __: NearMiss("nothing retrieved")  # noqa: E731
-    elif isinstance(matcher := _known_matcher(evidence, signature), CoverageMatcher):
+    elif isinstance(matcher, CoverageMatcher):
         find = _RunsMissed(matcher, evidence.of_query(position).pieces, documents).of
     else:
         find = partial(_keys_missed, matcher, documents)
@@ -544,14 +549,24 @@ def _with_near_misses(
 _NAMED = ("text", "contains", "id", "metadata", "coverage")
 
 
-def _known_matcher(evidence: Evidence, signature: str) -> Matcher | None:
-    """Return the matcher as it is held, or as the signature names it."""
-    if evidence.matcher is not None or signature.partition("(")[0] not in _NAMED:
-        return evidence.matcher
-    try:
-        return resolve_matcher(signature)
-    except (InvalidInput, InvalidType):
-        return None  # it has a tokenizer, or something else, of the user's own
+def _known_matcher(evidence: Evidence, position: int, signature: str) -> Matcher | None:
+    """Return what decides about a query, held or named by the signature."""
+    matcher = evidence.matcher
+    if matcher is None and signature.partition("(")[0] in _NAMED:
+        try:
+            matcher = resolve_matcher(signature)
+        except (InvalidInput, InvalidType):
+            return None  # it has a tokenizer, or something else, of the user's own
+    if matcher is None or evidence.texts is None or matcher._for_ground_truth([]) is matcher:
+        return matcher
+    items = evidence.texts.ground_truth(position)
+    return matcher._for_ground_truth([text_of(one) for several in items for one in several])
+
+
+def _reads_letters(matcher: Matcher | None) -> bool:
+    """Tell whether a matcher compares letters, whatever the spaces between them."""
+    parts = getattr(matcher, "parts", (matcher,))
+    return any(getattr(part, "tokenizer", None) is letter_tokens for part in parts)
 
 
 _KINDS: Mapping[type[Matcher], Literal["text", "contains", "id", "metadata"]] = {
@@ -654,7 +669,7 @@ class _RunsMissed:
         near = NearMiss(
             "numbers" if self.matcher.numbers else "run",
             run,
-            "characters" if name == "character" else "words" if name in _WORDS else "tokens",
+            "characters" if name in _CHARACTERS else "words" if name in _WORDS else "tokens",
         )
         if item.alternatives is None:
             return near
@@ -669,6 +684,7 @@ class _RunsMissed:
 
 # Tokenizers that take a text apart into words.
 _WORDS = ("words", "unicode", "rouge_score", "whitespace")
+_CHARACTERS = ("character", "letters")
 
 
 def _together(item: GroundTruthItem) -> str:
@@ -715,18 +731,18 @@ def _highlighted(
     # A partner need not be shown itself.
     all_ranks = {*ranks, *(rank for number in numbers for rank in _partners(items[number]))}
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
+    agreeing = partial(_agreeing, by_letters=explanation.by_letters)
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
     by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
     by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
     return (
         {
-            r: _joined(_agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
+            r: _joined(agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
             for r in ranks
         },
         {
             n: _joined(
-                _agreeing(by_number[n], by_rank.get(rank, ()))
-                for rank in _partners(items[n]) or [0]
+                agreeing(by_number[n], by_rank.get(rank, ())) for rank in _partners(items[n]) or [0]
             )
             for n in numbers
         },
@@ -757,13 +773,18 @@ def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[E
     return tuple(shown)
 
 
-def _agreeing(excerpts: Sequence[Excerpt], partners: Sequence[Excerpt]) -> tuple[Excerpt, ...]:
+def _agreeing(
+    excerpts: Sequence[Excerpt], partners: Sequence[Excerpt], *, by_letters: bool
+) -> tuple[Excerpt, ...]:
     """Highlight where each excerpt agrees with whichever partner it agrees with most."""
     return tuple(
         replace(
             excerpt,
             spans=max(
-                (agreement(excerpt.text, partner.text)[0] for partner in partners),
+                (
+                    agreement(excerpt.text, partner.text, by_letters=by_letters)[0]
+                    for partner in partners
+                ),
                 key=lambda spans: sum(stop - start for start, stop in spans),
                 default=(),
             ),

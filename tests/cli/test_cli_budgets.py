@@ -120,10 +120,16 @@ class TestUnion:
     @pytest.mark.parametrize(
         ("options", "matcher"),
         [
-            ([], "coverage(min_run=5,tokenizer=words,union=yes)"),
-            (["coverage"], "coverage(min_run=5,tokenizer=words,union=yes)"),
-            (["coverage(min_run=3)"], "coverage(min_run=3,tokenizer=words,union=yes)"),
-            (["coverage(union=true)"], "coverage(min_run=5,tokenizer=words,union=yes)"),
+            ([], "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)"),
+            (["coverage"], "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)"),
+            (
+                ["coverage(min_run=3)"],
+                "coverage(min_run=3,tokenizer=auto(words,letters),union=yes)",
+            ),
+            (
+                ["coverage(union=true)"],
+                "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)",
+            ),
         ],
     )
     def test_is_a_setting_of_coverage(

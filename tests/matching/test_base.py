@@ -218,7 +218,10 @@ def test_a_matcher_without_similarity_cannot_be_made():
 def test_a_matcher_prints_as_what_it_does():
     """Its class, settings and threshold; a matcher without a threshold to choose shows none."""
     shown = repr(CoverageMatcher(threshold=0.7))
-    assert shown == "<CoverageMatcher coverage(min_run=5,tokenizer=words), threshold 0.7>"
+    assert (
+        shown
+        == "<CoverageMatcher coverage(min_run=5,tokenizer=auto(words,letters)), threshold 0.7>"
+    )
     assert repr(ExactTextMatcher()) == "<ExactTextMatcher text>"
 
 

@@ -267,7 +267,7 @@ def test_operators_combine() -> None:
 def test_the_signature_has_every_threshold_there_is() -> None:
     combined = OrMatcher(AndMatcher(CoverageMatcher(), FuzzyMatcher(threshold=1)), IdMatcher())
     assert combined.signature == (
-        "((coverage(min_run=5,tokenizer=words)>=0.8&fuzzy(scorer=ratio)>=1.0)|id)"
+        "((coverage(min_run=5,tokenizer=auto(words,letters))>=0.8&fuzzy(scorer=ratio)>=1.0)|id)"
     )
     assert combined.threshold == 0.5
     assert not combined.takes_threshold

@@ -184,8 +184,9 @@ def test_characters_do_not_care_about_spaces() -> None:
     """A passage as typed against the same passage as PDF extraction spaces it."""
     typed = "참가 신청은 5월 3일 오전 9시부터 누리집에서 받습니다"
     extracted = "◦ 참가신청은  5월3일  오전9시부터\n\n누리 집에서 받습니다."
-    assert CoverageMatcher().similarity(typed, extracted) == 0.0
-    assert CoverageMatcher(tokenizer="character").similarity(typed, extracted) == 1.0
+    assert CoverageMatcher(tokenizer="words").similarity(typed, extracted) == 0.0
+    for tokenizer in ("character", "letters", "auto"):
+        assert CoverageMatcher(tokenizer=tokenizer).similarity(typed, extracted) == 1.0
 
 
 def test_any_alternative_will_do() -> None:
@@ -296,7 +297,7 @@ def test_numbers_stand_in_the_signature_when_they_count() -> None:
     """Off by default, so that signatures are what they were."""
     assert "numbers" not in CoverageMatcher().signature
     matcher = CoverageMatcher(numbers=True)
-    assert matcher.signature == "coverage(min_run=5,tokenizer=words,numbers=yes)"
+    assert matcher.signature == "coverage(min_run=5,tokenizer=auto(words,letters),numbers=yes)"
 
 
 @pytest.mark.parametrize("wrong", [1, "yes", None])
@@ -377,7 +378,7 @@ def test_no_matcher_sees_a_negation() -> None:
 
 
 def test_the_signature_says_the_run_and_of_what() -> None:
-    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=words)"
+    assert CoverageMatcher().signature == "coverage(min_run=5,tokenizer=auto(words,letters))"
     characters = CoverageMatcher(0.9, min_run=15, tokenizer="character")
     assert characters.signature == "coverage(min_run=15,tokenizer=character)"
     assert characters.threshold == 0.9
@@ -417,7 +418,10 @@ def test_a_tokenizer_that_loses_the_language_is_an_error() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_it_can_be_copied_and_pickled(copied) -> None:
     matcher = copied(CoverageMatcher(0.6, min_run=3))
-    assert (matcher.signature, matcher.threshold) == ("coverage(min_run=3,tokenizer=words)", 0.6)
+    assert (matcher.signature, matcher.threshold) == (
+        "coverage(min_run=3,tokenizer=auto(words,letters))",
+        0.6,
+    )
     assert matcher.similarity("a b c d", "a b c") == 0.75
 
 
@@ -547,8 +551,8 @@ class TestEitherDirection:
 @pytest.mark.parametrize(
     "signature",
     [
-        "coverage(min_run=5,tokenizer=words,union=yes)",
-        "coverage(min_run=5,tokenizer=words,direction=either)",
+        "coverage(min_run=5,tokenizer=auto(words,letters),union=yes)",
+        "coverage(min_run=5,tokenizer=auto(words,letters),direction=either)",
         "coverage(min_run=3,tokenizer=character,numbers=yes,direction=either)",
     ],
 )

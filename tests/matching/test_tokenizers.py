@@ -31,6 +31,7 @@ from krag_eval.matching.tokenizers import (
     Tokenizer,
     character_tokens,
     has_words,
+    letter_tokens,
     resolve_tokenizer,
     rouge_score_tokens,
     tokenize_all,
@@ -63,6 +64,7 @@ KOREAN_TEXT = st.text(st.sampled_from("나는 밥을 먹었다. 그 집 학교�
 def words_by_definition(text: str) -> list[str]:
     """Words as the docstring of unicode_tokens defines them, one character at a time."""
     text = "".join(character for character in text if ord(character) not in INVISIBLE)
+    text = without_bullets(text)
     words, word = [], ""
     for character in unicodedata.normalize("NFKC", text).lower() + " ":
         kind = unicodedata.category(character)[0]
@@ -72,6 +74,23 @@ def words_by_definition(text: str) -> list[str]:
             words.append(word)
             word = ""
     return words
+
+
+def without_bullets(text: str) -> str:
+    """Blank the middle dot and lone jamo as the docstring of unicode_tokens has it."""
+    around = f" {text} "
+    is_dot = [
+        one == "\u318d"
+        or (one == "\u119e" and not re.match("[\u1100-\u115f\ua960-\ua97c]", before))
+        for before, one in zip(around, text, strict=False)
+    ]
+    text = "".join(" " if dot else one for dot, one in zip(is_dot, text, strict=True))
+    around = f" {text} "
+    without = "".join(
+        " " if "ㄱ" <= one <= "ㅣ" and not before.isalnum() and not after.isalnum() else one
+        for before, one, after in zip(around, text, around[2:], strict=False)
+    )
+    return without if any(map(str.isalnum, without)) else text
 
 
 def rouge1_f(actual: str, predicted: str, tokenizer: Tokenizer) -> float:
@@ -424,6 +443,47 @@ def test_kiwi_refuses_wrong_options(
     assert named in str(info.value)
 
 
+def test_kiwi_drops_the_tags_it_is_told_to() -> None:
+    """Of 학생+들+이 밥+을 먹+었+다 only particles; by default the suffix 들 and endings too."""
+    text = "학생들이 밥을 먹었다."
+    assert KiwiTokenizer()(text) == ["학생", "밥", "먹"]
+    assert KiwiTokenizer(stop_tags=["J"])(text) == ["학생", "들", "밥", "먹", "었", "다"]
+    assert KiwiTokenizer(stop_tags=())(text) == KiwiTokenizer(particles=True)(text)
+
+
+def test_kiwi_keeps_the_words_it_is_told_whole() -> None:
+    """In one text and in batches; a Kiwi without them takes the word apart as before."""
+    kiwi = KiwiTokenizer(user_words=["청년월세", ("새벽이음", "NNG", 1.0)])
+    text = "새벽이음에서 청년월세를 받는다"
+    assert kiwi(text) == ["새벽이음", "청년월세", "받"]
+    assert list(kiwi.tokenize_all([text, text])) == [kiwi(text)] * 2
+    assert pickle.loads(pickle.dumps(kiwi))(text) == kiwi(text)
+    assert "청년월세" not in KiwiTokenizer()(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"keep": ["NN"], "stop_tags": ["J"]}, "stop_tags"),
+        ({"particles": True, "stop_tags": ["J"]}, "particles"),
+        ({"stop_tags": "J"}, "stop_tags"),
+        ({"stop_tags": ["Q"]}, "stop_tags"),
+        ({"user_words": "청년월세"}, "user_words"),
+        ({"user_words": [" "]}, "user_words"),
+        ({"user_words": [("청년월세", "N")]}, "user_words"),
+        ({"user_words": [("청년월세", "NNP", "high")]}, "user_words"),
+        ({"user_words": [("청년월세", "NNP", float("nan"))]}, "user_words"),
+        ({"user_words": [()]}, "user_words"),
+        ({"user_words": [3]}, "user_words"),
+    ],
+    ids=str,
+)
+def test_kiwi_refuses_other_words_and_tags(options: dict[str, Any], argument: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        KiwiTokenizer(**options)
+    assert refused.value.argument == argument
+
+
 def test_kiwi_batch_equals_one_by_one() -> None:
     """A text has the same tokens alone and in a batch, in order."""
     texts = [f"{number}번 학생은 학교에서 {number}개의 문제를 풀었다." for number in range(50)]
@@ -599,6 +659,12 @@ class Named(Stemmer):
         (KiwiTokenizer(), "kiwi"),
         (KiwiTokenizer(particles=True), "kiwi(particles=yes)"),
         (KiwiTokenizer(keep={"SL", "NNP", "NNG"}), "kiwi(keep=NNG+NNP+SL)"),
+        (KiwiTokenizer(stop_tags=["J", "E"]), "kiwi(stop_tags=E+J)"),
+        (KiwiTokenizer(stop_tags=[]), "kiwi(stop_tags=none)"),
+        (
+            KiwiTokenizer(user_words=["행복주택", ("나라", "NNG"), ("새벽", "NNG", -1)]),
+            "kiwi(user_words=나라/NNG+새벽/NNG/-1+행복주택)",
+        ),
     ],
 )
 def test_names_are_stable(tokenizer: Tokenizer, name: str) -> None:
@@ -612,6 +678,109 @@ def test_the_name_of_an_unknown_name_is_refused() -> None:
         tokenizer_name("kiwis")
 
 
+# --- letters, middle dots and bullets ---
+
+OURS = (word_tokens, unicode_tokens, character_tokens, letter_tokens)
+
+
+@pytest.mark.parametrize("dot", ["\u318d", "\u119e", "\u00b7", "\u30fb", "\u2027"])
+def test_letters_and_words_read_every_middle_dot_as_one(dot: str) -> None:
+    """Also the vowel that Korean keyboards offer for it, in either of its spellings."""
+    text = f"교육{dot}문화"
+    assert letter_tokens(text) == list("교육문화")
+    assert word_tokens(text) == unicode_tokens(text) == ["교육", "문화"]
+
+
+@pytest.mark.parametrize("tokenizer", OURS)
+@pytest.mark.parametrize("bullet", ["ㅇ ", "ㅁ ", "ㄱ. ", "ㄴ) ", "(ㄷ) ", "\n\tㅇ\t"])
+def test_a_jamo_that_stands_alone_is_a_bullet(tokenizer: Tokenizer, bullet: str) -> None:
+    kept = [one for one in tokenizer(f"{bullet}신청 기간") if one not in ".()"]
+    assert kept == tokenizer("신청 기간")
+
+
+@pytest.mark.parametrize("tokenizer", OURS)
+def test_jamo_in_words_are_letters(tokenizer: Tokenizer) -> None:
+    """Laughter, tears, and the letter that a sentence speaks of."""
+    text = "ㅋㅋ 좋다 ㅠㅠ"
+    assert "".join(tokenizer(text)) == unicodedata.normalize("NFKC", text).replace(" ", "")
+    assert tokenizer("ㅇ") == ["\u110b"]
+
+
+def test_old_hangul_keeps_its_vowel() -> None:
+    """After a leading consonant U+119E is a vowel, as in the old spelling of 한."""
+    old = "\u1112\u119e\u11ab"
+    assert unicode_tokens(old) == [old]
+    assert has_words("\u1112\u119e")
+    assert not has_words("ㆍㆍㆍ")
+
+
+def test_letters_are_the_same_however_they_are_spaced() -> None:
+    """Lost spaces, broken words, tables, other quotes and bullets leave the letters as they are."""
+    typed = "ㅇ “참가 신청”은 5월 3일(금) | 누리집"
+    for other in (
+        "ㅇ“참가신청”은5월3일(금)|누리집",
+        "ㅇ '참 가\n신청' 은 5월 3일 [금]\t누 리 집",
+        "<td>참가 신청은 5월 3일(금)</td><td>누리집</td>",
+        unicodedata.normalize("NFD", typed),
+    ):
+        assert letter_tokens(other) == letter_tokens(typed)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("13억원", ["13", "13", "억", "원"]),
+        ("1,000원", ["1000"] * 4 + ["원"]),
+        ("１０００원", ["1000"] * 4 + ["원"]),
+        ("2.5 %", ["2", "5"]),
+        ("10 20", ["10", "10", "20", "20"]),
+        ("A4용지", ["a", "4", "용", "지"]),
+    ],
+)
+def test_a_number_is_whole_in_each_of_its_digits(text: str, tokens: list[str]) -> None:
+    assert letter_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Straße", list("strasse")),
+        ("東京は ABC", [*"東京は", *"abc"]),
+        ("ภาษาไทย", list("ภาษาไทย")),
+        ("न\u093f", ["न", "\u093f"]),
+        ("<br>", ["b", "r"]),
+        ("— !!!", []),
+    ],
+)
+def test_letters_are_letters_marks_and_digits(text: str, tokens: list[str]) -> None:
+    assert letter_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("texts", "by_letters"),
+    [
+        (["서울은 수도다"], True),
+        (["東京は首都です"], True),
+        (["กรุงเทพเป็นเมืองหลวง"], True),
+        (["ភ្នំពេញ"], True),
+        (["ວຽງຈັນ"], True),
+        (["ရန်ကုန်"], True),
+        (["Seoul is the capital"], False),
+        (["Москва — столица"], False),
+        (["2024"], False),
+        ([""], False),
+        (["서울 ab"], False),  # two of four are not more than half
+        (["서울 a"], True),
+        (["<td class='wide column'>서울</td>"], True),
+        (["서울은 수도다", "The capital of the country"], False),
+        (["서울은 대한민국의 수도이다", "The capital"], True),
+        (["&#49436;&#50872;"], True),
+    ],
+)
+def test_a_ground_truth_is_read_by_its_script(texts: list[str], by_letters: bool) -> None:
+    assert tokenizers.ByScript().by_letters(texts) is by_letters
+
+
 # --- tokenize_all ---
 
 
@@ -619,7 +788,8 @@ def test_the_name_of_an_unknown_name_is_refused() -> None:
 def test_tokenize_all_keeps_order_and_blanks(name: str) -> None:
     """One list per text, in order; a blank text has no token."""
     texts = ["밥 rag", "", " \u3000\n", "집"]
-    expected = {"character": [["밥", "r", "a", "g"], [], [], ["집"]]}
+    single = [["밥", "r", "a", "g"], [], [], ["집"]]
+    expected = {"character": single, "letters": single}
     assert list(tokenize_all(name, texts)) == expected.get(name, [["밥", "rag"], [], [], ["집"]])
 
 
