@@ -609,12 +609,13 @@ class Comparison:
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> def ranked(*documents):
-        ...     evaluator = OfflineRetrievalEvaluator([["a"]], [documents], judged=[["a", "n"]])
+        ...     evaluator = OfflineRetrievalEvaluator(
+        ...         [["a"]] * 40, [documents] * 40, judged=[["a", "n"]] * 40)
         ...     return evaluator.evaluate(2)
         >>> comparison = compare(ranked("a", "n"), ranked("a", "u"), metric="precision@2")
         >>> comparison.to_judge()
-        system_2 minus system_1 on macro_precision@2 is 0.000; whatever the unjudged document turns
-        out to be, it lies between 0.000 and 0.500: its sign stays.
+        system_2 minus system_1 on macro_precision@2 is 0.000; whatever the 40 unjudged
+        documents turn out to be, it lies between 0.000 and 0.500: its sign stays.
         """
         from krag_eval.statistics.judged import to_judge
 
