@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.comparison import Comparison, compare
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
+    from krag_eval.statistics.judged import Judgements, ToJudge, UnjudgedDocument, read_judgements
     from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
@@ -77,6 +78,7 @@ _HOMES = {
     "IdMatcher": "matching.exact",
     "Index": "results.causes",
     "JudgedQuery": "scoring.queries",
+    "Judgements": "statistics.judged",
     "KeyMatcher": "matching.base",
     "KiwiTokenizer": "matching.tokenizers",
     "KragEvalWarning": "_errors",
@@ -95,6 +97,8 @@ _HOMES = {
     "SlicedDifference": "statistics.slices",
     "Slices": "statistics.slices",
     "TextMatcher": "matching.base",
+    "ToJudge": "statistics.judged",
+    "UnjudgedDocument": "statistics.judged",
     "aevaluate_agent": "retrievers.agents",
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.evaluating",
@@ -107,6 +111,7 @@ _HOMES = {
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.evaluating",
     "load_dataset": "datasets.loading",
+    "read_judgements": "statistics.judged",
     "records_from_messages": "retrievers.agents",
 }
 
@@ -137,6 +142,7 @@ __all__ = [
     "IdMatcher",
     "Index",
     "JudgedQuery",
+    "Judgements",
     "KeyMatcher",
     "KiwiTokenizer",
     "KragEvalWarning",
@@ -154,6 +160,8 @@ __all__ = [
     "SlicedDifference",
     "Slices",
     "TextMatcher",
+    "ToJudge",
+    "UnjudgedDocument",
     "__version__",
     "aevaluate_agent",
     "aevaluate_retriever",
@@ -167,6 +175,7 @@ __all__ = [
     "evaluate_retriever",
     "evaluate_retrievers",
     "load_dataset",
+    "read_judgements",
     "records_from_messages",
 ]
 

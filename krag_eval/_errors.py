@@ -573,9 +573,10 @@ PLAN_OPTIONS = (
     "conventions",
     "no_ground_truth",
     "grade_key",
+    "unjudged",
 )
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
 
 # What users of krag, pandas and RAGAS type -> what it is called here.
 _ELSEWHERE = {

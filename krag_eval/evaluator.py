@@ -7,11 +7,15 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import os
 import threading
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -43,17 +47,26 @@ from krag_eval.documents import (
     Digests,
     QuerySet,
     Tag,
+    check_documents,
     checked_tags,
+    id_of,
     is_blank,
     read_text,
     text_of,
 )
-from krag_eval.matching.base import Matcher, resolve_matcher
+from krag_eval.matching.base import KeyMatcher, Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import NoRows, Rows, RowsInMemory, column_types, flat_columns
+from krag_eval.results.rows import (
+    JudgedRows,
+    NoRows,
+    Rows,
+    RowsInMemory,
+    column_types,
+    flat_columns,
+)
 from krag_eval.scoring.averages import Sums
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
@@ -76,10 +89,11 @@ from krag_eval.scoring.metrics import (
     declarations,
     metrics_for,
     table_of,
+    with_bounds,
     words_unknown,
 )
 from krag_eval.scoring.parts import Findings, Likeness, Partial, Reach, Summary, no_texts
-from krag_eval.scoring.relevance import Relevance
+from krag_eval.scoring.relevance import Judged, Relevance, judgements_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +111,7 @@ __all__ = [
 ]
 
 NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
+Unjudged: TypeAlias = Literal["wrong", "bounds", "leave_out"]
 # Queries that a message names.
 _NAMED = 5
 
@@ -113,6 +128,7 @@ class Plan:
         conventions: How the disputed points are settled.
         no_ground_truth: How queries without ground truth are treated.
         grade_key: Key in the metadata that holds the grade; ``None`` if all grades are 1.
+        unjudged: How documents that nobody looked at are treated.
     """
 
     matcher: Matcher
@@ -122,6 +138,7 @@ class Plan:
     conventions: Conventions
     no_ground_truth: NoGroundTruth
     grade_key: str | None
+    unjudged: Unjudged = "wrong"
 
     @classmethod
     def checked(
@@ -134,6 +151,7 @@ class Plan:
         conventions: Conventions | None = None,
         no_ground_truth: NoGroundTruth = "error",
         grade_key: str | None = None,
+        unjudged: Unjudged = "wrong",
     ) -> Plan:
         """Settle the arguments of an evaluator.
 
@@ -149,6 +167,8 @@ class Plan:
             )
         if no_ground_truth != "error":
             one_of("no_ground_truth", no_ground_truth, get_args(NoGroundTruth))
+        if unjudged != "wrong":
+            one_of("unjudged", unjudged, get_args(Unjudged))
         if grade_key is not None:
             text("grade_key", grade_key, "the name of a metadata key")
         resolved = resolve_matcher(matcher)
@@ -162,6 +182,7 @@ class Plan:
             DEFAULT_CONVENTIONS if conventions is None else _checked_conventions(conventions),
             no_ground_truth,
             grade_key,
+            unjudged,
         )
 
     def with_threshold(self, threshold: float) -> Plan:
@@ -207,6 +228,7 @@ class Plan:
             "grades": self.grade_key or "-",
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
+            **({"unjudged": self.unjudged} if self.unjudged == "leave_out" else {}),
             **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
             "krag_eval": __version__,
         }
@@ -229,7 +251,8 @@ class Plan:
     @property
     def metrics(self) -> dict[str, Metric]:
         """The built-in metrics there are, by column."""
-        return metrics_for(self.matching_criteria, words=self.matcher.counts_words)
+        words = self.matcher.counts_words and self.unjudged != "leave_out"
+        return metrics_for(self.matching_criteria, words=words)
 
     def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
         """Return whether each query counts in the averages; shape (queries,)."""
@@ -319,7 +342,7 @@ def _checked_threshold(threshold: object, matcher: Matcher) -> float:
 #: How a run is evaluated, wherever its documents are.
 PLAN_OPTIONS = tuple(field.name for field in fields(Plan))
 #: All that an evaluator takes beside documents.
-EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags")
+EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")
 
 Setting = TypeVar("Setting")
 
@@ -370,6 +393,15 @@ class OfflineRetrievalEvaluator:
             matchers by key or embedding.
         tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: texts of at
             most 200 characters, numbers, booleans, or ``None``. They are kept with the result.
+        judged: Per query, the documents that somebody looked at, or label -> those: ids, texts or
+            documents. Those that are in the ground truth are relevant, the others are not, and
+            what is not listed is unjudged. A matcher by key (``"text"``, ``"id"``, metadata) tells
+            documents apart by its key, for which a text may stand; for others a document is looked
+            at if its id, or else its whole text, is listed. A mapping from documents to whether
+            they were looked at names those as well that were in the pool and left, for ``infap``.
+        unjudged: What to make of unjudged documents that match nothing: ``"wrong"``, as everywhere;
+            ``"bounds"``, the same with an upper bound behind precision and RBP; ``"leave_out"``,
+            as if they had not been retrieved (condensed lists). The last two need ``judged``.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -400,6 +432,8 @@ class OfflineRetrievalEvaluator:
         grade_key: str | None = None,
         n_jobs: int | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,
+        judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
+        unjudged: Literal["wrong", "bounds", "leave_out"] = "wrong",
     ) -> None:
         plan = Plan.checked(
             matcher=matcher,
@@ -409,7 +443,10 @@ class OfflineRetrievalEvaluator:
             conventions=conventions,
             no_ground_truth=no_ground_truth,
             grade_key=grade_key,
+            unjudged=unjudged,
         )
+        if unjudged != "wrong" and judged is None:
+            raise judgements_unknown("unjudged")
         if n_jobs is not None:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
@@ -417,6 +454,9 @@ class OfflineRetrievalEvaluator:
         plan.check_ground_truth(query_set, grades)
         self._tags = {} if tags is None else checked_tags(tags, len(query_set.labels))
         self._plan = plan
+        self._looked_at = (
+            None if judged is None else looked_at(judged, query_set, plan.matcher, grades)
+        )
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
@@ -427,6 +467,7 @@ class OfflineRetrievalEvaluator:
     matching_criteria = _OfThePlan[MatchingCriteria]()
     conventions = _OfThePlan[Conventions]()
     no_ground_truth = _OfThePlan[NoGroundTruth]()
+    unjudged = _OfThePlan[Unjudged]()
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
@@ -623,7 +664,13 @@ class OfflineRetrievalEvaluator:
         plan, queries = self._plan, self._matching.queries
         cutoffs, measure = settled_cutoffs(k, budget, length)
         chosen = chosen_metrics(metrics, plan.metrics)
-        found = self._found(cutoffs, measure)
+        if self._looked_at is None and any(one.needs_judged for one in chosen.values()):
+            raise judgements_unknown()
+        if plan.unjudged == "bounds":
+            chosen = with_bounds(chosen)
+        evidence = found = self._found(cutoffs, measure)
+        if plan.unjudged == "leave_out":
+            found = evidence.condensed()
         counted = plan.counted(found)
         reach = Reach.of(found, cutoffs)
         with self._matching.lock:
@@ -642,13 +689,14 @@ class OfflineRetrievalEvaluator:
                 counted=counted,
                 digests=self._matching.digests,
                 tags=self._tags,
+                judged=None if self._looked_at is None else JudgedRows.of(evidence),
             ),
             keys={name: metric.key for name, metric in chosen.items()},
             averaging_method=plan.averaging_method,
             conventions=plan.conventions,
             # The arrays alone, and nothing that was worked out from them.
             evidence=Evidence(
-                replace(found, _counts={}),
+                replace(evidence, _counts={}),
                 plan.matcher.takes_threshold,
                 DocumentTexts(queries, plan.matcher._document_reading),
                 plan.matcher,
@@ -684,6 +732,8 @@ class OfflineRetrievalEvaluator:
     def _cut_matches(self) -> Relevance:
         matching = self._matching
         relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
+        if self._looked_at is not None:
+            relevance = replace(relevance, looked_at=self._looked_at)
         # Evaluators that share matches warn once for all.
         if relevance.n_repeats and matching.is_first("repeats"):
             relevance.warn_of_repeats()
@@ -723,7 +773,10 @@ class OfflineRetrievalEvaluator:
         metric = plan.metrics.get(name)
         if metric is None:
             raise words_unknown("matcher", name)
-        columns = columns_of(self._found([cutoff]), cutoff, metric, plan.conventions)
+        found = self._found([cutoff])
+        if plan.unjudged == "leave_out":
+            found = found.condensed()
+        columns = columns_of(found, cutoff, metric, plan.conventions)
         if plan.no_ground_truth == "skip":
             columns = {name: column[self._counted] for name, column in columns.items()}
         sums = Sums.of(columns, metric.columns).by_name()
@@ -768,6 +821,159 @@ def _tried_by_coverage(queries: QuerySet, matcher: Matcher) -> str:
     which = "" if n_queries == queries.n_queries else f" of the first {n_queries} queries"
     found = f"{100 * recall:.0f} % of the ground truth{which} came back"
     return f"By coverage, {found} (macro recall over all ranks)."
+
+
+def looked_at(
+    judged: object, queries: QuerySet, matcher: Matcher, grades: NDArray[np.float64] | None
+) -> Judged:
+    """Settle which documents somebody looked at.
+
+    Args:
+        judged: As the evaluator takes it.
+        queries: The queries.
+        matcher: What tells documents apart, if it does so by a key.
+        grades: The grade of each item; one of grade 0 was looked at.
+
+    Raises:
+        InvalidType: If ``judged`` is not one list, or mapping, of documents per query.
+        InvalidInput: If it has another number of queries, or labels that are none.
+    """
+    given = _judged_lists(judged, queries.labels)
+    zero = (np.ones(len(queries.item_query)) if grades is None else grades) == 0
+    is_zero = np.split(zero, np.cumsum(queries.n_items)[:-1])
+    found = [
+        _Known.of(query, items, given[query], is_zero[query].tolist(), matcher)
+        for query, items in enumerate(queries.alternatives())
+    ]
+    listed = [
+        _names(document, matcher, f"predicted_docs[{query}]")
+        for query, documents in enumerate(queries.predicted)
+        for document in documents
+    ]
+    query_of = np.repeat(np.arange(queries.n_queries), queries.n_predicted).tolist()
+    numbers = [found[query].number(names) for query, names in zip(query_of, listed, strict=True)]
+    return Judged(
+        np.array(numbers, np.int64),
+        np.array([one.n_others for one in found], np.int64),
+        [names[0] if names else "" for names in listed],
+        [one.digest() for one in found],
+    )
+
+
+@dataclass
+class _Known:
+    """What is known of documents by their names, for one query.
+
+    Attributes:
+        truth: The names of its ground truth.
+        others: Name -> number of a document that was looked at and is not in there.
+        pool: Names of documents that were to be looked at, and were not.
+        n_others: How many of ``others`` there are.
+    """
+
+    truth: set[str] = field(default_factory=set)
+    others: dict[str, int] = field(default_factory=dict)
+    pool: set[str] = field(default_factory=set)
+    n_others: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        query: int,
+        items: Sequence[Sequence[DocumentLike]],
+        given: Sequence[tuple[DocumentLike, bool]],
+        is_zero: Sequence[bool],
+        matcher: Matcher,
+    ) -> _Known:
+        """Settle what is known of one query; an item of grade 0 was looked at."""
+        known, where = cls(), f"actual_docs[{query}]"
+        names = [[_names(one, matcher, where) for one in item] for item in items]
+        for alternatives, zero in zip(names, is_zero, strict=True):
+            if not zero:
+                known.truth.update(chain.from_iterable(alternatives))
+        for alternatives in compress(names, is_zero):
+            for one in alternatives:
+                known.add(one)
+        for document, is_seen in given:
+            named = _names(document, matcher, f"judged[{query}]", given=True)
+            if is_seen:
+                known.add(named)
+            elif known.truth.isdisjoint(named):
+                known.pool.update(named)
+        return known
+
+    def add(self, names: Sequence[str]) -> None:
+        """Add a document that was looked at; one that was added before is the same."""
+        if not names or not self.truth.isdisjoint(names):
+            return
+        number = next((self.others[one] for one in names if one in self.others), self.n_others)
+        self.n_others = max(self.n_others, number + 1)
+        for one in names:
+            self.others.setdefault(one, number)
+
+    def number(self, names: Sequence[str]) -> int:
+        """Return what :class:`Judged` calls a document of these names."""
+        if not self.truth.isdisjoint(names):
+            return Judged.RELEVANT
+        unseen = Judged.UNKNOWN if self.pool.isdisjoint(names) else Judged.POOLED
+        return next((self.others[one] for one in names if one in self.others), unseen)
+
+    def digest(self) -> str:
+        """Return what tells these documents from those of another run."""
+        content = json.dumps([sorted(self.others), sorted(self.pool)])
+        return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def _judged_lists(judged: object, labels: Sequence[str | int]) -> list[list[tuple[Any, bool]]]:
+    """Return, per query, the documents that were given, and whether each was looked at."""
+    if isinstance(judged, Mapping):
+        strange = [one for one in judged if one not in set(labels)]
+        if strange:
+            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
+        judged = [judged.get(label) for label in labels]
+    if isinstance(judged, str) or not isinstance(judged, Sequence):
+        raise InvalidType(
+            "judged",
+            "must be one list of ids, texts or documents per query, or map labels to such lists, "
+            f"got {clipped(judged)}",
+        )
+    if len(judged) != len(labels):
+        problem = f"must have one list per query, got {len(judged)} for {len(labels)} queries"
+        raise InvalidInput("judged", problem)
+    return [_judged_of(one, query) for query, one in enumerate(judged)]
+
+
+def _judged_of(value: Any, query: int) -> list[tuple[Any, bool]]:
+    """Return the documents given for one query, checked; ``None`` for none."""
+    seen = dict(value) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping | list | tuple | set | frozenset | None):
+        raise InvalidType("judged", f"must be a list, got {clipped(value)}", query=query)
+    if seen is not None and not all(isinstance(one, bool) for one in seen.values()):
+        problem = "must map documents to whether they were looked at (True or False)"
+        raise InvalidType("judged", problem, query=query)
+    given = list(value or ())
+    documents = check_documents(given, f"judged[{query}]")
+    return [
+        (document, True if seen is None else seen[one])
+        for one, document in zip(given, documents, strict=True)
+    ]
+
+
+def _names(document: Any, matcher: Matcher, where: str, *, given: bool = False) -> list[str]:
+    """Return what a document may be called: its key or, without one, its id and its text."""
+    if not isinstance(matcher, KeyMatcher):
+        identity, words = id_of(document), unicodedata.normalize("NFC", text_of(document))
+        names = [identity or "", "" if is_blank(words) else words]
+        return [one for one in dict.fromkeys(names) if one]
+    plain = [document] if given and isinstance(document, str) else []
+    try:
+        key = matcher.key(document, where)
+    except InvalidInput:
+        if not plain:
+            raise
+        key = None  # a text that stands for a key of another kind
+    made = key if isinstance(key, str) else json.dumps(key, ensure_ascii=False, default=str)
+    return list(dict.fromkeys([*plain, *([] if key is None else [made])]))
 
 
 class _Matching:
@@ -921,6 +1127,8 @@ class PartitionPlan:
         plan = Plan.checked(**options)
         cutoffs, measure = settled_cutoffs(k, budget, length)
         chosen = chosen_metrics(metrics, plan.metrics)
+        if plan.unjudged == "bounds":
+            chosen = with_bounds(chosen)
         return cls(plan, cutoffs, chosen, measure)
 
     @property
@@ -942,6 +1150,7 @@ class PartitionPlan:
         predicted: Any,
         queries: Sequence[str | int | None] | None = None,
         tags: Mapping[str, Sequence[Tag]] | None = None,
+        judged: Sequence[Any] | None = None,
     ) -> Part:
         """Evaluate a part of a run; the part may be empty.
 
@@ -954,6 +1163,9 @@ class PartitionPlan:
             predicted: Per query, the retrieved documents, best first.
             queries: One label per query, such as the question; ``None`` where there is none.
             tags: Name -> one value per query; a column ``tag:name`` of the rows, as JSON.
+            judged: Per query, the documents that somebody looked at; what is known of each
+                retrieved document is in the columns ``judged``, ``document_keys`` and
+                ``judged_digest`` of the rows.
 
         Raises:
             TypeError, ValueError: As :class:`~krag_eval.OfflineRetrievalEvaluator` does; positions
@@ -967,6 +1179,14 @@ class PartitionPlan:
             relevance, grades, any_grade = self._relevance(query_set)
         counted = self.plan.counted(relevance)
         relevance, reach = self._measured(query_set, relevance)
+        if judged is not None:
+            seen = looked_at(judged, query_set, self.plan.matcher, grades)
+            relevance = replace(relevance, looked_at=seen)
+        flags = {} if judged is None else JudgedRows.of(relevance).columns()
+        if self.plan.unjudged != "wrong" and judged is None:
+            raise judgements_unknown("unjudged")
+        if self.plan.unjudged == "leave_out":
+            relevance = relevance.condensed()
         tables = {
             k: table_of(relevance, k, self.metrics, self.plan.conventions) for k in self.cutoffs
         }
@@ -986,7 +1206,7 @@ class PartitionPlan:
         digests = query_set.digests(grades, self.plan.matcher._document_reading)
         known = checked_tags(tags or {}, query_set.n_queries)
         columns = flat_columns(tables, counted, self.metrics, digests, known, relevance)
-        return Part({**rows, **columns}, partial)
+        return Part({**rows, **columns, **flags}, partial)
 
     def nothing(self) -> Partial:
         """Return the partial of no queries: the identity for ``+``."""

@@ -18,6 +18,7 @@ from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metr
 ACTUAL = [["a", "b", "c"], ["d"], ["e", "f"]] * 12
 BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
 WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
+JUDGED = [["x"], ["x"], ["x", "y"]] * 12
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value|No installed font)"),
     pytest.mark.usefixtures("closed_pictures"),
@@ -34,7 +35,7 @@ def closed_pictures():
 
 def evaluated(predicted=BETTER, metrics=None):
     """Evaluate at two cutoffs."""
-    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, matcher="coverage")
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, matcher="coverage", judged=JUDGED)
     return evaluator.evaluate([2, 4], metrics=metrics)
 
 
@@ -147,9 +148,10 @@ def test_row_files_hold_every_metric(ending, tmp_path):
     """Streamed, the averages and rows are those of the run in memory."""
     metrics = [*METRICS, "rbp(p=0.5)", OWN]
     path = tmp_path / "run.jsonl"
-    rows = zip(ACTUAL, BETTER, strict=True)
+    rows = zip(ACTUAL, BETTER, JUDGED, strict=True)
     lines = [
-        f'{{"question": "{i}", "actual": {a}, "predicted": {p}}}' for i, (a, p) in enumerate(rows)
+        f'{{"question": "{i}", "actual": {a}, "predicted": {p}, "judged": {j}}}'
+        for i, (a, p, j) in enumerate(rows)
     ]
     path.write_text("\n".join(lines).replace("'", '"'), "utf-8")
     streamed = evaluate_file(
@@ -177,7 +179,9 @@ def test_parts_add_up_to_the_whole(name):
     plan = pickle.loads(
         pickle.dumps(PartitionPlan.of([2, 4], metrics=[metric], matcher="coverage"))
     )
-    parts = [plan.evaluate(ACTUAL[i::2], BETTER[i::2]).partial for i in range(2)]
+    parts = [
+        plan.evaluate(ACTUAL[i::2], BETTER[i::2], judged=JUDGED[i::2]).partial for i in range(2)
+    ]
     again = [type(one).from_json(one.to_json()) for one in parts]
     assert plan.result(again).to_dict() == evaluated(metrics=[metric]).to_dict()
 

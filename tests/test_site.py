@@ -36,6 +36,7 @@ KOREAN = (
     "auditing",
     "slices",
     "comparing",
+    "incomplete-ground-truth",
     "gating",
     "undefined",
     "conventions",

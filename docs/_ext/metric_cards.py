@@ -53,7 +53,7 @@ WORDS = {
 
 @cache
 def _example() -> OfflineRetrievalEvaluator:
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED)
+    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, judged=[["x"]])
 
 
 @cache

@@ -27,6 +27,8 @@ ORANGE, BLUE, GREEN, GREY = "#E69F00", "#0072B2", "#009E73", "#999999"
 #: The query that the page works through by hand.
 ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
 RELEVANT = {"a", "b"}
+#: What somebody looked at and found not relevant.
+JUDGED = [["x"]]
 CUTOFFS = [1, 2, 3, 4, 5]
 #: A query whose third document holds three of its five items.
 FIVE = ["g1", "g2", "g3", "g4", "g5"]
@@ -97,7 +99,9 @@ def save(figure: Figure, path: Path) -> None:
 
 def of_example(metric: str, criteria: str = "all") -> list[float]:
     """Return a metric of the example at every cutoff."""
-    evaluator = OfflineRetrievalEvaluator(ACTUAL, PREDICTED, matching_criteria=criteria)
+    evaluator = OfflineRetrievalEvaluator(
+        ACTUAL, PREDICTED, matching_criteria=criteria, judged=JUDGED
+    )
     result = evaluator.evaluate(k=CUTOFFS, metrics=[metric])
     column = next(iter(result.keys))
     return [float(result.per_query(k)[column].iloc[0]) for k in CUTOFFS]
@@ -336,6 +340,11 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "success": one_metric("success"),
     "r_precision": one_metric("r_precision"),
     "rbp": one_metric("rbp"),
+    "judged": one_metric("judged"),
+    "bpref": one_metric("bpref"),
+    "infap": one_metric("infap"),
+    "precision_upper": one_metric("precision_upper"),
+    "rbp_residual": one_metric("rbp_residual"),
     "token_recall": in_words("token_recall"),
     "token_precision": in_words("token_precision"),
     "token_iou": in_words("token_iou"),

@@ -182,6 +182,14 @@ _query_options = bundled(
         help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
     ),
     click.option(
+        "--unjudged",
+        type=click.Choice(["wrong", "bounds", "leave_out"]),
+        default="wrong",
+        show_default=True,
+        help='What the field "judged" does not list: wrong, wrong with the upper bound of '
+        "precision and RBP beside it, or as if not retrieved.",
+    ),
+    click.option(
         "--jobs",
         "n_jobs",
         metavar="N",

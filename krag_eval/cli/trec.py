@@ -96,6 +96,13 @@ _LONGEST_RUN = 40
     show_default=True,
     help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
 )
+@click.option(
+    "--unjudged",
+    type=click.Choice(["wrong", "leave_out"]),
+    default="wrong",
+    show_default=True,
+    help="Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
+)
 @format_option
 @output_option("--json", "Save the result of a single run.", streamed=True)
 @output_option("--csv", "Save one row per run, topic and cutoff.", streamed=True)
@@ -106,6 +113,7 @@ def trec(
     format: str,
     json: str | None,
     csv: str | None,
+    unjudged: str,
     **reading: Any,
 ) -> None:
     """Evaluate each RUN against the judgements in QRELS ('-' reads standard input).
@@ -122,7 +130,7 @@ def trec(
     with printing_beside(outputs), warnings_as("warning"):
         judged = read_qrels(_source(qrels))
         results = {
-            name: _evaluated(judged, run, cutoffs, reading)
+            name: _evaluated(judged, run, cutoffs, reading, unjudged)
             for name, run in zip(names_of_files(runs), runs, strict=True)
         }
         if format == "table":
@@ -157,20 +165,23 @@ def _source(name: str) -> Any:
 
 
 def _evaluated(
-    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any]
+    qrels: Qrels, name: str, cutoffs: Sequence[Cutoff], reading: Mapping[str, Any], unjudged: str
 ) -> EvaluationResult:
     from krag_eval.datasets.trec import judged_dataset, read_run
     from krag_eval.results.rows import RowsInMemory
 
     run = read_run(_source(name))
-    dataset = judged_dataset(qrels, run, **reading)
+    options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
+    dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
     with warnings_as(f"warning: {printable(name)}"):
-        result = dataset.evaluator().evaluate(cutoffs)
+        result = dataset.evaluator(**options).evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
         with muted():  # said already
-            graded = judged_dataset(qrels, run, **{**reading, "relevance_level": 1})
-            ndcg = graded.evaluator().evaluate(cutoffs, metrics=["ndcg"]).tables
+            graded = judged_dataset(
+                qrels, run, judged=bool(options), **{**reading, "relevance_level": 1}
+            )
+            ndcg = graded.evaluator(**options).evaluate(cutoffs, metrics=["ndcg"]).tables
         tables = {k: {**table, "ndcg": ndcg[k]["ndcg"]} for k, table in result.tables.items()}
         rows = RowsInMemory(result.labels, tables, result.counted, result.rows.digests)
         result = replace(result, rows=rows)

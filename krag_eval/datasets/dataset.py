@@ -38,6 +38,8 @@ class Dataset:
         vocabulary: Whose column names those of a table are, such as ``"RAGAS"``.
         tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: the columns
             that have no other meaning; ``None`` where a query has none.
+        judged: Per query, the documents that somebody looked at, as the evaluator takes them;
+            ``None`` if that is not known.
 
     Raises:
         InvalidInput: If there is not one question, or one value of a tag, per query.
@@ -56,6 +58,7 @@ class Dataset:
     notes: list[str] = field(default_factory=list, compare=False)
     vocabulary: str = field(default="", compare=False)
     tags: dict[str, list[Tag]] = field(default_factory=dict)
+    judged: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -95,6 +98,8 @@ class Dataset:
                 "evaluate_retriever(retriever, dataset) asks a retriever for them",
             )
         known = {"queries": self.queries, "tags": self.tags, **self.defaults}
+        if self.judged is not None:
+            known["judged"] = self.judged
         return OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -129,6 +134,7 @@ class Dataset:
                 self.questions,
                 self.defaults,
                 self.tags,
+                self.judged,
             ),
             path,
         )

@@ -24,6 +24,7 @@ from krag_eval._errors import (
 from krag_eval._io import replacing, shielded
 from krag_eval._reading import Limits
 from krag_eval.datasets.table import (
+    JUDGED,
     OWN,
     asked_by,
     mark_to_write,
@@ -62,6 +63,7 @@ class Content(NamedTuple):
     questions: list[str] | None
     defaults: Mapping[str, Any]
     tags: Mapping[str, list[Tag]] = {}
+    judged: Sequence[Any] | None = None
 
 
 def save_content(content: Content, path: str | os.PathLike[str]) -> None:
@@ -96,11 +98,16 @@ class _Rows:
         self.sides = {"actual": content.actual}
         if content.predicted is not None:
             self.sides["predicted"] = content.predicted
+        if content.judged is not None:
+            self.sides["judged"] = [*content.judged]
         n_queries = len(content.queries)
         for side, lists in self.sides.items():
             if len(lists) != n_queries:
                 problem = f"the data set has {n_queries} queries and {len(lists)} lists in {side}"
                 raise Place(name).error(problem, "give each query one")
+        for query, judged in enumerate(self.sides.get("judged", ())):
+            if not isinstance(judged, list):
+                raise self.refusal(query, "what was judged must be a list of documents")
 
     @property
     def questions(self) -> list[str] | None:
@@ -159,7 +166,7 @@ class _Rows:
 
 
 def _names_a_column(tag: str) -> bool:
-    return tag not in NAMED and shielded(tag) == tag
+    return tag not in NAMED and tag not in JUDGED and shielded(tag) == tag
 
 
 def _plain(item: Any) -> Any:
@@ -331,8 +338,8 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
     wanted = rows.content._asdict()
     for side in rows.sides:
         wanted[side] = [[_again(one) for one in documents] for documents in rows.documents(side)]
-    for field in ("queries", "questions", "actual", "predicted"):
-        before, after = wanted[field], again[field]
+    for field in ("queries", "questions", "actual", "predicted", "judged"):
+        before, after = wanted[field], again.get(field)
         if before != after:
             query = next(
                 (at for at, one in enumerate(before or []) if not after or one != after[at]), 0

@@ -29,6 +29,7 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.jsonl import FIELD_OPTIONS, ONE_QUERY, Fields, record_in
 from krag_eval.datasets.table import (
+    JUDGED,
     Columns,
     Query,
     TagReader,
@@ -107,6 +108,8 @@ class Chunk(NamedTuple):
     reached: int
     #: Name -> one value per query, once it is settled which there are.
     tags: Mapping[str, list[Tag]] = {}
+    #: Per query, the documents that somebody looked at, where the files say which.
+    judged: list[list[Any] | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -348,6 +351,7 @@ def _parquet_records(
         found, left_out = columns_of_tags(file, name, columns, others, limits)
         columns += found
         tags.left_out |= {one: why for one, why in left_out.items() if one not in tags.left_out}
+    columns += [one for one in file.file.schema_arrow.names if one in JUDGED and one not in columns]
     rows = parquet_rows(file, name, columns, limits, skipped)
     for number, (content, weight) in enumerate(rows, skipped):
         yield query_in(content, fields.roles, Place(name, row=number), tags), weight, number + 1

@@ -30,6 +30,7 @@ from krag_eval.documents import (
 )
 
 __all__ = [
+    "JUDGED",
     "MOST_LEFT_OUT",
     "MOST_TAGS",
     "OWN",
@@ -335,6 +336,8 @@ class Roles(NamedTuple):
 
 #: The field, or column, with what krag_eval adds.
 OWN = "krag_eval"
+#: What the field is called with the documents that somebody looked at; it holds a list.
+JUDGED = ("judged", "판정문서", "판정 문서")
 _KEYS = {"label", "evaluator", "shielded", "tags"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
             "grade_key", "averaging_method")  # fmt: skip
@@ -534,6 +537,8 @@ class TagReader:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
         for name, value in row.items():
+            if name in JUDGED and _is_list(value):
+                continue
             if name not in self._asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
                 if problem:
@@ -610,6 +615,8 @@ def tags_of(
     """
     others, left_out = dict(table.others), dict(table.left_out)
     for name, values in table.columns.items():
+        if name in JUDGED and any(map(_is_list, values)):
+            continue
         if name not in asked and is_wanted(name, choice):
             found = tags_in(values)
             if isinstance(found, str):
@@ -678,6 +685,7 @@ class Query(NamedTuple):
     predicted: list[Any]
     mark: Mark = _NO_MARK
     tags: Mapping[str, Tag] = _NO_TAGS
+    judged: list[Any] | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -710,10 +718,21 @@ def query_in(
         predicted = []
         if roles.predicted is not None:
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
+        judged = None
+        for name in JUDGED:
+            if name in row and _is_list(row[name]):
+                judged = documents_in(row[name], Location(name), ground_truth=False)
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
-    return Query(place, question, actual, predicted, mark, found)
+    return Query(place, question, actual, predicted, mark, found, judged)
+
+
+def _is_list(value: Any) -> bool:
+    """Tell whether a cell holds a list, perhaps written as text."""
+    if isinstance(value, str):
+        return value.startswith("[") and value.endswith("]")
+    return isinstance(plain(value), list | tuple)
 
 
 def _question_in(value: Any, name: str) -> str | int | None:
@@ -917,6 +936,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         DatasetError: If the two sides, or two queries, cannot be evaluated together.
     """
     labels, questions = labels_and_questions(queries, name, roles.question or "question")
+    judged = [one.judged for one in queries]
     return {
         "queries": labels,
         "actual": [one.actual for one in queries],
@@ -925,6 +945,7 @@ def parts_of(queries: Sequence[Query], name: str, roles: Roles) -> dict[str, Any
         "lines": [one.place.line for one in queries if one.place.line],
         "defaults": {**matcher_of(roles, name), **_defaults_of(queries)},
         "questions": questions,
+        **({"judged": judged} if any(one is not None for one in judged) else {}),
     }
 
 

@@ -16,7 +16,16 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval._errors import Advice, DatasetError, InvalidInput, Place, one_of, warn, whole
+from krag_eval._errors import (
+    Advice,
+    DatasetError,
+    InvalidInput,
+    Place,
+    boolean,
+    one_of,
+    warn,
+    whole,
+)
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -193,6 +202,7 @@ def judged_dataset(
     missing: Missing = "zero",
     relevance_level: int = 1,
     scores: ScorePrecision = "single",
+    judged: bool = False,
 ) -> Dataset:
     """Return a data set of the judged topics, its documents in the order of their scores.
 
@@ -214,7 +224,13 @@ def judged_dataset(
         predicted=None if run is None else _ranked(run, topics, scores),
         source=qrels.name if run is None else run.name,
         defaults=_defaults(graded),
+        judged=[_judged(qrels.grades[topic]) for topic in topics] if judged else None,
     )
+
+
+def _judged(grades: Mapping[str, int]) -> dict[str, bool]:
+    """Return the documents of the pool, and whether each was looked at: -1 says that it was not."""
+    return {document: grade >= 0 for document, grade in grades.items()}
 
 
 def _check_options(missing: object, relevance_level: object, scores: object) -> None:
@@ -318,6 +334,7 @@ def read_trec(
     missing: Missing = "zero",
     relevance_level: int = 1,
     scores: ScorePrecision = "single",
+    judged: bool = False,
     max_bytes: int | None = MAX_BYTES,
     max_objects: MaxObjects = "auto",
 ) -> Dataset:
@@ -348,6 +365,9 @@ def read_trec(
         scores: ``"single"`` compares scores in single precision, as trec_eval up to version 9
             does, with a warning where that changes the order; ``"double"`` as they are, as
             trec_eval 10 does.
+        judged: Whether to keep which documents were judged, for ``bpref``, ``infap`` and
+            ``unjudged="leave_out"`` (``trec_eval -J``). A grade below 0 says that a document is in
+            the pool, and nobody looked at it.
         max_bytes: As in :func:`read_jsonl`, for each of the files.
         max_objects: As in :func:`read_jsonl`, for each of the files.
 
@@ -367,6 +387,7 @@ def read_trec(
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
+        judged=boolean("judged", judged),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, DatasetError, Place
-from krag_eval.datasets.table import OWN, Columns, Roles, Side
+from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side
 
 __all__ = [
     "KNOWN",
@@ -95,7 +95,7 @@ NAMED = frozenset(
     | {name for _, *sides in _SHAPES for side in sides for name in side[:2] if name}
 )
 #: Every column that may be needed; others can only be tags.
-KNOWN = NAMED | {*_AUTORAG, *_KRAG, "input", "retrieved_contents"} | _PLAIN_NAMES
+KNOWN = NAMED | {*_AUTORAG, *_KRAG, *JUDGED, "input", "retrieved_contents"} | _PLAIN_NAMES
 _OWN_NAMES = {"question", "actual", "predicted", "context", OWN}
 # Names that are not krag_eval's own, and that say what else a record without those holds.
 _FOREIGN = (NAMED | {"retrieval_gt"} | _PLAIN_ACTUAL) - _OWN_NAMES

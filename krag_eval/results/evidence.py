@@ -241,6 +241,7 @@ class Evidence:
             item_number=None if whole.item_number is None else whole.item_number[first:last],
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
             queries=None,
+            looked_at=None,
             n_repeats=0,
             _counts={},
             lengths=None

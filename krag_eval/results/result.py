@@ -523,6 +523,7 @@ class EvaluationResult:
             counted=self.counted,
             criteria=MatchingCriteria(self.settings["criteria"]),
             conventions=self.conventions,
+            condensed=self.settings.get("unjudged") == "leave_out",
         )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:

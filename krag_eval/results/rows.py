@@ -52,6 +52,7 @@ __all__ = [
     "DIGEST",
     "POSITION",
     "ROW_FORMATS",
+    "JudgedRows",
     "NoRows",
     "Rows",
     "RowsInFile",
@@ -84,9 +85,83 @@ _DIGEST = re.compile("[0-9a-f]{16}(-[0-9a-f]{16})?")
 LENGTHS, FIRST_RANKS = "lengths@", "first_ranks"
 _NUMBERS = re.compile("([0-9]{1,10}( [0-9]{1,10})*)?")
 
+#: Where it is known what was looked at: the flags of each query's documents, what these are known
+#: by, and what tells the documents that were looked at from others.
+JUDGED, KEYS, JUDGED_DIGEST = "judged", "document_keys", "judged_digest"
+
 #: What the columns with tags begin with; a tag may be named like a metric.
 TAG = "tag:"
 NO_TAGS: Mapping[str, Sequence[Tag]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Which of each query's retrieved documents are judged, and what they are known by.
+
+    Attributes:
+        known: Per query, whether each document is judged, in order of ranks.
+        keys: Per query, what each document is known by, the same in every run.
+        digests: Per query, what tells the documents that were looked at from others.
+    """
+
+    known: Sequence[Sequence[bool]]
+    keys: Sequence[Sequence[str]]
+    digests: Sequence[str]
+
+    @classmethod
+    def of(cls, found: Relevance) -> JudgedRows:
+        """Take the flags and keys of a relevance that knows what was looked at."""
+        ends = np.cumsum(found.n_retrieved).tolist()
+        bounds = [*zip([0, *ends], ends, strict=False)]
+        known, keys = found.judged.known.tolist(), list(found.judged.keys)
+        return cls(
+            [known[start:end] for start, end in bounds],
+            [keys[start:end] for start, end in bounds],
+            list(found.judged.digests),
+        )
+
+    @classmethod
+    def checked(cls, known: Sequence[Any], keys: Sequence[Any], digests: object) -> JudgedRows:
+        """Check what was read from a file.
+
+        Raises:
+            InvalidInput: If it does not fit together.
+        """
+        if (
+            not len(known) == len(keys) == len(checked_digests(digests, len(known)))
+            or not all(len(one) == len(other) for one, other in zip(known, keys, strict=True))
+            or not {bool} >= {type(flag) for one in known for flag in one}
+            or not {str} >= {type(key) for one in keys for key in one}
+        ):
+            raise InvalidInput("", "what is known of its documents does not fit together")
+        return cls(known, keys, checked_digests(digests, len(known)))
+
+    def at(self, positions: Sequence[int]) -> JudgedRows:
+        """Return those of some queries, in the order of their positions."""
+        known = [self.known[i] for i in positions]
+        keys = [self.keys[i] for i in positions]
+        return JudgedRows(known, keys, [self.digests[i] for i in positions])
+
+    def columns(self) -> dict[str, NDArray[np.object_]]:
+        """Return the columns of a file, as texts."""
+        flags = [" ".join("1" if one else "0" for one in flags) for flags in self.known]
+        keys = [json.dumps(list(one), ensure_ascii=False) for one in self.keys]
+        columns = {JUDGED: flags, KEYS: keys, JUDGED_DIGEST: list(self.digests)}
+        made = {name: np.full(len(flags), None, object) for name in columns}
+        for name, values in columns.items():
+            made[name][:] = values
+        return made
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> JudgedRows:
+        """Read what :meth:`columns` made.
+
+        Raises:
+            ValueError: If it is something else.
+        """
+        known = [[{"1": True, "0": False}[one] for one in text.split()] for text in columns[JUDGED]]
+        keys = [json.loads(text) for text in columns[KEYS]]
+        return cls.checked(known, keys, list(columns[JUDGED_DIGEST]))
 
 
 class Rows(Protocol):
@@ -117,6 +192,10 @@ class Rows(Protocol):
         """Name -> one value per query, ``None`` where a query has none."""
 
     @property
+    def judged(self) -> JudgedRows | None:
+        """Which retrieved documents are judged; ``None`` if it is not known."""
+
+    @property
     def tables(self) -> Mapping[Cutoff, TableOf]:
         """Cutoff -> per-query columns."""
 
@@ -135,6 +214,7 @@ class RowsInMemory:
         digests: One text per query that tells its ground truth from another one; ``None`` if not
             kept.
         tags: Name -> one value per query, ``None`` where a query has none.
+        judged: Which retrieved documents are judged; ``None`` if it is not known.
     """
 
     labels: list[str | int]
@@ -142,6 +222,7 @@ class RowsInMemory:
     counted: NDArray[np.bool_]
     digests: Sequence[str] | None = None
     tags: Mapping[str, Sequence[Tag]] = field(default_factory=dict)
+    judged: JudgedRows | None = None
 
     @property
     def cutoffs(self) -> tuple[Cutoff, ...]:
@@ -193,6 +274,11 @@ class NoRows:
         self._refuse()
 
     @property
+    def judged(self) -> JudgedRows | None:
+        """Refuse: there are none."""
+        self._refuse()
+
+    @property
     def tables(self) -> Mapping[Cutoff, TableOf]:
         """Refuse: there are none."""
         self._refuse()
@@ -224,6 +310,7 @@ def rows_at(
         counted=rows.counted[at],
         digests=None if digests is None else [digests[i] for i in at.tolist()],
         tags={name: [values[i] for i in at.tolist()] for name, values in rows.tags.items()},
+        judged=None if rows.judged is None else rows.judged.at(at.tolist()),
     )
 
 
@@ -414,6 +501,18 @@ class RowsInFile:
         try:
             return {name.removeprefix(TAG): _tags_from(frame[name].tolist()) for name in columns}
         except (ValueError, RecursionError) as error:
+            raise _unreadable(self.path, error) from error
+
+    @cached_property
+    def judged(self) -> JudgedRows | None:
+        """Which retrieved documents are judged; ``None`` if it is not known."""
+        _ = self.counted  # refuses a file that is none
+        if JUDGED not in _column_names(self.path):
+            return None
+        frame = read_columns(self.path, [JUDGED, KEYS, JUDGED_DIGEST], self.n_queries)
+        try:
+            return JudgedRows.of_columns({str(name): frame[name].tolist() for name in frame})
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise _unreadable(self.path, error) from error
 
     @cached_property
@@ -643,9 +742,9 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
     """Read a column of a CSV file: an empty cell is nothing."""
     if name == LABEL or name.startswith(TAG):
         return np.array([as_written(text) or None for text in texts], object)
-    if name.startswith(LENGTHS) or name == FIRST_RANKS:
+    if name.startswith(LENGTHS) or name in (FIRST_RANKS, JUDGED, KEYS):
         return np.array(texts, object)
-    if name == DIGEST:
+    if name in (DIGEST, JUDGED_DIGEST):
         return np.array([text or None for text in texts], object)
     if name == "counted":
         return np.array([text == "True" for text in texts], np.bool_)

@@ -28,11 +28,18 @@ from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import COUNT_COLUMNS, DIGEST, RowsInMemory, checked_digests, rows_named
+from krag_eval.results.rows import (
+    COUNT_COLUMNS,
+    DIGEST,
+    JudgedRows,
+    RowsInMemory,
+    checked_digests,
+    rows_named,
+)
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of
-from krag_eval.scoring.relevance import Relevance, RelevanceTogether
+from krag_eval.scoring.relevance import Judged, Relevance, RelevanceTogether
 
 __all__ = [
     "FORMAT_VERSION",
@@ -185,11 +192,13 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
     # A later addition too; what 0.1.0 saved has none.
     digests = {} if rows.digests is None else {DIGEST: list(rows.digests)}
     tags = {"tags": dict(rows.tags)} if rows.tags else {}
+    judged = {} if rows.judged is None else {"judged": _judged_content(rows.judged, evidence)}
     return {
         "queries": rows.labels,
         "counted": rows.counted.tolist(),
         **digests,
         **tags,
+        **judged,
         "per_query": {
             spelled(k): {name: _listed(column) for name, column in table.items()}
             for k, table in rows.tables.items()
@@ -199,6 +208,45 @@ def _whole_content(result: EvaluationResult, *, texts: bool) -> Content:
         if texts and evidence is not None and evidence.texts is not None
         else None,
     }
+
+
+def _judged_content(judged: JudgedRows, evidence: Evidence | None) -> Content:
+    content: Content = {
+        "known": [[int(one) for one in flags] for flags in judged.known],
+        "keys": judged.keys,
+        "digests": judged.digests,
+    }
+    seen = None if evidence is None else evidence.relevance.looked_at
+    if seen is not None:
+        content |= {"number": seen.number.tolist(), "others": seen.n_others.tolist()}
+    return content
+
+
+def _judged(content: Content, n_queries: int) -> JudgedRows | None:
+    kept = content.get("judged")
+    if kept is None:
+        return None
+    if not {0, 1} >= {one for flags in kept["known"] for one in flags}:
+        raise ValueError("a document is neither judged nor unjudged")
+    known = [[one == 1 for one in flags] for flags in kept["known"]]
+    judged = JudgedRows.checked(known, kept["keys"], kept["digests"])
+    if len(judged.known) != n_queries:
+        raise ValueError("what is known of its documents is not one list per query")
+    return judged
+
+
+def _looked_at(content: Content, retrieved: NDArray[np.int64]) -> Judged | None:
+    """Return what was looked at, as the evidence holds it."""
+    kept, judged = content.get("judged"), _judged(content, len(retrieved))
+    if kept is None or judged is None or "number" not in kept:
+        return None
+    if [*map(len, judged.keys)] != retrieved.tolist():
+        raise ValueError("what is known of its documents is of other lists")
+    number = _whole(kept["number"], int(retrieved.sum()), least=Judged.UNKNOWN)
+    others = _whole(kept["others"], len(retrieved))
+    if (number >= np.repeat(others, retrieved)).any():
+        raise ValueError("more documents were looked at than there are")
+    return Judged(number, others, [*chain.from_iterable(judged.keys)], judged.digests)
 
 
 def _tags(content: Content, n_queries: int) -> dict[str, list[Tag]]:
@@ -253,7 +301,14 @@ def _whole_parts(content: Content) -> dict[str, Any]:
     metrics = metrics_of(content["keys"], {})
     tables = {k: completed(table, metrics) for k, table in tables.items()}
     return {
-        "rows": RowsInMemory(labels, tables, counted, digests, _tags(content, len(labels))),
+        "rows": RowsInMemory(
+            labels,
+            tables,
+            counted,
+            digests,
+            _tags(content, len(labels)),
+            _judged(content, len(labels)),
+        ),
         "evidence": _evidence(content, len(labels)),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), len(labels)),
     }
@@ -356,6 +411,7 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         item_number=None if kept["number"] is None else _whole(kept["number"], n_items, least=1),
         lengths=_lengths(kept, retrieved),
         pieces=pieces,
+        looked_at=_looked_at(content, retrieved),
     )
     if pieces is not None:
         _check_ranks(pieces, relevance)

@@ -48,6 +48,7 @@ def averages_at_thresholds(
     counted: NDArray[np.bool_],
     criteria: MatchingCriteria,
     conventions: Conventions,
+    condensed: bool = False,
 ) -> pd.DataFrame:
     """Return averages at several thresholds: one row per threshold, one column per average.
 
@@ -58,6 +59,7 @@ def averages_at_thresholds(
         counted: Whether a query counts in the averages; shape (queries,).
         criteria: When a query is a hit.
         conventions: How the disputed points are settled.
+        condensed: Whether documents that are not judged are left out.
 
     Raises:
         InvalidType: If a threshold is not a number.
@@ -78,9 +80,10 @@ def averages_at_thresholds(
     rows = _checked_thresholds(thresholds, evidence.relevance.threshold)
     for unit in dict.fromkeys(k.unit for _, k in wanted if isinstance(k, Budget)):
         evidence = replace(evidence, relevance=evidence.measured(unit))
+    found = map(evidence.at_threshold, rows)
     values = [
-        _averages(evidence.at_threshold(threshold), dict(asked), counted, conventions)
-        for threshold in rows
+        _averages(one.condensed() if condensed else one, dict(asked), counted, conventions)
+        for one in found
     ]
     return pd.DataFrame(
         [[found[one] for one in wanted] for found in values],

@@ -27,12 +27,13 @@ from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
-from krag_eval.scoring.relevance import Relevance, numbers_within
+from krag_eval.scoring.relevance import Judged, Relevance, numbers_within
 from krag_eval.scoring.tokens import token_counts
 
 __all__ = [
     "COUNTS",
     "DEFAULT_METRICS",
+    "JUDGED_METRICS",
     "LISTED",
     "METRICS",
     "REJECTION_RATE",
@@ -58,6 +59,7 @@ __all__ = [
     "resolved_average",
     "table_of",
     "token_columns",
+    "with_bounds",
     "words_unknown",
 ]
 
@@ -134,6 +136,7 @@ class Metric:
         parameters: What ``compute`` takes beyond the three, by name. The metric is then named
             with them: ``rbp`` is ``rbp(p=0.8)``.
         needs_words: Whether it counts words, so that only coverage can tell.
+        needs_judged: Whether it asks which documents were looked at.
 
     >>> METRICS["reciprocal_rank"].key, METRICS["rank"].lower_is_better
     ('mrr', True)
@@ -152,6 +155,7 @@ class Metric:
     defined_labels: Labels = field(default_factory=dict, hash=False)
     parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
     needs_words: bool = False
+    needs_judged: bool = False
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -423,6 +427,77 @@ def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: flo
     return np.minimum((1 - p) * _total(relevance, query, weights), 1.0)
 
 
+def judged(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the documents within the cutoff that are judged, in [0, 1]; 0 without any.
+
+    Judged are those that somebody looked at, and those that are relevant.
+    """
+    n_judged = relevance.judged_count(Judged.RELEVANT, k)
+    return _ratio(n_judged, precision_base(relevance, k, conventions))
+
+
+def precision_upper(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Precision if every unjudged document within the cutoff were relevant, in [0, 1]."""
+    query, _ = relevance.unjudged(k)
+    possible = relevance.relevant_within(k) + _count(relevance, query)
+    return _ratio(possible, precision_base(relevance, k, conventions))
+
+
+def rbp_residual(
+    relevance: Relevance, k: int | None, conventions: Conventions, *, p: float
+) -> FloatArray:
+    """What RBP could still gain: the weight of all ranks that are not judged, in [0, 1].
+
+    That is the weight of the unjudged documents within the cutoff and of everything beyond the
+    last document within it (Moffat and Zobel 2008).
+    """
+    query, rank = relevance.unjudged(k)
+    seen = relevance.retrieved_within(k)
+    weights = powers(p, int(max(rank.max(initial=0), seen.max(initial=0) + 1)))
+    return np.minimum((1 - p) * _total(relevance, query, weights[rank - 1]) + weights[seen], 1.0)
+
+
+def bpref(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """How seldom a document judged not relevant stands before a relevant one, in [0, 1].
+
+    With R items in the ground truth and N documents that were looked at and are not relevant,
+    retrieved or not, each item covered within the cutoff gives 1 - min(n, R) / min(N, R), of which
+    n stand before its first rank; the sum is divided by R. Buckley and Voorhees 2004, as trec_eval
+    computes it. Unjudged documents make no difference, and 0 without ground truth.
+    """
+    within = _within(relevance.first_rank, k)
+    query, n_items = relevance.covered_query[within], relevance.n_items
+    before = relevance.before_first(relevance.first_of_others())[within]
+    most = np.minimum(relevance.judged.n_others, n_items)[query]
+    preferred = 1 - _ratio(np.minimum(before, n_items[query]), most)
+    return _ratio(_total(relevance, query, preferred), n_items)
+
+
+# What trec_eval adds where nothing is judged; INFAP_EPSILON in its m_infap.c.
+_INFAP_EPSILON = 0.00001
+
+
+def infap(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Average precision, inferred where only a sample of a pool was judged; in [0, 1].
+
+    Yilmaz and Aslam 2006, as trec_eval computes it: the precision at each first rank is 1 / rank
+    and, of the rest, the share that is in the pool times the share of the judged ones among these
+    that are relevant. Without documents that are in the pool and unjudged it is average precision,
+    but for the fifth digit or so.
+    """
+    within = _within(relevance.first_rank, k)
+    rank, query = relevance.first_rank[within], relevance.covered_query[within]
+    found = relevance.relevant_until_first_within(k)[within] - 1
+    number = relevance.judged.number
+    others = relevance.before_first(number >= 0)[within]
+    pooled = relevance.before_first(number == Judged.POOLED)[within]
+    above = rank - 1.0
+    in_pool = _ratio(found + others + pooled, above)
+    relevant = (found + _INFAP_EPSILON) / (found + others + 2 * _INFAP_EPSILON)
+    expected = 1 / rank + above / rank * in_pool * relevant
+    return _ratio(_total(relevance, query, expected), relevance.n_items)
+
+
 def _relevant(relevance: Relevance, k: int | None) -> tuple[IntArray, IntArray]:
     """Return query and rank of the documents that are relevant within the cutoff, in order."""
     query, rank, since = relevance.relevant_from
@@ -691,6 +766,31 @@ TOKEN_METRICS = _registered(
     ),
 )  # fmt: skip
 
+#: The metrics that ask which documents were looked at.
+JUDGED_METRICS = _registered(
+    Metric(
+        "judged", judged, "judged", labels={"en": "Judged", "ko": "판정 비율"}, range=_SHARE,
+        needs_judged=True,
+    ),
+    Metric(
+        "bpref", bpref, "bpref", labels={"en": "bpref", "ko": "bpref"}, range=_SHARE,
+        needs_judged=True,
+    ),
+    Metric(
+        "infap", infap, "infap", labels={"en": "infAP", "ko": "infAP"}, range=_SHARE,
+        needs_judged=True,
+    ),
+    Metric(
+        "precision_upper", precision_upper, "precision_upper", range=_SHARE, needs_judged=True,
+        labels={"en": "Precision at most", "ko": "정밀도 상한"},
+    ),
+    Metric(
+        "rbp_residual", rbp_residual, "rbp_residual", range=_SHARE, needs_judged=True,
+        lower_is_better=True, labels={"en": "RBP residual", "ko": "RBP 잔여"},
+        parameters={"p": Parameter(0.8, 0, 1)},
+    ),
+)  # fmt: skip
+
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -710,6 +810,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 parameters={"p": Parameter(0.8, 0, 1)},
             ),
         ),
+        **JUDGED_METRICS,
     }
 )  # fmt: skip
 
@@ -961,6 +1062,27 @@ def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
     if found.needs_words and found.name not in known:
         raise words_unknown("metrics", found.name)
     return replace(found, compute=known[found.name].compute) if found.name in known else found
+
+
+def with_bounds(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Add what precision and RBP could still be, behind each of them.
+
+    >>> list(with_bounds({name: METRICS[name] for name in ("precision", "recall")}))
+    ['precision', 'precision_upper', 'recall']
+    """
+    bounded: dict[str, Metric] = {}
+    for name, metric in metrics.items():
+        family = name.partition("(")[0]
+        bounded[name] = metric
+        if family in _BOUNDS and metric.compute == METRICS[family].compute:
+            settings = {of: repr(one.value) for of, one in metric.parameters.items()}
+            bound = METRICS[_BOUNDS[family]].at(settings=settings)
+            bounded[bound.name] = bound
+    return bounded
+
+
+# Metric -> what says how high it could be.
+_BOUNDS = {"precision": "precision_upper", "rbp": "rbp_residual"}
 
 
 def words_unknown(argument: str, name: str) -> InvalidInput:

@@ -10,20 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Any, Literal, TypeAlias, TypeVar
+from itertools import compress
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, warn_of
-from krag_eval.documents import QuerySet
+from krag_eval.documents import Lists, QuerySet
 from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
 
 __all__ = [
     "Documents",
+    "Judged",
     "Relevance",
     "RelevanceTogether",
+    "judgements_unknown",
     "numbers_within",
 ]
 
@@ -33,6 +36,37 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 # A rank beyond all others.
 _NEVER = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Which retrieved documents somebody looked at; those that match an item are judged anyway.
+
+    Attributes:
+        number: What is known of each retrieved document, in order of queries, then rank, of shape
+            (documents,). A number from 0 tells apart the documents of a query that were looked at
+            and are not in its ground truth; a document that is there twice has it twice. The
+            others are ``RELEVANT``, ``POOLED`` (they were to be looked at, and were not) or
+            ``UNKNOWN``.
+        n_others: Documents of each query that were looked at and are not in its ground truth,
+            retrieved or not; shape (queries,).
+        keys: What each retrieved document is known by, the same in every run; shape (documents,).
+        digests: Per query, what tells the documents that were looked at from other ones.
+    """
+
+    RELEVANT: ClassVar[int] = -1
+    POOLED: ClassVar[int] = -2
+    UNKNOWN: ClassVar[int] = -3
+
+    number: IntArray
+    n_others: IntArray
+    keys: Sequence[str] = ()
+    digests: Sequence[str] = ()
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether each retrieved document is judged; shape (documents,)."""
+        return self.number >= Judged.RELEVANT
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +127,7 @@ class Relevance:
         lengths: Unit of a budget -> length of every retrieved document, in order of queries, then
             rank, each of shape (documents,); ``None`` where no budget was asked for.
         queries: The documents themselves; ``None`` where they are not at hand.
+        looked_at: Which documents somebody looked at; ``None`` where that is not known.
     """
 
     n_retrieved: IntArray
@@ -108,6 +143,7 @@ class Relevance:
     pieces: Pieces | None = field(default=None, repr=False)
     lengths: Mapping[str, IntArray] | None = field(default=None, repr=False)
     queries: QuerySet | None = field(default=None, repr=False)
+    looked_at: Judged | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
     # Not an argument: what ``replace`` makes is cut anew.
     _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
@@ -232,17 +268,156 @@ class Relevance:
                 pair_similarity=self.pair_similarity[kept],
                 lengths=None,
                 pieces=self._pieces_within(prefix),
+                looked_at=self._judged_of(self._ranks <= np.repeat(prefix, self.n_retrieved)),
                 _counts={},
             )
         return cut
 
+    @property
+    def _ranks(self) -> IntArray:
+        """Rank of every retrieved document, in order of queries; shape (documents,)."""
+        first = np.repeat(self._starts, self.n_retrieved)
+        return np.asarray(np.arange(len(first)) - first + 1, np.int64)
+
+    @property
+    def _starts(self) -> IntArray:
+        """Where each query's documents begin among all; shape (queries,)."""
+        return np.asarray(np.cumsum(self.n_retrieved) - self.n_retrieved, np.int64)
+
     def _pieces_within(self, prefix: IntArray) -> Pieces | None:
         if self.pieces is None:
             return None
-        first = np.cumsum(self.n_retrieved) - self.n_retrieved
-        rank = np.arange(int(self.n_retrieved.sum())) - np.repeat(first, self.n_retrieved) + 1
         last_rank = prefix[self.item_query[self.pieces.alternative_item]]
-        return self.pieces.within(last_rank, rank <= np.repeat(prefix, self.n_retrieved))
+        return self.pieces.within(last_rank, self._ranks <= np.repeat(prefix, self.n_retrieved))
+
+    def _judged_of(self, kept: NDArray[np.bool_]) -> Judged | None:
+        """Return what is known of some of the documents, settled for all of them."""
+        if self.looked_at is None:
+            return None
+        keys = self.looked_at.keys
+        return replace(
+            self.judged,
+            number=self.judged.number[kept],
+            keys=[*compress(keys, kept.tolist())],
+        )
+
+    @cached_property
+    def judged(self) -> Judged:
+        """Which documents are judged, and which of these are relevant.
+
+        A document that matches an item is relevant whether it was looked at or not.
+
+        Raises:
+            InvalidInput: If it is not known what was looked at.
+        """
+        looked_at = self.looked_at
+        if looked_at is None:
+            raise judgements_unknown()
+        query, rank, _ = self.relevant_from
+        place = self._starts[query] + rank - 1
+        others = looked_at.number[place]
+        found = np.unique(np.stack([query, others])[:, others >= 0], axis=1)
+        number = looked_at.number.copy()
+        number[place] = Judged.RELEVANT
+        n_others = looked_at.n_others - np.bincount(found[0], minlength=self.n_queries)
+        return replace(looked_at, number=number, n_others=n_others)
+
+    def judged_count(self, lowest: int, k: int | None) -> IntArray:
+        """Return, within the cutoff, the documents whose number is at least the lowest; (queries,).
+
+        So :attr:`Judged.RELEVANT` counts those that are judged.
+        """
+        wanted = self.judged.number >= lowest
+        if k is not None:
+            wanted &= self._ranks <= k
+        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
+        return np.asarray(np.bincount(query[wanted], minlength=self.n_queries), np.int64)
+
+    def before_first(self, wanted: NDArray[np.bool_]) -> IntArray:
+        """Return how many of the wanted documents stand before each covered item; (covered,).
+
+        Args:
+            wanted: Whether each retrieved document is one of them; shape (documents,).
+        """
+        until = np.concatenate([[0], np.cumsum(wanted)])
+        start = self._starts[self.covered_query]
+        return np.asarray(until[start + self.first_rank - 1] - until[start], np.int64)
+
+    def first_of_others(self) -> NDArray[np.bool_]:
+        """Return where each judged document that is not relevant first stands; (documents,)."""
+        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
+        number = self.judged.number
+        others = np.flatnonzero(number >= 0)
+        step = int(number.max(initial=0)) + 1
+        _, first = np.unique(query[others] * step + number[others], return_index=True)
+        flags = np.zeros(len(number), np.bool_)
+        flags[others[first]] = True
+        return flags
+
+    def unjudged(self, k: int | None) -> tuple[IntArray, IntArray]:
+        """Return query and rank of the documents within the cutoff that are not judged."""
+        ranks = self._ranks
+        wanted = ~self.judged.known
+        if k is not None:
+            wanted &= ranks <= k
+        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
+        return query[wanted], ranks[wanted]
+
+    def condensed(self) -> Relevance:
+        """Return what was found in the lists without the documents that are not judged.
+
+        Sakai's condensed lists (2007): the others move up.
+        """
+        kept = self.judged.known
+        query = np.repeat(np.arange(self.n_queries), self.n_retrieved)
+        new_rank = np.zeros(len(kept), np.int64)
+        new_rank[kept] = numbers_within(query[kept])
+        place = self._starts[self.item_query[self.pair_item]] + self.pair_rank - 1
+        pairs = kept[place]
+        lengths = {unit: one[kept] for unit, one in (self.lengths or {}).items()}
+        return replace(
+            self,
+            n_retrieved=np.bincount(query[kept], minlength=self.n_queries),
+            pair_item=self.pair_item[pairs],
+            pair_rank=new_rank[place[pairs]],
+            pair_similarity=self.pair_similarity[pairs],
+            lengths=lengths if self.lengths is not None else None,
+            pieces=self._pieces_moved(kept, new_rank),
+            queries=None if self.queries is None else self._queries_of(kept),
+            looked_at=self._judged_of(kept),
+            _counts={},
+        )
+
+    def _pieces_moved(self, kept: NDArray[np.bool_], new_rank: IntArray) -> Pieces | None:
+        pieces = self.pieces
+        if pieces is None:
+            return None
+        start = self._starts[self.item_query[pieces.alternative_item]]
+        added = start[pieces.added_alternative] + pieces.added_rank - 1
+        spans = start[pieces.span_alternative] + pieces.span_rank - 1
+        return replace(
+            pieces,
+            document_tokens=pieces.document_tokens[kept],
+            added_alternative=pieces.added_alternative[kept[added]],
+            added_rank=new_rank[added[kept[added]]],
+            added_tokens=pieces.added_tokens[kept[added]],
+            span_alternative=pieces.span_alternative[kept[spans]],
+            span_rank=new_rank[spans[kept[spans]]],
+            span_start=pieces.span_start[kept[spans]],
+            span_stop=pieces.span_stop[kept[spans]],
+        )
+
+    def _queries_of(self, kept: NDArray[np.bool_]) -> QuerySet | None:
+        queries = self.queries
+        if queries is None:
+            return None
+        ends = np.cumsum(self.n_retrieved).tolist()
+        flags = kept.tolist()
+        lists = [
+            list(compress(of_query, flags[end - len(of_query) : end]))
+            for of_query, end in zip(queries.predicted, ends, strict=True)
+        ]
+        return replace(queries, predicted=Lists(lists))
 
     def retrieved_within(self, k: int | None) -> IntArray:
         """Return the documents retrieved within the cutoff, min(k, m); shape (queries,)."""
@@ -614,6 +789,15 @@ def _shared(counts: IntArray) -> IntArray:
     """Make counts read-only, for the next metric starts from them."""
     counts.flags.writeable = False
     return counts
+
+
+def judgements_unknown(argument: str = "metrics") -> InvalidInput:
+    """Return the error for what needs to know which documents were looked at."""
+    return InvalidInput(
+        argument,
+        ": which documents were looked at is not known",
+        Advice("pass {}: per query, the ids or texts of those that were", judged=...),
+    )
 
 
 def _refuse_two_grades(item_query: IntArray, grade: FloatArray, same_as: IntArray) -> None:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from krag_eval.statistics.judged import ToJudge
     from krag_eval.statistics.slices import SlicedComparison
 
 __all__ = [
@@ -581,6 +582,58 @@ class Comparison:
             raise InvalidInput("b", f"must be another system than a, got {first!r} twice")
         return first, second
 
+    def to_judge(
+        self, n: int = 40, metric: str | None = None, a: str | None = None, b: str | None = None
+    ) -> ToJudge:
+        """Find the unjudged documents that could still change the difference of two systems.
+
+        The most decisive ones come first: those for whose sake the value of b would move most
+        against that of a, were they relevant. And the interval in which the difference lies
+        whatever all of them turn out to be: with each an item of the ground truth of its own, of
+        grade 1, if it is relevant. Documents beyond the cutoff in both lists are not looked at.
+
+        Args:
+            n: At most so many documents; the interval is of all.
+            metric: One of the metrics compared: a mean of precision, recall, RBP or, without
+                grades, nDCG. May be left out if there is only one.
+            a: One system; may be left out, together with b, if there are only two.
+            b: The other system.
+
+        Returns:
+            ``.table`` and ``.to_csv(path)``, to fill in and to read back by
+            :func:`~krag_eval.read_judgements`; ``.difference``, ``.low`` and ``.high``.
+
+        Raises:
+            InvalidInput: If the metric or a system was not compared, bounds of the metric are not
+                known, or a result has no keys of its documents, as without ``judged=``.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> def ranked(*documents):
+        ...     evaluator = OfflineRetrievalEvaluator(
+        ...         [["a"]] * 40, [documents] * 40, judged=[["a", "n"]] * 40)
+        ...     return evaluator.evaluate(2)
+        >>> comparison = compare(ranked("a", "n"), ranked("a", "u"), metric="precision@2")
+        >>> comparison.to_judge()
+        system_2 minus system_1 on macro_precision@2 is 0.000; whatever the 40 unjudged
+        documents turn out to be, it lies between 0.000 and 0.500: its sign stays.
+        """
+        from krag_eval.statistics.judged import to_judge
+
+        n = whole("n", n, 1)
+        name = self._checked_metric(metric)
+        average = checked_metrics(self.compared, name)[name]
+        pair = {one: self.compared[one] for one in self._checked_pair(a, b)}
+        return to_judge(pair, average, n, self._text_at)
+
+    def _text_at(self, system: str, query: str | int, rank: int) -> str:
+        """Return the text of a document that a system retrieved, empty where it is not known."""
+        result = self.given.get(system) or self.compared[system]
+        texts = None if result.evidence is None else result.evidence.texts
+        places = [place for place, label in enumerate(result.labels) if label == query]
+        if texts is None or len(places) != 1:
+            return ""
+        return texts.predicted(places[0])[rank - 1]
+
     def by(self, tag: str) -> SlicedComparison:
         """Compare the systems within slices of the queries: does b win everywhere?
 
@@ -886,6 +939,7 @@ def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) ->
     """Say where the same queries have other ground truth, as far as it is known."""
     what = "number of ground-truth items"
     differing = _differing_column(what, first, _ground_truth(first), _ground_truth(other))
+    differing += _differing_judged(first, other)
     ours, theirs = first.rows.digests, other.rows.digests
     if ours is None or theirs is None:
         return differing
@@ -895,6 +949,16 @@ def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) ->
     if places and first.settings.get("matcher") == other.settings.get("matcher"):
         differing.append(f"the ground truth of {_named(places)}")
     return differing
+
+
+def _differing_judged(first: EvaluationResult, other: EvaluationResult) -> list[str]:
+    """Say for which queries other documents were looked at, where both know."""
+    ours, theirs = first.rows.judged, other.rows.judged
+    if ours is None or theirs is None:
+        return []
+    rows = zip(first.labels, ours.digests, theirs.digests, strict=True)
+    places = [label for label, our, their in rows if our != their]
+    return [f"which documents were looked at for {_named(places)}"] if places else []
 
 
 def _seen(digest: str) -> str:

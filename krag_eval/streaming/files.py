@@ -168,7 +168,10 @@ def evaluate_file(
         )
     opened = nullcontext() if output is None else RunState(output, run, resume=resume)
     with opened as state, processes(n_jobs, plan.plan.matcher.signature), bars(progress):
-        done = _Run(plan, defaults, files, fields, state, choice).all_chunks(size, progress)
+        # As of the first query, so that every chunk has the same columns.
+        has_judged = first.judged is not None
+        whole_run = _Run(plan, defaults, files, fields, state, choice, has_judged=has_judged)
+        done = whole_run.all_chunks(size, progress)
         if files.fingerprint() != run["files"]:
             anew = Advice("evaluate it anew, with {}", resume=False)
             raise Place(files.name).error("changed while it was read", anew)
@@ -193,7 +196,10 @@ class _Run:
         fields: Fields,
         state: RunState | None,
         choice: TagChoice,
+        *,
+        has_judged: bool,
     ) -> None:
+        self._has_judged = has_judged
         self._plan = plan
         self._defaults = defaults
         self._files = files
@@ -211,7 +217,8 @@ class _Run:
         """Evaluate what is left, and return what must be kept of the whole."""
         for chunk in self._with_bar(chunk_size, progress):
             _check_defaults(chunk, self._defaults)
-            part = _evaluated(self._plan, chunk._replace(tags=self._tags_of(chunk)))
+            judged = self._judged_of(chunk)
+            part = _evaluated(self._plan, chunk._replace(tags=self._tags_of(chunk), judged=judged))
             first = self._done.n_queries
             self._done = self._after(chunk, part)
             if self._state is not None:
@@ -220,6 +227,19 @@ class _Run:
                 rows = dict([query, (POSITION, positions), *others])
                 self._state.add(rows, self._done)
         return self._done
+
+    def _judged_of(self, chunk: Chunk) -> list[list[Any] | None] | None:
+        """Return what was looked at, where the first query of all says so."""
+        judged = [record.judged for record in chunk.records]
+        if self._has_judged:
+            return judged
+        for record in chunk.records:
+            if record.judged is not None:
+                raise record.place.error(
+                    'has a field "judged", and the first query has none',
+                    'give that one "judged": []',
+                )
+        return None
 
     def _tags_of(self, chunk: Chunk) -> dict[str, list[Tag]]:
         """Return the tags of a chunk; the first settles which there are."""
@@ -273,6 +293,7 @@ def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
             [record.predicted for record in records],
             [record.label for record in records],
             chunk.tags,
+            chunk.judged,
         )
     except Refusal as error:
         if error.argument not in ("actual_docs", "predicted_docs"):

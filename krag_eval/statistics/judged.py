@@ -1,0 +1,406 @@
+"""Documents that nobody looked at: which of them could change a comparison, and how far.
+
+For :meth:`krag_eval.Comparison.to_judge`, and for reading back what was judged. pandas loads for a
+table.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from krag_eval._errors import Advice, InvalidInput, Place, clipped
+from krag_eval._io import replacing, unshielded
+from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import JudgedRows, write_csv
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
+from krag_eval.scoring.digits import log2, powers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Judgements", "ToJudge", "UnjudgedDocument", "read_judgements", "to_judge"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UnjudgedDocument:
+    """A document that nobody looked at and that one system ranks otherwise than the other.
+
+    Attributes:
+        query: The label of the query.
+        key: What the document is known by.
+        text: Its text, empty where that is not known or is the key.
+        rank_a: Where a has it within the cutoff, from 1; ``None`` if it does not.
+        rank_b: Where b has it.
+        weight: How much the query's value of b would gain more than that of a, were this document
+            alone relevant.
+    """
+
+    query: str | int
+    key: str
+    text: str
+    rank_a: int | None
+    rank_b: int | None
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class ToJudge:
+    """What to look at before believing a difference; made by ``Comparison.to_judge``.
+
+    Attributes:
+        metric: The metric.
+        a: One system.
+        b: The other one.
+        difference: The value of b minus that of a, unjudged documents counting as wrong.
+        low: The least that the difference can be, whatever the unjudged documents turn out to be.
+        high: The most that it can be.
+        documents: The documents to look at, the most decisive ones first.
+        n_decisive: How many documents could change the difference, listed or not.
+    """
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    documents: tuple[UnjudgedDocument, ...] = field(repr=False)
+    n_decisive: int
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per document, in order, and the column ``relevant``, which is to be filled in."""
+        import pandas as pd
+
+        names = [one.name for one in fields(UnjudgedDocument)]
+        table = pd.DataFrame(list(map(astuple, self.documents)), columns=names)
+        ranks = ["rank_a", "rank_b"]
+        table[ranks] = table[ranks].astype("Int64")
+        return table.assign(relevant="")
+
+    def summary(self) -> str:
+        """Say in one sentence what the unjudged documents leave open."""
+        start = f"{self.b} minus {self.a} on {self.metric} is {self.difference:.3f}"
+        n = self.n_decisive
+        if not n:
+            return f"{start}, and no unjudged document could change it."
+        what = "the unjudged document turns" if n == 1 else f"the {n} unjudged documents turn"
+        verdict = "may be either" if self.low < 0 < self.high else "stays"
+        return (
+            f"{start}; whatever {what} out to be, it lies between {self.low:.3f} and "
+            f"{self.high:.3f}: its sign {verdict}."
+        )
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to a CSV file, to fill in; :func:`krag_eval.read_judgements` reads it.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        columns = {
+            name: np.array([getattr(one, name) for one in self.documents] + [None], object)[:-1]
+            for name in (one.name for one in fields(UnjudgedDocument))
+        }
+        columns["relevant"] = np.full(len(self.documents), "", object)
+        with replacing(path) as temporary:
+            write_csv(temporary, columns)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+class _Side(NamedTuple):
+    """One system: where its documents stand, and what each would weigh were it relevant."""
+
+    rows: JudgedRows
+    depth: Sequence[int]
+    value: FloatArray
+    #: (ranks, query) -> the weight of each rank, from the first on.
+    weigh: Callable[[NDArray[np.int64], int], FloatArray]
+
+
+def to_judge(
+    systems: Mapping[str, EvaluationResult],
+    average: tuple[str, Cutoff],
+    n: int,
+    texts: Callable[[str, str | int, int], str],
+) -> ToJudge:
+    """Find the unjudged documents that could change the difference between two systems.
+
+    Args:
+        systems: a and b, by name: comparable results, their queries in the same order.
+        average: The key of the average, and its cutoff.
+        n: At most so many documents.
+        texts: ``(system, query, rank) -> text``, empty where it is not known.
+
+    Raises:
+        InvalidInput: If a result does not know which documents are judged or leaves them out, or
+            the metric is none whose bounds are known.
+    """
+    (a, first), (b, _) = systems.items()
+    key, k = average
+    metric = f"{key}@{spelled(k)}"
+    sides = {name: _side(name, result, key, k) for name, result in systems.items()}
+    wanted = np.asarray(first.tables[k]["ground_truth"])
+    ideal, by_one = _ideal(first, key, k)
+    counted = np.flatnonzero(first.counted).tolist()
+    documents: list[UnjudgedDocument] = []
+    bounds: list[tuple[float, float, float]] = []
+    for query in counted:
+        n_items = int(wanted[query])
+        known = _known(sides[a].rows, query) | _known(sides[b].rows, query)
+        in_a, in_b = (_unjudged(sides[name], query, known, by_one) for name in (a, b))
+        both = [
+            (one, *in_a.get(one, _NOWHERE), *in_b.get(one, _NOWHERE)) for one in {**in_a, **in_b}
+        ]
+        scale = ideal(n_items + 1)
+        documents += [
+            UnjudgedDocument(first.labels[query], one, "", rank_a, rank_b, (its - other) / scale)
+            for one, rank_a, other, rank_b, its in both
+            if its != other
+        ]
+        change = np.array([its - other for _, _, other, _, its in both])
+        difference = float(sides[b].value[query] - sides[a].value[query])
+        bounds.append(_bounds(difference, change, n_items, ideal))
+    documents.sort(key=lambda one: -abs(one.weight))
+    difference, low, high = np.mean(np.array(bounds), axis=0).tolist()
+    shown = tuple(_with_text(one, (a, b), texts) for one in documents[:n])
+    return ToJudge(metric, a, b, difference, low, high, shown, len(documents))
+
+
+_NOWHERE: tuple[int | None, float] = (None, 0.0)
+
+
+def _with_text(
+    one: UnjudgedDocument, names: tuple[str, str], texts: Callable[[str, str | int, int], str]
+) -> UnjudgedDocument:
+    """Add the text of a document, from the system that retrieved it."""
+    name, rank = (names[0], one.rank_a) if one.rank_a is not None else (names[1], one.rank_b)
+    text = texts(name, one.query, rank or 1)
+    shown = "" if text == one.key else text
+    return UnjudgedDocument(one.query, one.key, shown, one.rank_a, one.rank_b, one.weight)
+
+
+def _side(name: str, result: EvaluationResult, key: str, k: Cutoff) -> _Side:
+    rows = result.rows.judged
+    if rows is None:
+        raise InvalidInput(
+            "results",
+            f": {name!r} has no keys of its documents, and does not know which of them somebody "
+            "looked at",
+            Advice("evaluate with {}: per query, the ids or texts that were", judged=...),
+        )
+    if result.settings.get("unjudged") == "leave_out":
+        raise InvalidInput(
+            "results",
+            f": {name!r} leaves out what is unjudged, so that nothing of it is left to judge",
+            Advice("evaluate with {}", unjudged="wrong"),
+        )
+    table = result.tables[k]
+    column = result.definitions[key].column
+    values = np.asarray(table[column], np.float64)
+    depth = np.asarray(table["retrieved"]).tolist()
+    return _Side(rows, depth, values, _weights(result, column, table))
+
+
+def _weights(
+    result: EvaluationResult, column: str, table: Mapping[str, Any]
+) -> Callable[[NDArray[np.int64], int], FloatArray]:
+    """Return what a relevant document weighs at each rank, before the ideal divides it."""
+    if column == "precision":
+        base = np.asarray(table["precision_base"]).tolist()
+        return lambda ranks, query: np.full(len(ranks), 1.0 / base[query])
+    if column.startswith("rbp("):
+        p = float(column.removeprefix("rbp(p=").removesuffix(")"))
+        return lambda ranks, query: (1 - p) * powers(p, len(ranks))
+    if column == "ndcg":
+        return lambda ranks, query: 1.0 / log2(ranks + 1)
+    return lambda ranks, query: np.ones(len(ranks))
+
+
+def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int], float], bool]:
+    """Return what the weights are divided by, given the relevant documents there are.
+
+    Returns:
+        The function, and whether a document counts once however often it is retrieved.
+    """
+    average = result.definitions[key]
+    conventions = result.conventions
+    plain = result.settings.get("grades", "-") == "-" and (
+        (conventions.credit, conventions.ideal, conventions.graded_by)
+        == ("once", "ground_truth", "grade")
+    )
+    if average.is_mean and (average.column == "precision" or average.column.startswith("rbp(")):
+        return lambda n: 1.0, False
+    if average.is_mean and average.column == "recall":
+        return lambda n: float(max(n, 1)), True
+    if average.is_mean and average.column == "ndcg" and plain:
+        depth = k if k is not None and not isinstance(k, Budget) else None
+
+        def ideal(n: int) -> float:
+            n = max(n if depth is None else min(n, depth), 1)
+            return float((1.0 / log2(np.arange(2, n + 2))).sum())
+
+        return ideal, True
+    raise InvalidInput(
+        "metric",
+        f": how far {key!r} can move is known for the means of precision, recall, RBP and, without "
+        "grades and under conventions that credit an item once, nDCG",
+        "compare one of these as well",
+    )
+
+
+def _known(rows: JudgedRows, query: int) -> set[str]:
+    pairs = zip(rows.known[query], rows.keys[query], strict=True)
+    return {key for known, key in pairs if known}
+
+
+def _unjudged(
+    side: _Side, query: int, known: set[str], by_one: bool
+) -> dict[str, tuple[int | None, float]]:
+    """Return the first rank and the weight of each unjudged document within the cutoff.
+
+    One that was retrieved twice weighs as much as both ranks, unless it counts once. A document
+    without a key, whose text is blank, can match nothing.
+    """
+    seen = side.rows.keys[query][: side.depth[query]]
+    ranks = np.arange(1, len(seen) + 1)
+    found: dict[str, tuple[int | None, float]] = {}
+    for rank, (key, weight) in enumerate(zip(seen, side.weigh(ranks, query).tolist(), strict=True)):
+        if key and key not in known:
+            first, before = found.get(key, (rank + 1, 0.0))
+            found[key] = first, before if by_one and before else before + weight
+    return found
+
+
+def _bounds(
+    difference: float, change: FloatArray, n_items: int, ideal: Callable[[int], float]
+) -> tuple[float, float, float]:
+    """Return a query's difference and the least and the most that it can be.
+
+    With j of the documents relevant, it is the most with those of the greatest changes; all
+    numbers j are tried, for each moves the ideal.
+    """
+    ordered = np.sort(change)
+    n_relevant = range(len(ordered) + 1)
+    scales = np.array([ideal(n_items + j) for j in n_relevant])
+    base = difference * ideal(n_items)
+    least = (base + np.concatenate([[0.0], np.cumsum(ordered)])) / scales
+    most = (base + np.concatenate([[0.0], np.cumsum(ordered[::-1])])) / scales
+    return difference, float(least.min()), float(most.max())
+
+
+# How a person says yes and no in a cell, in English and Korean.
+_YES = {"1", "1.0", "yes", "y", "true", "relevant", "예", "네", "관련"}
+_NO = {"0", "0.0", "no", "n", "false", "아니오", "아니요", "무관"}
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """What somebody found by looking at documents; made by :func:`read_judgements`.
+
+    Attributes:
+        relevant: Query, as text -> keys of the documents that are relevant.
+        judged: Query, as text -> keys of all documents that were looked at.
+    """
+
+    relevant: Mapping[str, Sequence[str]]
+    judged: Mapping[str, Sequence[str]]
+
+    def added_to(
+        self,
+        actual: Sequence[Sequence[Any]],
+        judged: Sequence[Sequence[Any]],
+        queries: Sequence[str | int] | None = None,
+    ) -> tuple[list[list[Any]], list[list[Any]]]:
+        """Return ground truth and judged documents with what was found now.
+
+        Every relevant document is a ground-truth item of its own, its key standing for it: a text
+        or an id. Where documents match by metadata, add documents instead.
+
+        Args:
+            actual: Per query, its ground truth.
+            judged: Per query, the documents that had been looked at before.
+            queries: The labels of the queries; 0, 1, … if not given.
+
+        Raises:
+            InvalidInput: If there is not one list per query, or something was judged for a query
+                that is not among them.
+        """
+        labels = [*map(str, range(len(actual)) if queries is None else queries)]
+        for argument, lists in (("actual", actual), ("judged", judged)):
+            if len(lists) != len(labels):
+                problem = f"must have one list per query, got {len(lists)} for {len(labels)}"
+                raise InvalidInput(argument, problem)
+        strange = self.judged.keys() - set(labels)
+        if strange:
+            raise InvalidInput("queries", f": there is no query {clipped(min(strange))}")
+        truth = [[*one, *self.relevant.get(q, ())] for q, one in zip(labels, actual, strict=True)]
+        seen = [[*one, *self.judged.get(q, ())] for q, one in zip(labels, judged, strict=True)]
+        return truth, seen
+
+
+def read_judgements(path: str | os.PathLike[str]) -> Judgements:
+    r"""Read back the table that ``ToJudge.to_csv`` wrote, once somebody has filled it in.
+
+    The column ``relevant`` says 1, yes or 예 for a relevant document, 0, no or 아니오 for another;
+    an empty cell is a document that nobody has looked at yet.
+
+    Args:
+        path: The CSV file, in UTF-8.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        InvalidInput: If it lacks the columns ``query``, ``key`` and ``relevant``, a cell says
+            something else, or one document has two answers; it names file and line.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "judged.csv")
+    ...     _ = path.write_text("query,key,relevant\nWhen?,d7,1\nWhen?,d9,0\nWho?,d1,\n")
+    ...     read_judgements(path)
+    Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
+    """
+    name = os.fsdecode(path)
+    answers: dict[tuple[str, str], bool] = {}
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
+        if missing:
+            raise Place(name).error(f"no column {min(missing)!r}")
+        for row in reader:
+            place = Place(name, reader.line_num)
+            answer = _answer(row["relevant"] or "", place)
+            document = unshielded(row["query"] or ""), unshielded(row["key"] or "")
+            if answer is None:
+                continue
+            if answers.setdefault(document, answer) != answer:
+                raise place.error(f"{clipped(document[1])} is relevant on another line, or not")
+    relevant: dict[str, list[str]] = {}
+    judged: dict[str, list[str]] = {}
+    for (query, key), answer in answers.items():
+        judged.setdefault(query, []).append(key)
+        if answer:
+            relevant.setdefault(query, []).append(key)
+    return Judgements(relevant, judged)
+
+
+def _answer(cell: str, place: Place) -> bool | None:
+    """Return what a cell says; ``None`` for nothing."""
+    said = cell.strip().casefold()
+    if said and said not in _YES | _NO:
+        raise place._replace(column="relevant").error(
+            f"must be 1 or 0, yes or no, or empty, got {clipped(cell)}"
+        )
+    return said in _YES if said else None
