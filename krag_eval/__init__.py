@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.comparison import Comparison, compare
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
+    from krag_eval.statistics.judgements import Debiased, DebiasedValue, Predictions, debias
     from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
@@ -64,6 +65,8 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
+    "Debiased": "statistics.judgements",
+    "DebiasedValue": "statistics.judgements",
     "Diagnosis": "results.diagnosis",
     "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
@@ -88,6 +91,7 @@ _HOMES = {
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
+    "Predictions": "statistics.judgements",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
     "Slice": "statistics.slices",
@@ -102,6 +106,7 @@ _HOMES = {
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
+    "debias": "statistics.judgements",
     "evaluate_agent": "retrievers.agents",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
@@ -124,6 +129,8 @@ __all__ = [
     "ContainsMatcher",
     "Conventions",
     "CoverageMatcher",
+    "Debiased",
+    "DebiasedValue",
     "Diagnosis",
     "Difference",
     "EmbeddingMatcher",
@@ -147,6 +154,7 @@ __all__ = [
     "NumbersMatcher",
     "OfflineRetrievalEvaluator",
     "OrMatcher",
+    "Predictions",
     "RetrievalRecorder",
     "RougeMatcher",
     "Slice",
@@ -162,6 +170,7 @@ __all__ = [
     "calibrate",
     "compare",
     "confidence_intervals",
+    "debias",
     "evaluate_agent",
     "evaluate_file",
     "evaluate_retriever",
