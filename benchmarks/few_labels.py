@@ -1,6 +1,6 @@
 """Check by simulation that few labels of people correct many of a judge as surely as they say.
 
-    python -m benchmarks.few_labels [--runs 2000] [--level 0.95]
+    python -m benchmarks.few_labels [--runs 1500] [--level 0.95]
 
 Two made-up retrievers answer 100,000 questions, which stand for all there are. People's ground
 truth is known for all of them, and so is a judge's, which overlooks some documents and lets others
@@ -199,7 +199,7 @@ def in_clusters(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--runs", type=int, default=1_500)
     parser.add_argument("--level", type=float, default=0.95)
     options = parser.parse_args()
     warnings.simplefilter("ignore", KragEvalWarning)

@@ -1,6 +1,7 @@
 """Few labels of people beside a judge's many, against ppi-python and by hand; and predictions."""
 
 import dataclasses
+import json
 import math
 import warnings
 
@@ -11,11 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, debias
+from krag_eval import (
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    debias,
+    evaluate_file,
+)
 from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.statistics import judgements
 from krag_eval.statistics.judgements import interval_with
 
+_FIELDS = ("question", "actual", "predicted")
 few = pytest.mark.filterwarnings("ignore:People labelled")
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 same = pytest.mark.filterwarnings("ignore:All labelled questions have the same value")
@@ -168,6 +176,32 @@ def test_the_judges_one_result_serves_in_both_places(tmp_path):
         saved.append(EvaluationResult.from_json(tmp_path / f"{i}.json"))
     read = debias(human=saved[0], judge=saved[1], unlabelled=saved[1]).table
     pd.testing.assert_frame_equal(read, expected)
+
+
+def test_streamed_rows_give_the_same(tmp_path):
+    """A run over a file, with its rows in another, holds all that is needed."""
+    rng = np.random.default_rng(9)
+    streamed, at_once = [], []
+    lists = [["a"] if rng.random() < 0.6 else ["x"] for _ in range(90)]
+    for name, n in (("human", 30), ("judge", 90)):
+        truth = [["x"] if name == "judge" and i % 7 == 0 else ["a"] for i in range(n)]
+        labels = [f"Question {i}?" for i in range(n)]
+        records = zip(labels, truth, lists, strict=False)
+        lines = [json.dumps(dict(zip(_FIELDS, record, strict=True))) for record in records]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(lines), "utf-8")
+        streamed.append(evaluate_file(path, k=[1], per_query=tmp_path / f"{name}.csv"))
+        at_once.append(evaluated(truth, lists[:n], labels, k=(1,)))
+    found, expected = (
+        debias(human=human, judge=judge, unlabelled=judge, metric="ndcg@1").table
+        for human, judge in (streamed, at_once)
+    )
+    pd.testing.assert_frame_equal(found, expected)
+    scores = rng.integers(0, 2, 90)
+    found, expected = (
+        one[1].predicts(scores, n_resamples=100).table for one in (streamed, at_once)
+    )
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def test_a_micro_average_goes_by_its_linear_part():

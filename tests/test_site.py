@@ -37,6 +37,7 @@ KOREAN = (
     "slices",
     "comparing",
     "gating",
+    "labels-from-a-model",
     "undefined",
     "conventions",
     "why-your-rag-metric-is-wrong",
