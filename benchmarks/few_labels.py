@@ -219,9 +219,7 @@ def main() -> None:
     apart = [second - first for first, second in zip(of_a, of_b, strict=True)]
     title = "Difference of two retrievers, 50 labelled, 200 others"
     shown(title, METRICS, simulated(rng, [a, b], apart, options, (50, 200)))
-    title = (
-        "40 clusters of 1 to 12, a quarter labelled; for the judge alone: debias without clusters"
-    )
+    title = "40 clusters of 1 to 12, a quarter labelled (first column: debias without clusters)"
     shown(title, METRICS, in_clusters(rng, a, of_a, options, 40))
     of_poor = [poor[0].averages(CUTOFF)[key] for key in KEYS]
     for size in SIZES[:2]:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, InvalidType, clipped, number, unknown, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    number,
+    text,
+    unknown,
+    warn,
+)
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Cutoff, spelled
@@ -145,10 +154,12 @@ def debias(
     else:
         _refuse_for_values(metric, clusters)
         metrics = {"value": ("value", None)}
+    if clusters is not None:
+        text("clusters", clusters, "the name of a tag")
     parts = _Parts.of(given, metrics, clusters)
     _warn_of_few(parts)
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
-    _warn_of_sameness(values, given, parts)
+    _warn_of_sameness(values, given)
     return Debiased(values, float(level), parts.n_labelled, parts.n_asked, systems, clusters)
 
 
@@ -308,7 +319,7 @@ class Debiased:
                 f"{more:.0f} more labelled questions would."
             )
         if math.isnan(one.correlation):
-            return "Nothing is gained by the judge: people or judge say the same of each question."
+            return "Nothing is gained by the judge: one of both says the same of every question."
         if 1 - math.sqrt(1 - min(one.correlation, 1) ** 2) < _LITTLE or one.correlation < 0:
             agreement = f"(correlation {one.correlation:.2f})"
             return f"Nothing is gained by the judge: it hardly agrees with people {agreement}."
@@ -570,7 +581,7 @@ def _values_by_label(argument: str, given: Any) -> tuple[list[Any] | None, Float
     listed = values if isinstance(values, np.ndarray) else list(values)
     for place, one in enumerate(listed):
         if not _is_number(one):
-            raise InvalidType(argument, f"must be numbers, got {clipped(one)}", query=place)
+            raise InvalidType(argument, f"must be a number, got {clipped(one)}", query=place)
         if not math.isfinite(one):
             raise InvalidInput(argument, f"must be a finite number, got {one}", query=place)
     if labels == list(range(len(listed))):
@@ -622,8 +633,8 @@ class _Parts:
         left = np.any([one.counted[at] for one, at in others], axis=0)
         for argument, n in ((_HUMAN, kept.sum()), (_UNLABELLED, left.sum())):
             if n < 2:
-                which = "labelled" if argument == _HUMAN else "that people did not label"
-                problem = f"must hold at least two questions {which} that count, got {n}"
+                which = "" if argument == _HUMAN else " beside the labelled ones"
+                problem = f"must hold at least two questions{which} that count, got {n}"
                 raise InvalidInput(argument, problem)
         human, judge = (
             [one.at(at[kept]) for one, at in labelled[argument]] for argument in (_HUMAN, _JUDGE)
@@ -719,7 +730,10 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
     codes = []
     for sample, places in samples:
         if tag not in sample.tags:
-            raise unknown("clusters", tag, list(sample.tags), f"a tag of {sample.argument}")
+            if sample.tags:
+                raise unknown("clusters", tag, list(sample.tags), f"a tag of {sample.argument}")
+            problem = f"must be a tag of the queries, and those of {sample.argument} have none"
+            raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         values = [sample.tags[tag][place] for place in places.tolist()]
         if None in values:
             labels = [(sample.labels or ())[place] for place in places.tolist()]
@@ -885,7 +899,7 @@ def _warn_of_few(parts: _Parts) -> None:
             )
 
 
-def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given, parts: _Parts) -> None:
+def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
     certain = f"{METRICS['rank'].key}@1"  # a rank within the first 1 can only be 1
     flat = [
         one.metric
