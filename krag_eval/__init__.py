@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
     from krag_eval.statistics.judged import Judgements, ToJudge, UnjudgedDocument, read_judgements
+    from krag_eval.statistics.judgements import Debiased, DebiasedValue, Predictions, debias
     from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
@@ -65,6 +66,8 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
+    "Debiased": "statistics.judgements",
+    "DebiasedValue": "statistics.judgements",
     "Diagnosis": "results.diagnosis",
     "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
@@ -90,6 +93,7 @@ _HOMES = {
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
+    "Predictions": "statistics.judgements",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
     "Slice": "statistics.slices",
@@ -106,6 +110,7 @@ _HOMES = {
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
+    "debias": "statistics.judgements",
     "evaluate_agent": "retrievers.agents",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
@@ -129,6 +134,8 @@ __all__ = [
     "ContainsMatcher",
     "Conventions",
     "CoverageMatcher",
+    "Debiased",
+    "DebiasedValue",
     "Diagnosis",
     "Difference",
     "EmbeddingMatcher",
@@ -153,6 +160,7 @@ __all__ = [
     "NumbersMatcher",
     "OfflineRetrievalEvaluator",
     "OrMatcher",
+    "Predictions",
     "RetrievalRecorder",
     "RougeMatcher",
     "Slice",
@@ -170,6 +178,7 @@ __all__ = [
     "calibrate",
     "compare",
     "confidence_intervals",
+    "debias",
     "evaluate_agent",
     "evaluate_file",
     "evaluate_retriever",

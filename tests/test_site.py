@@ -38,6 +38,7 @@ KOREAN = (
     "comparing",
     "incomplete-ground-truth",
     "gating",
+    "labels-from-a-model",
     "undefined",
     "conventions",
     "why-your-rag-metric-is-wrong",

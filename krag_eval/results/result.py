@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from krag_eval.results.latency import Latency, RetrievalRun
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
+    from krag_eval.statistics.judgements import Predictions
     from krag_eval.statistics.slices import Slices
 
 __all__ = [
@@ -603,6 +604,58 @@ class EvaluationResult:
             seed=seed,
             diagnosis=diagnosis,
         )
+
+    def predicts(
+        self,
+        scores: Mapping[Any, float] | Iterable[float],
+        *,
+        level: float = 0.95,
+        n_resamples: int = 1_000,
+        seed: int = 0,
+    ) -> Predictions:
+        """Return which metric goes with the scores of your answers, and how surely.
+
+        Spearman's rank correlation and Kendall's τ_b of every metric at every cutoff with the
+        scores, over the counted queries, with percentile bootstrap intervals. The sign is turned
+        where lower is better: positive says that better retrieval goes with higher scores. The
+        best of many correlations flatters itself, so ``.best`` is chosen on a random half of the
+        queries, and ``.spearman``, ``.low`` and ``.high`` are of the other half.
+
+        A correlation is no cause: where hard questions are hard to find documents for *and* hard
+        to answer, a metric predicts answers without making them better.
+
+        Args:
+            scores: One number or bool per query: a Series or a mapping by the queries' labels, or
+                numbers in the order of the rows, as a Series without labels of its own is.
+            level: How often an interval should cover the true correlation, between 0 and 1.
+            n_resamples: Number of resamples.
+            seed: The same seed gives the same halves and the same digits.
+
+        Returns:
+            A :class:`~krag_eval.Predictions`: its ``.table``, ``.best``, ``.rivals`` (the metrics
+            that cannot be told from it), ``.can_rank`` and a ``.summary()``. NaN where a metric is
+            the same for all queries; queries for which one is undefined are left out of its
+            correlation alone, and it cannot be chosen.
+
+        Raises:
+            TypeError: If the scores are no numbers.
+            ValueError: If there is not one for every query, one is not finite, all are equal, there
+                are fewer than 4, an argument is out of range, or there are no per-query rows.
+
+        Warns:
+            KragEvalWarning: If there are fewer than 30 queries.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> actual, predicted = [["a"]] * 80, [["a"], ["x", "a"], ["x"], ["y"]] * 20
+        >>> evaluator = OfflineRetrievalEvaluator(actual, predicted)
+        >>> result = evaluator.evaluate(2, metrics=["recall", "reciprocal_rank"])
+        >>> found = result.predicts([1, 0.5, 0, 0] * 20)
+        >>> found.best, round(found.spearman, 3)
+        ('mrr@2', 1.0)
+        """
+        from krag_eval.statistics.judgements import predictions
+
+        return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
 
     def budget_to_recall(
         self,
