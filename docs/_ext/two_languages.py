@@ -8,11 +8,6 @@ A Korean page lies under ``ko/`` by the name of its English counterpart.
 'metrics'
 >>> counterpart("files", {"files", "ko/index"})
 'ko/index'
-
-What one Korean page says may stand on several English ones.
-
->>> counterpart("thresholds", {"thresholds", "ko/matching"})
-'ko/matching'
 """
 
 from __future__ import annotations
@@ -24,20 +19,9 @@ from typing import Any
 __all__ = ["counterpart", "name_languages", "navigation", "setup"]
 
 
-#: English page -> the page whose Korean counterpart says the same.
-PART_OF = {
-    "coverage": "matching",
-    "matchers": "matching",
-    "own-matcher": "matching",
-    "texts": "matching",
-    "thresholds": "matching",
-}
-
-
 def counterpart(page: str, pages: Collection[str]) -> str:
     """Return the page in the other language; its first page where there is no such page."""
-    korean = f"ko/{PART_OF.get(page, page)}"
-    other = page.removeprefix("ko/") if page.startswith("ko/") else korean
+    other = page.removeprefix("ko/") if page.startswith("ko/") else f"ko/{page}"
     if other in pages:
         return other
     return "index" if page.startswith("ko/") else "ko/index"

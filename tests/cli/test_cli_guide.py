@@ -1,4 +1,4 @@
-"""docs/shell.md: every command stands there with an example, and every example runs."""
+"""docs/shell.md, in both languages: every command has an example, and every example runs."""
 
 import re
 import shlex
@@ -9,7 +9,8 @@ from cli_runs import ENVIRONMENT, run, shell
 
 from krag_eval.cli import main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "shell.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, KOREAN_PAGE = ((folder / "shell.md").read_text("utf-8") for folder in (DOCS, DOCS / "ko"))
 COMMANDS = [
     shlex.split(line)[1:]
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -17,24 +18,25 @@ COMMANDS = [
 ]
 
 
-def block(language: str, begins: str) -> str:
-    """Return the one block of the page that begins so."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+def block(page: str, language: str, begins: str) -> str:
+    """Return the one block of a page that begins so."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (found,) = [one for one in blocks if one.startswith(begins)]
     return str(found)
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the files that the examples read."""
+@pytest.fixture(params=[PAGE, KOREAN_PAGE], ids=["en", "ko"])
+def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the files that a page's examples read."""
     monkeypatch.chdir(tmp_path)
-    results = block("json", '{"question"')
+    page = request.param
+    results = block(page, "json", '{"question"')
     written = {
         "results.jsonl": results,
         "before.jsonl": results,
         "after.jsonl": results,
-        "chunks.jsonl": block("json", '{"id"'),
-        "pairs.csv": block("text", "actual,"),
+        "chunks.jsonl": block(page, "json", '{"id"'),
+        "pairs.csv": block(page, "text", "actual,"),
         "judgements.qrels": "t1 0 a 1\n",
         "bm25.run": "t1 Q0 a 1 0.5 x\n",
     }
@@ -56,6 +58,13 @@ def test_every_example_runs(files: Path, command: list[str]) -> None:
     """And prints something, with exit code 0."""
     result = run(*command)
     assert (result.exit_code, bool(result.stdout)) == (0, True)
+
+
+def test_both_languages_show_the_same_commands() -> None:
+    """In the same order."""
+    shown = re.findall(r"^```sh\n(.*?)^```$", KOREAN_PAGE, re.DOTALL | re.MULTILINE)
+    lines = [line for block in shown for line in block.splitlines()]
+    assert [shlex.split(line)[1:] for line in lines] == COMMANDS
 
 
 def test_the_examples_of_the_help_are_those_of_the_page() -> None:
