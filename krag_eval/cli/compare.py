@@ -15,6 +15,7 @@ from krag_eval.cli.options import (
     ReportLanguage,
     checked_language,
     checked_plan,
+    clusters_option,
     evaluation_options,
     field_options,
     floor_option,
@@ -82,6 +83,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
     help="Compare the others with this system alone: a FILE, or the name it has in the tables.",
 )
 @on_option
+@clusters_option
 @evaluation_options
 @field_options
 @format_option
@@ -94,6 +96,7 @@ def compare(
     metric: tuple[str, ...],
     baseline: str | None,
     on: Literal["all", "common"],
+    clusters: str | None,
     format: str,
     markdown: str | None,
     latex: str | None,
@@ -124,7 +127,7 @@ def compare(
         metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
         results = _evaluated({**named, **saved}, k, settings, metrics)
-        comparison = compared(results, metric, baseline=against, on=on)
+        comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
         if format == "table":
             _print_comparison(comparison)
         _write(outputs, comparison, language, format)
@@ -265,6 +268,7 @@ def _forms(comparison: Comparison) -> Forms:
         "json": lambda: {
             "n_queries": len(comparison.queries),
             "baseline": comparison.baseline,
+            **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -314,12 +318,14 @@ _LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
-    from krag_eval.statistics.comparison import sentence, told_left_out
+    from krag_eval.statistics.comparison import sentence, told_clusters, told_left_out
 
     n_queries = len(comparison.queries)
     click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+    for told in told_clusters(comparison, "--clusters {}"):
+        print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -333,6 +339,7 @@ def _print_comparison(comparison: Comparison) -> None:
         click.echo()
         _print_changed(comparison, a, b)
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
+    against += "" if comparison.clusters is None else f" | clusters={_shown(comparison.clusters)}"
     print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
 
 
@@ -446,6 +453,7 @@ def _fitted(text: str, width: int) -> str:
     "question_length, golden_length or language. Slices of under 10 queries are not checked.",
 )
 @on_option
+@clusters_option
 @floor_option
 @format_option
 def gate(
@@ -455,6 +463,7 @@ def gate(
     max_drop: float | None,
     by: str | None,
     on: Literal["all", "common"],
+    clusters: str | None,
     floors: tuple[str, ...],
     format: str,
 ) -> Verdict:
@@ -473,6 +482,7 @@ def gate(
             max_drop=max_drop,
             on=on,
             by=by,
+            clusters=clusters,
         )
         write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
         return pronounce(report)
