@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
     from krag_eval.statistics.paired import Difference
+    from krag_eval.statistics.planning import QuestionPlan, plan_questions
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
 
@@ -88,6 +89,7 @@ _HOMES = {
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
+    "QuestionPlan": "statistics.planning",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
     "Slice": "statistics.slices",
@@ -107,6 +109,7 @@ _HOMES = {
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.evaluating",
     "load_dataset": "datasets.loading",
+    "plan_questions": "statistics.planning",
     "records_from_messages": "retrievers.agents",
 }
 
@@ -147,6 +150,7 @@ __all__ = [
     "NumbersMatcher",
     "OfflineRetrievalEvaluator",
     "OrMatcher",
+    "QuestionPlan",
     "RetrievalRecorder",
     "RougeMatcher",
     "Slice",
@@ -167,6 +171,7 @@ __all__ = [
     "evaluate_retriever",
     "evaluate_retrievers",
     "load_dataset",
+    "plan_questions",
     "records_from_messages",
 ]
 

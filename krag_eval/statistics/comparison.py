@@ -1213,7 +1213,7 @@ def told_clusters(comparison: Comparison, option: str = 'clusters="{}"') -> list
     start = f"{clusters.n} clusters of queries by {_named_tag(clusters.tag)} were drawn and swapped"
     if not known:
         return [f"{start}."]
-    between = f"{known[0]:.2f}" if known[0] == known[-1] else f"{known[0]:.2f} to {known[-1]:.2f}"
+    between = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1])))
     return [f"{start}; design effect {between}."]
 
 
