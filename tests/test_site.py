@@ -35,6 +35,7 @@ KOREAN = (
     "diagnosis",
     "auditing",
     "slices",
+    "how-many-questions",
     "comparing",
     "gating",
     "undefined",
