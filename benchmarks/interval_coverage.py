@@ -1,13 +1,17 @@
 """Check by simulation that intervals cover the true value as often as they say.
 
     python -m benchmarks.interval_coverage [--queries 200] [--runs 2000] [--resamples 2000]
-        [--level 0.95] [--method BCa]
+        [--level 0.95] [--method BCa] [--clusters 30]
 
 Two made-up retrievers answer 200,000 queries, which stand for all there are, so the true averages
 and differences are known. Each run draws some of them and asks for intervals. Printed are the
 share of runs in which the interval holds the true value, and in which that lies below or above it:
 for averages, then for paired differences. Last, how often the tests see a difference at 5 % where
 there is none, because the two outcomes of each query were dealt out at random.
+
+With ``--clusters``, queries come in clusters of very unequal sizes, 1 to 60, that do alike; each
+run draws so many clusters, and outcomes are dealt out by cluster. Everything is printed twice: for
+intervals and tests by clusters, and as if the queries were independent.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
+from krag_eval.results.rows import RowsInMemory
 from krag_eval.statistics.comparison import compare
 from krag_eval.statistics.intervals import confidence_intervals
 
@@ -29,6 +34,8 @@ POPULATION = 200_000
 DEPTH = 10
 CUTOFF = 5
 METRICS = [f"{key}@{CUTOFF}" for key in ("macro_recall", "micro_recall", "mrr", "ndcg")]
+COMPUTED = ["recall", "reciprocal_rank", "ndcg"]
+LARGEST = 60
 
 
 def make_population(rng: np.random.Generator) -> list[EvaluationResult]:
@@ -37,6 +44,23 @@ def make_population(rng: np.random.Generator) -> list[EvaluationResult]:
     # Many queries are easy or hopeless, and with more to find, less of it is found.
     chance = rng.beta(0.6, 0.6, POPULATION) * (1.1 - 0.1 * n_items)
     return [retrieve(rng, n_items, chance * skill) for skill in (0.8, 0.9)]
+
+
+def make_clusters(rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the cluster of each query, numbered one after the other."""
+    sizes = np.minimum(rng.geometric(0.12, POPULATION), LARGEST)
+    return np.repeat(np.arange(POPULATION), sizes)[:POPULATION]
+
+
+def make_clustered(rng: np.random.Generator, cluster: NDArray[np.int64]) -> list[EvaluationResult]:
+    """Make results of queries that do alike within clusters, where the retrievers differ alike."""
+    n_items = rng.integers(1, 6, POPULATION)
+    n_clusters = int(cluster[-1]) + 1
+    shared = rng.beta(0.6, 0.6, n_clusters)[cluster]
+    own = rng.beta(0.6, 0.6, POPULATION)
+    chance = (0.6 * shared + 0.4 * own) * (1.1 - 0.1 * n_items)
+    skills = (rng.beta(8, 2, n_clusters), rng.beta(9, 1, n_clusters))
+    return [retrieve(rng, n_items, chance * skill[cluster]) for skill in skills]
 
 
 def retrieve(
@@ -53,7 +77,7 @@ def retrieve(
             if hit:
                 ranked[place] = item
         predicted.append(ranked)
-    return OfflineRetrievalEvaluator(actual, predicted).evaluate(k=CUTOFF)
+    return OfflineRetrievalEvaluator(actual, predicted).evaluate(k=CUTOFF, metrics=COMPUTED)
 
 
 def take(
@@ -61,8 +85,9 @@ def take(
     result: EvaluationResult,
     other: EvaluationResult | None = None,
     from_other: NDArray[np.bool_] | bool = False,
+    sources: NDArray[np.int64] | None = None,
 ) -> EvaluationResult:
-    """Return the result of some of the queries, in part from another result."""
+    """Return the result of some of the queries, in part from another result, tagged or not."""
     other = other or result
     tables = {
         k: {
@@ -72,12 +97,61 @@ def take(
         for k, table in result.tables.items()
     }
     labels, counted = list(range(len(queries))), np.ones(len(queries), np.bool_)
-    return dataclasses.replace(result, labels=labels, tables=tables, counted=counted)
+    tags = {} if sources is None else {"source": sources.tolist()}
+    rows = RowsInMemory(labels=labels, tables=tables, counted=counted, tags=tags)
+    return dataclasses.replace(result, rows=rows, totals=None, evidence=None)
 
 
 def where_truth_lies(low: pd.Series, high: pd.Series, truth: pd.Series) -> pd.DataFrame:
     below, above = truth < low, truth > high
     return pd.DataFrame({"covered": ~below & ~above, "below": below, "above": above}).astype(float)
+
+
+def draw_clusters(
+    rng: np.random.Generator, cluster: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw whole clusters; return their queries, and the number of the draw each came with."""
+    drawn = rng.integers(0, cluster[-1] + 1, n)
+    starts = np.searchsorted(cluster, drawn)
+    sizes = np.searchsorted(cluster, drawn, side="right") - starts
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    queries = np.repeat(starts, sizes) + np.arange(sizes.sum()) - first
+    return queries, np.repeat(np.arange(n), sizes)
+
+
+def by_clusters(options: argparse.Namespace) -> None:
+    """Simulate clusters, and print what is found by them and as if there were none."""
+    warnings.simplefilter("ignore", KragEvalWarning)
+    rng = np.random.default_rng(2024)
+    cluster = make_clusters(rng)
+    a, b = make_clustered(rng, cluster)
+    truth = pd.Series(a.to_dict())[METRICS]
+    true_difference = pd.Series(b.to_dict())[METRICS] - truth
+    found: dict[str, list[pd.DataFrame]] = {}
+    for run in range(options.runs):
+        queries, sources = draw_clusters(rng, cluster, options.clusters)
+        mine, theirs = (take(queries, one, sources=sources) for one in (a, b))
+        dealt = (rng.random(options.clusters) < 0.5)[sources]
+        ours, others = ((a, b), (b, a))
+        alike = [take(queries, *pair, dealt, sources) for pair in (ours, others)]
+        how = {"level": options.level, "n_resamples": options.resamples, "seed": run}
+        for name, clusters in (("by clusters", "source"), ("as if independent", None)):
+            table = confidence_intervals(mine, method=options.method, clusters=clusters, **how)
+            averages = where_truth_lies(table["low"][METRICS], table["high"][METRICS], truth)
+            paired = compare(mine, theirs, metric=METRICS, clusters=clusters, **how).table
+            rows = paired.set_index("metric")
+            differences = where_truth_lies(rows["ci_low"], rows["ci_high"], true_difference)
+            nothing = compare(*alike, metric=METRICS, clusters=clusters, **how).table
+            p_values = nothing.set_index("metric")[["p_permutation", "p_t"]]
+            alarms = (p_values <= 0.05).astype(float).where(p_values.notna())
+            found.setdefault(f"Averages, {options.method}, {name}", []).append(averages)
+            found.setdefault(f"Paired differences, {name}", []).append(differences)
+            found.setdefault(f"False alarms at 5 %, {name}", []).append(alarms)
+    error = (options.level * (1 - options.level) / options.runs) ** 0.5
+    print(f"{options.clusters} clusters, {options.runs} runs, {options.resamples} resamples, level "
+          f"{options.level:g} (standard error {error:.4f})\n")  # fmt: skip
+    for title, tables in found.items():
+        print(f"{title}\n{sum(tables) / options.runs}\n")
 
 
 def main() -> None:
@@ -87,7 +161,11 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=2_000)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--method", choices=("BCa", "percentile"), default="BCa")
+    parser.add_argument("--clusters", type=int)
     options = parser.parse_args()
+    if options.clusters:
+        by_clusters(options)
+        return
     warnings.simplefilter("ignore", KragEvalWarning)
     start = time.perf_counter()
     rng = np.random.default_rng(2024)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.judged import Judgements, ToJudge, UnjudgedDocument, read_judgements
     from krag_eval.statistics.judgements import Debiased, DebiasedValue, Predictions, debias
     from krag_eval.statistics.paired import Difference
+    from krag_eval.statistics.planning import QuestionPlan, plan_questions
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
     from krag_eval.streaming.files import evaluate_file
 
@@ -94,6 +95,7 @@ _HOMES = {
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
     "Predictions": "statistics.judgements",
+    "QuestionPlan": "statistics.planning",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
     "Slice": "statistics.slices",
@@ -117,6 +119,7 @@ _HOMES = {
     "evaluate_retrievers": "retrievers.evaluating",
     "load_dataset": "datasets.loading",
     "read_judgements": "statistics.judged",
+    "plan_questions": "statistics.planning",
     "records_from_messages": "retrievers.agents",
 }
 
@@ -161,6 +164,7 @@ __all__ = [
     "OfflineRetrievalEvaluator",
     "OrMatcher",
     "Predictions",
+    "QuestionPlan",
     "RetrievalRecorder",
     "RougeMatcher",
     "Slice",
@@ -184,6 +188,7 @@ __all__ = [
     "evaluate_retriever",
     "evaluate_retrievers",
     "load_dataset",
+    "plan_questions",
     "read_judgements",
     "records_from_messages",
 ]

@@ -21,7 +21,7 @@ main = Shell(
     sections={
         "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
         "Understand": (explain.misses, explain.explain, explain.diagnose, explain.report),
-        "Decide": (compare.compare, compare.gate, calibrate.calibrate),
+        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate),
         "Data": (evaluate.audit,),
     },
 )

@@ -1,4 +1,4 @@
-"""``krag-eval compare``, which of several retrievers is better; ``krag-eval gate``, a verdict."""
+"""``krag-eval compare``, which of several retrievers is better; ``gate``, a verdict; ``plan``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from krag_eval.cli.options import (
     ReportLanguage,
     checked_language,
     checked_plan,
+    clusters_option,
     evaluation_options,
     field_options,
     floor_option,
@@ -60,10 +61,12 @@ if TYPE_CHECKING:
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison, Difference
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.planning import QuestionPlan
 
 __all__ = [
     "compare",
     "gate",
+    "plan",
 ]
 
 _ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -82,6 +85,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
     help="Compare the others with this system alone: a FILE, or the name it has in the tables.",
 )
 @on_option
+@clusters_option
 @evaluation_options
 @field_options
 @format_option
@@ -94,6 +98,7 @@ def compare(
     metric: tuple[str, ...],
     baseline: str | None,
     on: Literal["all", "common"],
+    clusters: str | None,
     format: str,
     markdown: str | None,
     latex: str | None,
@@ -124,7 +129,7 @@ def compare(
         metrics = _checked_metrics(named, metric, k, settings)
         check_not_read(outputs, filter(None, (one.rows.named_from("") for one in saved.values())))
         results = _evaluated({**named, **saved}, k, settings, metrics)
-        comparison = compared(results, metric, baseline=against, on=on)
+        comparison = compared(results, metric, baseline=against, on=on, clusters=clusters)
         if format == "table":
             _print_comparison(comparison)
         _write(outputs, comparison, language, format)
@@ -265,6 +270,7 @@ def _forms(comparison: Comparison) -> Forms:
         "json": lambda: {
             "n_queries": len(comparison.queries),
             "baseline": comparison.baseline,
+            **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -314,12 +320,14 @@ _LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
-    from krag_eval.statistics.comparison import sentence, told_left_out
+    from krag_eval.statistics.comparison import sentence, told_clusters, told_left_out
 
     n_queries = len(comparison.queries)
     click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+    for told in told_clusters(comparison, "--clusters {}"):
+        print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -333,6 +341,7 @@ def _print_comparison(comparison: Comparison) -> None:
         click.echo()
         _print_changed(comparison, a, b)
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
+    against += "" if comparison.clusters is None else f" | clusters={_shown(comparison.clusters)}"
     print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
 
 
@@ -446,6 +455,7 @@ def _fitted(text: str, width: int) -> str:
     "question_length, golden_length or language. Slices of under 10 queries are not checked.",
 )
 @on_option
+@clusters_option
 @floor_option
 @format_option
 def gate(
@@ -455,6 +465,7 @@ def gate(
     max_drop: float | None,
     by: str | None,
     on: Literal["all", "common"],
+    clusters: str | None,
     floors: tuple[str, ...],
     format: str,
 ) -> Verdict:
@@ -473,6 +484,7 @@ def gate(
             max_drop=max_drop,
             on=on,
             by=by,
+            clusters=clusters,
         )
         write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
         return pronounce(report)
@@ -494,3 +506,119 @@ def _forms_of_report(report: GateReport) -> Forms:
         "csv": lambda: rows,
         "markdown": lambda: rows,
     }
+
+
+# A plan takes the spread of the differences from a comparison, and none of its intervals.
+_RESAMPLES_OF_A_PILOT = 100
+
+
+@click.command(
+    short_help="Find out how many questions show a difference.",
+    epilog="Example: krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
+)
+@click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
+@click.option(
+    "--detect",
+    metavar="X",
+    type=float,
+    required=True,
+    help="The difference that you would not want to miss, as 0.02.",
+)
+@click.option(
+    "--metric",
+    metavar="METRIC@K",
+    help="On what; nDCG at 10, or else at the deepest cutoff, if not given.",
+)
+@click.option(
+    "--power",
+    metavar="X",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="How often a true difference of that size is to be shown.",
+)
+@click.option(
+    "--alpha",
+    metavar="X",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="How often a difference is shown where there is none.",
+)
+@click.option(
+    "--correlation",
+    metavar="X",
+    type=float,
+    help="Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
+)
+@on_option
+@clusters_option
+@format_option
+@output_option("--plot", "Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+def plan(
+    pilot: tuple[str, ...],
+    detect: float,
+    metric: str | None,
+    power: float,
+    alpha: float,
+    correlation: float | None,
+    on: Literal["all", "common"],
+    clusters: str | None,
+    format: str,
+    plot: str | None,
+) -> None:
+    """Say how many questions show a difference, and what those of PILOT can show.
+
+    Two PILOTs are results of two systems on the same questions, saved by 'krag-eval evaluate
+    --json'; of one, how a second system would go together with it is assumed.
+    """
+    from krag_eval.statistics.planning import plan_questions
+
+    outputs = checked_outputs({"format": format, "plot": plot}, pilot)
+    with printing_beside(outputs), warnings_as("warning"):
+        found = plan_questions(
+            _pilot(pilot, metric, on, clusters),
+            metric,
+            detect=detect,
+            power=power,
+            alpha=alpha,
+            correlation=correlation,
+            clusters=clusters if len(pilot) == 1 else None,
+        )
+        if format == "table":
+            for line in found.summary().split("\n"):
+                print_wrapped(printable(line))
+        write_files(
+            outputs,
+            {
+                "format": formatted(format, partial(_forms_of_plan, found)),
+                "plot": (partial(write_plot, found.plot), "what can be shown"),
+            },
+        )
+
+
+def _pilot(
+    files: Sequence[str],
+    metric: str | None,
+    on: Literal["all", "common"],
+    clusters: str | None,
+) -> Comparison | EvaluationResult:
+    """Read the one result of a pilot, or compare its two."""
+    from krag_eval.statistics.comparison import compare as compared
+
+    if len(files) == 1:
+        return saved_result(files[0])
+    if len(files) > 2:
+        raise InvalidInput("pilot", f": name one result or two, got {len(files)}")
+    results = {name: saved_result(file) for name, file in _named(files).items()}
+    how: dict[str, Any] = {"on": on, "clusters": clusters, "n_resamples": _RESAMPLES_OF_A_PILOT}
+    return compared(results, **how) if metric is None else compared(results, metric, **how)
+
+
+def _forms_of_plan(found: QuestionPlan) -> Forms:
+    import pandas as pd
+
+    numbers = found.to_dict()
+    row = {**numbers, "systems": " and ".join(found.systems)}
+    rows = pd.DataFrame([row])
+    return {"json": lambda: numbers, "csv": lambda: rows, "markdown": lambda: rows}

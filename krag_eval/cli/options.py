@@ -37,6 +37,7 @@ __all__ = [
     "checked_language",
     "checked_plan",
     "chosen_averages",
+    "clusters_option",
     "cutoff_option",
     "diagnosis_options",
     "encoding_option",
@@ -123,6 +124,13 @@ on_option = click.option(
     default="all",
     show_default=True,
     help="What to compare: all queries, which must then be the same ones, or those in common.",
+)
+
+
+clusters_option = click.option(
+    "--clusters",
+    metavar="TAG",
+    help="Take queries that share the value of a column, such as source, as belonging together.",
 )
 
 

@@ -39,7 +39,7 @@ _NO_VERDICT = 2
 _INTERRUPTED = 130
 _STDOUT_CLOSED = 141
 # Commands that read what another one saved: advice may name its options too.
-_SAVED_BY = {"compare": "evaluate", "gate": "evaluate"}
+_SAVED_BY = {"compare": "evaluate", "gate": "evaluate", "plan": "evaluate"}
 
 Parameters: TypeAlias = Mapping[str, click.Parameter]
 

@@ -64,7 +64,7 @@ class KragGate:
             max_drop: How far it may drop; 0 if not given.
             on: ``"all"`` or ``"common"``, the queries to compare on.
             by: A tag, no slice of which may drop further either.
-            **sampling: ``level``, ``n_resamples`` and ``seed``, as in ``check``.
+            **sampling: ``level``, ``n_resamples``, ``seed`` and ``clusters``, as in ``check``.
 
         Returns:
             The conditions, all of which hold.

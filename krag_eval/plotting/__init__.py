@@ -11,6 +11,7 @@ from krag_eval.plotting.curves import (
     calibration_curve,
     cutoff_curves,
     latency_points,
+    planning_curve,
     threshold_curves,
 )
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
@@ -34,6 +35,7 @@ __all__ = [
     "metric_bars",
     "metric_distribution",
     "metric_name",
+    "planning_curve",
     "save_plot",
     "slice_forest",
     "threshold_curves",

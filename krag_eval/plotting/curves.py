@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from krag_eval.calibration import Calibration
     from krag_eval.results.latency import Latency
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.planning import QuestionPlan
 
 __all__ = [
     "MOST_LINES",
@@ -52,6 +53,7 @@ __all__ = [
     "calibration_curve",
     "cutoff_curves",
     "latency_points",
+    "planning_curve",
     "threshold_curves",
 ]
 
@@ -922,5 +924,48 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     )
     finish(ax, "both")
     legend_above(ax, columns=3)
+    make_readable(ax)
+    return ax
+
+
+def planning_curve(
+    plan: QuestionPlan, ax: Axes | None = None, *, language: Language = "en"
+) -> Axes:
+    """Draw the difference that can be shown against the number of questions.
+
+    The pilot is a hollow point, what the plan asks for a filled one.
+
+    Args:
+        plan: What ``plan_questions`` returned.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+    """
+    language = checked_language(language)
+    ax = new_axes() if ax is None else ax
+    curve, (look, *_) = plan.curve, looks_of([plan.metric])
+    ax.plot(curve["questions"], curve["detectable"], color=look.colour)
+    points = {
+        "pilot shows": (plan.spread.n, plan.detectable, PAPER),
+        "plan takes": (plan.questions, plan.detect, look.colour),
+    }
+    for told, (questions, detectable, fill) in points.items():
+        name = word(told, language).format(questions=questions, difference=f"{detectable:.2g}")
+        ax.plot([questions], [detectable], color=look.colour, marker="o", markersize=7,
+                linestyle="", markerfacecolor=fill, label=name)  # fmt: skip
+    ax.axhline(plan.detect, color=INK, linewidth=1, linestyle=":", zorder=1)
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    finish(ax, "y")
+    ax.set_xlabel(word("number of questions", language))
+    ax.set_ylabel(word("detectable", language))
+    power, alpha = percent(plan.power, language), percent(plan.alpha, language)
+    title = word("planning", language).format(
+        metric=average_name(plan.metric, language), power=power, alpha=alpha
+    )
+    ax.set_title(title, loc="left", pad=26)
+    legend_above(ax, columns=2)
     make_readable(ax)
     return ax

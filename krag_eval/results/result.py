@@ -530,7 +530,8 @@ class EvaluationResult:
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
         """Return a bootstrap interval for every average at every cutoff.
 
-        See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments.
+        See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments:
+        ``clusters="source"`` draws all queries of a source together.
         """
         from krag_eval.statistics.intervals import confidence_intervals
 
@@ -712,6 +713,7 @@ class EvaluationResult:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        clusters: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
@@ -734,6 +736,8 @@ class EvaluationResult:
                 Floors are of all queries of this result.
             by: A tag, as in :meth:`by`, no slice of which may drop further either. Slices of under
                 10 queries are named and not checked.
+            clusters: A tag of the queries, such as ``"source"``: those that share its value belong
+                together, and are drawn together for that interval.
             level: How often that interval should cover the true difference, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
@@ -751,7 +755,12 @@ class EvaluationResult:
         """
         from krag_eval.statistics.gates import check
 
-        sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
+        sampling = {
+            "level": level,
+            "n_resamples": n_resamples,
+            "seed": seed,
+            "clusters": clusters,
+        }
         return check(
             self,
             floors,

@@ -38,6 +38,7 @@ from krag_eval.scoring.metrics import resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import (
     ROUNDING,
+    Clusters,
     check_counted,
     check_sampling,
     warn_of_few_queries,
@@ -48,6 +49,7 @@ from krag_eval.statistics.paired import (
     Standing,
     changes_of,
     paired_differences,
+    spread_of,
     standings,
 )
 
@@ -73,6 +75,7 @@ __all__ = [
     "compare",
     "rounded_p",
     "sentence",
+    "told_clusters",
     "told_left_out",
 ]
 
@@ -89,6 +92,7 @@ def compare(
     names: Sequence[str] | None = None,
     baseline: str | None = None,
     on: On = "all",
+    clusters: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -101,6 +105,7 @@ def compare(
     names: Sequence[str] | None = None,
     baseline: str | None = None,
     on: On = "all",
+    clusters: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -112,6 +117,7 @@ def compare(
     names: Sequence[str] | None = None,
     baseline: str | None = None,
     on: On = "all",
+    clusters: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -136,6 +142,13 @@ def compare(
     - **An effect size**, Cohen's d_z: the mean difference per query over its standard deviation,
       where the average is a mean over queries.
 
+    Queries that were made from the same document do alike: two of them say less than two of
+    different documents, and intervals that take them as independent are too narrow. With
+    ``clusters``, whole clusters are drawn, and swapped: in every way there is with up to 15 that
+    differ. The summary has the design effect: how many times as many queries it takes as if they
+    were independent. A comparison without ``clusters`` says so where queries have a tag ``source``,
+    ``file``, ``document``, ``doc_id`` or ``corpus`` and the design effect by it passes 1.5.
+
     All pairs and metrics share the same resamples and the same random swaps.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
@@ -156,6 +169,8 @@ def compare(
         on: ``"all"`` if every result must have the same queries, ``"common"`` to compare the
             queries that all have and leave out the others, which ``left_out`` and the summary
             name.
+        clusters: A tag of the queries, such as ``"source"``: those that share its value belong
+            together. A query without a value is a cluster of its own.
         level: How often an interval should cover the true difference, between 0 and 1.
         n_resamples: Number of resamples of the bootstrap, and of random swaps.
         seed: The same seed gives the same digits.
@@ -163,10 +178,12 @@ def compare(
     Raises:
         InvalidType: If ``results`` are no results, or ``metric`` neither a string nor several.
         InvalidInput: If the results are not comparable (saying what differs), are fewer than two,
-            or lack the metric or its cutoff, or an argument is out of range.
+            or lack the metric or its cutoff, or an argument is out of range; if they have no tag
+            ``clusters``, differ in it, or have one value of it alone.
 
     Warns:
-        KragEvalWarning: If there are fewer than 30 queries, the results were made by different
+        KragEvalWarning: If there are fewer than 30 queries or 20 clusters, queries lack the tag of
+            the clusters, the results were made by different
             versions of krag_eval, or it is unknown whether they have the same ground truth
             (saved by krag_eval 0.1) or the same settings of a matcher of your own.
 
@@ -195,8 +212,15 @@ def compare(
     check_counted(first)
     metrics = checked_metrics(named, _default_metric(first) if asked is None else asked)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
+    grouped = None if clusters is None else Clusters.of(list(aligned.values()), clusters)
     differences, values = paired_differences(
-        aligned, metrics, level=level, n_resamples=n_resamples, seed=seed, baseline=baseline
+        aligned,
+        metrics,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+        baseline=baseline,
+        clusters=grouped,
     )
     return Comparison(
         differences=differences,
@@ -210,7 +234,40 @@ def compare(
         given=dict(named),
         baseline=baseline,
         left_out=left_out,
+        clusters=clusters,
+        dependent=_dependent(aligned, metrics, differences) if clusters is None else {},
     )
+
+
+# Tags that tell what a query was made from, and the design effect from which it matters.
+_SOURCES = ("source", "file", "document", "doc_id", "corpus")
+_STRONG = 1.5
+
+
+def _dependent(
+    results: Mapping[str, EvaluationResult],
+    metrics: Mapping[str, tuple[str, Cutoff]],
+    differences: Sequence[Difference],
+) -> dict[str, float]:
+    """Return the tags by which queries do alike, each with the greatest design effect by it."""
+    known = list(dict.fromkeys(tag for one in results.values() for tag in one.tags))
+    found = {}
+    for tag in (one for one in known if one.lower() in _SOURCES):
+        clusters = _clusters_if_alike(list(results.values()), tag)
+        if clusters is None:
+            continue
+        pairs = [((results[row.a], results[row.b]), metrics[row.metric]) for row in differences]
+        effects = [spread_of(*pair, clusters).design_effect for pair in pairs]
+        found[tag] = max((one for one in effects if not math.isnan(one)), default=0.0)
+    return {tag: effect for tag, effect in found.items() if effect > _STRONG}
+
+
+def _clusters_if_alike(results: Sequence[EvaluationResult], tag: str) -> Clusters | None:
+    """Return the clusters by a tag; ``None`` where the results differ in it."""
+    try:
+        return Clusters.found(results, tag)
+    except InvalidInput:
+        return None
 
 
 def _results_and_metric(
@@ -266,6 +323,8 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
     return listed
 
 
+# What a row of the table does not show of a difference, or only with clusters.
+_NO_COLUMNS = ("average", "spread", "detectable")
 #: What a star in a leaderboard means.
 BEST = "* the best average; the differences below say what is more than chance"
 # Labels, by system, of the queries that not all systems have.
@@ -410,6 +469,9 @@ class Comparison:
             compared.
         left_out: System -> the labels of its queries that were left out because not all systems
             have them; empty if none was.
+        clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
+        dependent: Tag -> the greatest design effect by it, where one was found that speaks for
+            clusters and none were asked for.
     """
 
     differences: tuple[Difference, ...]
@@ -424,6 +486,8 @@ class Comparison:
     given: Mapping[str, EvaluationResult] = field(default_factory=dict, repr=False)
     baseline: str | None = None
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
+    clusters: str | None = None
+    dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> list[str]:
@@ -451,6 +515,13 @@ class Comparison:
         return len(self.queries)
 
     @cached_property
+    def grouping(self) -> Clusters | None:
+        """Which of the queries compared belong together; ``None`` if each is by itself."""
+        if self.clusters is None:
+            return None
+        return Clusters.found(list(self.compared.values()), self.clusters)
+
+    @cached_property
     def _standings(self) -> Mapping[str, Mapping[str, Standing]]:
         """Metric -> system -> its average and interval, the best on the first metric first."""
         found = standings(
@@ -459,6 +530,7 @@ class Comparison:
             level=self.level,
             n_resamples=self.n_resamples,
             seed=self.seed,
+            clusters=self.grouping,
         )
         first = self.metrics[0]
         order = sorted(found[first], key=lambda name: self._loss(first, found[first][name].value))
@@ -506,12 +578,19 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per pair and metric; the columns are the numbers of :class:`Difference`."""
+        """One row per pair and metric; the columns are the numbers of :class:`Difference`.
+
+        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``.
+        """
         import pandas as pd
 
-        columns = [one.name for one in fields(Difference) if one.name != "average"]
+        columns = [one.name for one in fields(Difference) if one.name not in _NO_COLUMNS]
         rows = [[getattr(row, name) for name in columns] for row in self.differences]
-        return pd.DataFrame(rows, columns=columns)
+        table = pd.DataFrame(rows, columns=columns)
+        if self.clusters is not None:
+            for name in ("standard_error", "design_effect"):
+                table[name] = [getattr(row.spread, name, math.nan) for row in self.differences]
+        return table
 
     @property
     def latency(self) -> pd.DataFrame:
@@ -638,8 +717,8 @@ class Comparison:
         """Compare the systems within slices of the queries: does b win everywhere?
 
         Per slice and metric there are the paired difference, its interval and p as of the whole,
-        with Holm's correction over all slices, pairs and metrics. Under 10 queries there are counts
-        alone.
+        with Holm's correction over all slices, pairs and metrics. Under 10 queries, or 10 clusters
+        of them, there are counts alone.
 
         Args:
             tag: A tag of the queries, or a built-in one; see :meth:`EvaluationResult.by`.
@@ -706,12 +785,13 @@ class Comparison:
     def summary(self) -> str:
         """Return one plain sentence per pair and metric, each on its own line.
 
-        The last line says which queries were left out, if any were.
+        The last lines say which queries were left out, if any were, and how far queries in clusters
+        do alike.
         """
         lines = [sentence(difference, self.level) for difference in self.differences]
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out))
-        return "\n".join(lines)
+        return "\n".join([*lines, *told_clusters(self)])
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -760,7 +840,9 @@ class Comparison:
 
     def _foot(self) -> str:
         against = "" if self.baseline is None else f" | baseline={self.baseline}"
-        return f"{self.signature} | n_resamples={self.n_resamples} | seed={self.seed}{against}"
+        drawn = "" if self.clusters is None else f" | clusters={self.clusters}"
+        how = f"n_resamples={self.n_resamples} | seed={self.seed}"
+        return f"{self.signature} | {how}{against}{drawn}"
 
     def _board(self) -> Cells:
         """Return the leaderboard as text, header first; a star marks the best."""
@@ -840,6 +922,7 @@ _MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
 _NUMBERS_CHANGED = ((0, 2),)
 _UNKNOWN = "settings unknown"
 _NAMED = 5
+_LONGEST_TAG = 60
 
 
 def check_comparable(
@@ -1162,7 +1245,44 @@ def sentence(row: Difference, level: float) -> str:
     return (
         f"{start} {_short(by)} ({_short(first[1])} against {_short(second[1])}; "
         f"{_percent(level)} interval {_short(low)} to {_short(high)}; {p} after Holm)."
+        f"{'' if row.is_shown(level) else _told_detectable(row)}"
     )
+
+
+def _told_detectable(row: Difference) -> str:
+    """Say what could have been shown, where it is known."""
+    if row.spread is None or not row.detectable > 0:
+        return ""
+    queries = "1 query" if row.spread.n == 1 else f"{row.spread.n} queries"
+    within = "" if row.spread.n_clusters is None else f" in {row.spread.n_clusters} clusters"
+    return f" Differences under {_short(row.detectable)} may well not show with {queries}{within}."
+
+
+def told_clusters(comparison: Comparison, option: str = 'clusters="{}"') -> list[str]:
+    """Say how far queries in clusters do alike, or might, in a sentence each.
+
+    Args:
+        comparison: The comparison.
+        option: How to ask for clusters by a tag.
+    """
+    clusters = comparison.grouping
+    if clusters is None:
+        return [
+            f"Queries of the same {_named_tag(tag)} do alike (design effect {effect:.1f}), so "
+            f"these intervals are too narrow: compare with {option.format(tag)}."
+            for tag, effect in comparison.dependent.items()
+        ]
+    found = [row.spread.design_effect for row in comparison.differences if row.spread is not None]
+    known = sorted(one for one in found if not math.isnan(one))
+    start = f"{clusters.n} clusters of queries by {_named_tag(clusters.tag)} were drawn and swapped"
+    if not known:
+        return [f"{start}."]
+    between = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1])))
+    return [f"{start}; design effect {between}."]
+
+
+def _named_tag(tag: str) -> str:
+    return " ".join(tag.split())[:_LONGEST_TAG]
 
 
 def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:

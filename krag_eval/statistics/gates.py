@@ -164,7 +164,9 @@ def check(
         gates += [_drop_gate(row, allowed, compared) for row in compared.differences]
         gates += [] if by is None else _slice_gates(compared, by, allowed)
         return GateReport(tuple(gates), compared.left_out, len(compared.queries))
-    _check_no_drop(metric=metric, max_drop=max_drop, on=None if on == "all" else on, by=by)
+    clusters = sampling.get("clusters")
+    on_all = None if on == "all" else on
+    _check_no_drop(metric=metric, max_drop=max_drop, on=on_all, by=by, clusters=clusters)
     if not gates:
         raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
     return GateReport(tuple(gates))
@@ -291,7 +293,8 @@ def _slice_gates(compared: Comparison, by: str, max_drop: float) -> Iterator[Gat
             gate = _drop_gate(row, max_drop, compared)
             yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
         if not differences:
-            few = f"{n} {'query' if n == 1 else 'queries'}, too few to check"
+            clusters = "" if compared.clusters is None else " in clusters"
+            few = f"{n} {'query' if n == 1 else 'queries'}{clusters}, too few to check"
             for metric in compared.metrics:
                 yield Gate(metric, True, f"{by} {name}: {metric} is of {few}", name)
 

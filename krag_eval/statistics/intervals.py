@@ -1,21 +1,31 @@
 """Confidence intervals: how far each average would move had other queries been asked.
 
-The bootstrap over queries, for single results and, by :mod:`krag_eval.statistics.paired`, for
-pairs; and for the budget that reaches a recall, which is no average. scipy and pandas load when an
-interval is asked for.
+The bootstrap over queries, or over clusters of queries that belong together, for single results
+and, by :mod:`krag_eval.statistics.paired`, for pairs; and for the budget that reaches a recall,
+which is no average. scipy and pandas load when an interval is asked for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, number, one_of, warn, whole
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    clipped,
+    number,
+    one_of,
+    text,
+    unknown,
+    warn,
+    whole,
+)
 from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -34,11 +44,15 @@ from krag_eval.scoring.metrics import METRICS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.documents import Tag
     from krag_eval.results.result import EvaluationResult
 
 __all__ = [
+    "FEW_CLUSTERS",
     "FEW_QUERIES",
     "BudgetToRecall",
+    "Clusters",
+    "Spread",
     "budget_to_recall",
     "confidence_intervals",
 ]
@@ -50,6 +64,8 @@ IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
 #: With fewer queries than this, a 95 % interval of macro recall covers the truth in less than
 #: 93 % of cases (benchmarks/interval_coverage.py).
 FEW_QUERIES = 30
+#: With fewer clusters than this, clustered intervals are too narrow in the same way.
+FEW_CLUSTERS = 20
 # Differences below this share of a value are rounding: sums of 10,000 floats agree to 1e-13.
 ROUNDING = 1e-12
 # Draws held in memory together; three arrays of this many 8-byte numbers are alive in a block.
@@ -66,6 +82,7 @@ def confidence_intervals(
     n_resamples: int = 10_000,
     seed: int = 0,
     method: IntervalMethod = "BCa",
+    clusters: str | None = None,
 ) -> pd.DataFrame:
     """Return a bootstrap interval for every average of a result, at every cutoff.
 
@@ -79,28 +96,36 @@ def confidence_intervals(
     An interval says how far the average would move with other queries *of the same kind*. It knows
     nothing of wrong ground truth, of a badly chosen threshold, or of queries of another kind.
 
+    Queries that were made from the same document do alike, and then as many queries say less than
+    they seem to. With ``clusters``, whole clusters are drawn instead of queries.
+
     Args:
         result: The result; only its per-query table is needed, no texts.
         level: How often such an interval should cover the true average, between 0 and 1.
         n_resamples: Number of resamples.
         seed: The same seed gives the same digits.
         method: ``"BCa"`` or ``"percentile"``.
+        clusters: A tag of the queries, such as ``"source"``: those that share its value belong
+            together. A query without a value is a cluster of its own.
 
     Returns:
         One row per average and cutoff, indexed by its spelling (``"ndcg@10"``), with the columns
         ``metric``, ``k`` (``"all"`` for no cutoff, ``"1000w"`` for a budget), ``value``, ``low``
-        and ``high``. Where all queries have one value, these two are that value. Resamples
+        and ``high``; with ``clusters`` also ``standard_error``, the clustered one, and
+        ``design_effect``: how many times as many queries it takes as if they were independent (see
+        :class:`Spread`). Where all queries have one value, these two are that value. Resamples
         in which nothing was found say nothing about ``mean_rank`` and are left out of its interval;
         where nothing was found at all, its value and interval are NaN. The same holds for a metric
         of your own that is undefined for some queries.
 
     Raises:
         InvalidType: If an argument is of the wrong type.
-        InvalidInput: If an argument is out of range, or no query counts in the averages.
+        InvalidInput: If an argument is out of range, no query counts in the averages, or the
+            queries have no such tag or all the same value of it.
 
     Warns:
-        KragEvalWarning: If intervals rest on fewer than 30 queries, or have no width although the
-            average could have been another.
+        KragEvalWarning: If intervals rest on fewer than 30 queries or 20 clusters, have no width
+            although the average could have been another, or queries lack the tag.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual, predicted = [["a", "b"]] * 40, [["a", "x"]] * 30 + [["x", "y"]] * 10
@@ -118,8 +143,10 @@ def confidence_intervals(
     check_counted(result)
     rows = [(key, k, value) for k in result.k for key, value in result.averages(k).items()]
     sums = QuerySums.of(result, [(result.definitions[key], k) for key, k, _ in rows])
-    resampled = sums.all_averages(resampled_sums(sums.columns, n_resamples, seed))
-    left_out = sums.leave_one_out() if method == "BCa" else None
+    grouped = None if clusters is None else Clusters.of([result], clusters)
+    units = sums.grouped(grouped)
+    resampled = units.all_averages(resampled_sums(units.columns, n_resamples, seed))
+    left_out = units.leave_one_out() if method == "BCa" else None
     bounds = [
         interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
         for i, (_, _, value) in enumerate(rows)
@@ -132,6 +159,10 @@ def confidence_intervals(
         columns=["metric", "k", "value", "low", "high"],
         index=pd.Index([f"{key}@{spelled(k)}" for key, k, _ in rows], name="average"),
     )
+    if grouped is not None:
+        spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
+        table["standard_error"] = [one.standard_error for one in spreads]
+        table["design_effect"] = [one.design_effect for one in spreads]
     _warn_of_weak_intervals(table, sums)
     return table
 
@@ -215,11 +246,205 @@ class QuerySums:
         """Return the averages without each query in turn; shape (queries, averages)."""
         return self.all_averages(self.columns.sum(axis=0) - self.columns)
 
+    def influences(self, i: int) -> FloatArray:
+        """Return how far each query pulls one of the averages; shape (queries,).
+
+        Of a mean these are the queries' values minus the mean, of another average the jackknife's
+        (Efron and Tibshirani 1993, chapter 11). NaN where the average needs that query.
+        """
+        total = self.columns.sum(axis=0)
+        pulls = self.average(i, total) - self.average(i, total - self.columns)
+        pulls[np.abs(pulls) <= ROUNDING] = 0.0
+        return np.asarray((len(pulls) - 1) * pulls, np.float64)
+
+    def grouped(self, clusters: Clusters | None) -> QuerySums:
+        """Return the sums over each cluster in place of those of each query, if there are any."""
+        if clusters is None:
+            return self
+        leading, trailing = (
+            np.stack(
+                [np.bincount(clusters.number, column, clusters.n) for column in part.T], axis=1
+            )
+            for part in exact_parts(self.columns)
+        )
+        return replace(self, columns=np.asarray(leading + trailing, np.float64))
+
     def n_queries(self, i: int) -> int:
         """Return over how many queries an average is formed."""
         average, k = self.averages[i]
         means = [self.positions[name, k] for _, name in average.ratios if name.startswith(DEFINED)]
         return int(self.columns[:, means].sum(axis=0).min(initial=len(self.columns)))
+
+
+def tags_of(results: Sequence[EvaluationResult], tag: str, argument: str) -> Sequence[Tag] | None:
+    """Return the value of a tag for each query that all results have; ``None`` without the tag.
+
+    Raises:
+        InvalidInput: If two results have the tag and differ in it.
+    """
+    tagged = [result.tags[tag] for result in results if tag in result.tags]
+    if not tagged:
+        return None
+    first, *others = map(list, tagged)
+    for other in others:
+        for label, our, their in zip(results[0].labels, first, other, strict=True):
+            if our != their:
+                raise InvalidInput(
+                    argument,
+                    f": the results differ in {tag!r}, first for query {clipped(label)}: "
+                    f"{clipped(our)} vs {clipped(their)}",
+                    "Tag the queries of all results alike",
+                )
+    return first
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which of the counted queries belong together, because they share the value of a tag.
+
+    Attributes:
+        tag: The tag.
+        number: The cluster of each counted query, from 0; shape (counted queries,).
+        n_untagged: Queries without a value, each of them a cluster of its own.
+    """
+
+    tag: str
+    number: IntArray
+    n_untagged: int = 0
+
+    @classmethod
+    def of(cls, results: Sequence[EvaluationResult], tag: object) -> Clusters:
+        """Read the clusters of queries that all results have, and warn if they are few.
+
+        Raises:
+            InvalidType: If the tag is not text.
+            InvalidInput: If no result has it, two differ in it, or all queries have one value.
+        """
+        name = text("clusters", tag, "the name of a tag")
+        found = cls.found(results, name)
+        if found is None:
+            known = dict.fromkeys(one for result in results for one in result.tags)
+            if known:
+                raise unknown("clusters", name, list(known))
+            problem = f": the queries have no tags, so nothing tells which share a {clipped(name)}"
+            raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
+        if found.n < 2:
+            problem = f"must divide the queries, and all of them have the same {clipped(name)}"
+            raise InvalidInput("clusters", problem)
+        found.warn()
+        return found
+
+    @classmethod
+    def found(cls, results: Sequence[EvaluationResult], tag: str) -> Clusters | None:
+        """Return the clusters, numbered as they come; ``None`` if no result has the tag."""
+        values = tags_of(results, tag, "clusters")
+        if values is None:
+            return None
+        # Without a value, a query is like no other; and True is not 1.
+        keys = [
+            (position,) if value is None else (isinstance(value, bool), value)
+            for position, value in enumerate(values)
+        ]
+        kept = [key for key, counts in zip(keys, results[0].counted, strict=True) if counts]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(kept))}
+        n_untagged = sum(len(key) == 1 for key in kept)
+        return cls(tag, np.array([numbers[key] for key in kept], np.int64), n_untagged)
+
+    @property
+    def n(self) -> int:
+        """Number of clusters."""
+        return int(self.number.max(initial=-1)) + 1
+
+    def within(self, chosen: NDArray[np.bool_]) -> Clusters:
+        """Return the clusters of some of the queries."""
+        numbers = np.unique(self.number[chosen], return_inverse=True)[1]
+        return replace(self, number=np.asarray(numbers, np.int64))
+
+    def warn(self) -> None:
+        """Warn, once, of too few clusters and of queries in none."""
+        reasons = []
+        if self.n < FEW_CLUSTERS:
+            reasons.append(
+                f"{self.n} clusters by {clipped(self.tag)} are too few: with fewer than "
+                f"{FEW_CLUSTERS}, clustered intervals are too narrow."
+            )
+        if self.n_untagged:
+            queries = "1 query has" if self.n_untagged == 1 else f"{self.n_untagged} queries have"
+            reasons.append(f"{queries} no {clipped(self.tag)}; each is a cluster of its own.")
+        if reasons:
+            warn(" ".join(reasons))
+
+
+class Spread(NamedTuple):
+    """How far an average would move with other queries, and how far it moves with each one.
+
+    Attributes:
+        sd: The standard deviation over queries: of their values or, for two systems, of their
+            paired differences.
+        n: Number of queries.
+        standard_error: That of the average. For queries in clusters √(C/(C − 1) · Σ_c(Σ_{i∈c}(s_i
+            − s̄))²)/n, with C clusters; else ``sd`` / √n, which is the same where every query is a
+            cluster of its own. The formula is that of inspect_ai; see Miller 2024, *Adding Error
+            Bars to Evals*, arXiv 2411.00640.
+        n_clusters: Number of clusters; ``None`` if the queries are taken as independent.
+    """
+
+    sd: float
+    n: int
+    standard_error: float
+    n_clusters: int | None = None
+
+    @classmethod
+    def of(cls, values: FloatArray, clusters: Clusters | None = None) -> Spread:
+        """Measure it; NaN for fewer than two queries or clusters, or an undefined value.
+
+        >>> clusters = Clusters("source", np.array([0, 0, 1, 1]))
+        >>> spread = Spread.of(np.array([1.0, 1.0, 0.0, 0.0]), clusters)
+        >>> spread.standard_error, round(spread.design_effect, 9)
+        (0.5, 3.0)
+        """
+        n, n_clusters = len(values), None if clusters is None else clusters.n
+        units = n if n_clusters is None else n_clusters
+        if min(n, units) < 2 or not np.isfinite(values).all():
+            return cls(math.nan, n, math.nan, n_clusters)
+        apart = values - values.mean()
+        sd = float(values.std(ddof=1))
+        if clusters is None:
+            return cls(sd, n, sd / math.sqrt(n))
+        sums = np.bincount(clusters.number, apart, units)
+        error = math.sqrt(units / (units - 1) * float((sums**2).sum())) / n
+        return cls(sd, n, error, n_clusters)
+
+    @property
+    def design_effect(self) -> float:
+        """How many times as many queries it takes as if they were independent.
+
+        The variance of the average over the one it would have with independent queries: 1 without
+        clusters, NaN where nothing varies.
+        """
+        if self.n_clusters is None:
+            return 1.0
+        return self.standard_error**2 * self.n / self.sd**2 if self.sd > 0 else math.nan
+
+    def detectable(self, alpha: float, power: float) -> float:
+        """Return the smallest true difference that is shown that often at that level.
+
+        (z_{1 − alpha/2} + z_{power}) · standard error: the minimum detectable effect.
+        """
+        return _z_sum(alpha, power) * self.standard_error
+
+    def needed(self, detect: float, alpha: float, power: float) -> float:
+        """Return how many queries it takes to show a difference, not rounded.
+
+        design effect · ((z_{1 − alpha/2} + z_{power}) · sd / detect)².
+        """
+        return self.design_effect * (_z_sum(alpha, power) * self.sd / detect) ** 2
+
+
+def _z_sum(alpha: float, power: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - alpha / 2) + ndtri(power))
 
 
 def resampled_sums(columns: FloatArray, n_resamples: int, seed: int) -> FloatArray:

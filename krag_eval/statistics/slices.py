@@ -55,6 +55,7 @@ from krag_eval.statistics.intervals import (
     interval,
     per_query,
     resampled_sums,
+    tags_of,
     wilson,
 )
 from krag_eval.statistics.paired import Difference, holm, paired_differences
@@ -82,7 +83,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-#: Of fewer queries than this there are counts alone.
+#: Of fewer queries than this, or fewer clusters of them, there are counts alone.
 FEWEST_QUERIES = 10
 #: Averages that are shown where none are named.
 _MAIN = ("macro_recall", "micro_recall", "ndcg", "mrr", "hit_rate")
@@ -746,12 +747,9 @@ _HOW_TO_TAG = (
 
 def _values(results: Sequence[EvaluationResult], tag: str) -> tuple[Sequence[Tag], str]:
     """Return one value per query, and what a built-in tag is; the queries' own come first."""
-    tagged = [result for result in results if tag in result.tags]
-    if tagged:
-        first, *others = (list(result.tags[tag]) for result in tagged)
-        for other in others:
-            _check_same_tags(tag, first, other, results[0].labels)
-        return first, ""
+    own = tags_of(results, tag, "tag")
+    if own is not None:
+        return own, ""
     if tag == DIAGNOSED and len(results) == 1:
         problem = f": {tag!r} divides by what a diagnosis found, and there is none"
         fix = Advice("pass {}, what diagnose returned", diagnosis=...)
@@ -785,19 +783,6 @@ def _classes(result: EvaluationResult, tag: str, diagnosis: Diagnosis) -> tuple[
     classes = classes_of_queries(diagnosis)
     about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
     return [classes.get(query) for query in range(result.n_queries)], about
-
-
-def _check_same_tags(
-    tag: str, ours: Sequence[Tag], theirs: Sequence[Tag], labels: Sequence[str | int]
-) -> None:
-    for label, our, their in zip(labels, ours, theirs, strict=True):
-        if our != their:
-            raise InvalidInput(
-                "tag",
-                f": the results differ in {tag!r}, first for query {clipped(label)}: "
-                f"{clipped(our)} vs {clipped(their)}",
-                "Tag the queries of all results alike",
-            )
 
 
 def _n_items(result: EvaluationResult) -> Sequence[Tag]:
@@ -1348,7 +1333,9 @@ def _paired(
     too_many = _are_too_many(division, len(comparison.differences))
     for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
         inside, differences = division.place == number, tuple[Difference, ...]()
-        if n >= FEWEST_QUERIES and not too_many:
+        clusters = comparison.grouping and comparison.grouping.within(inside)
+        units = n if clusters is None else clusters.n
+        if units >= FEWEST_QUERIES and not too_many:
             cutoffs = [k for _, k in metrics.values()]
             results = {key: _only(one, inside, cutoffs) for key, one in comparison.compared.items()}
             differences, _ = paired_differences(
@@ -1357,6 +1344,7 @@ def _paired(
                 level=comparison.level,
                 n_resamples=comparison.n_resamples,
                 seed=comparison.seed,
+                clusters=clusters,
             )
         yield name, n, list(differences)
 

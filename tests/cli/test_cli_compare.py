@@ -347,3 +347,67 @@ class TestRefusals:
     def test_a_missing_file(self, tmp_path: Path, a: Path) -> None:
         """By its name."""
         assert "none.jsonl: no such file" in refusal("compare", a, tmp_path / "none.jsonl")
+
+
+class TestClusters:
+    """``--clusters TAG``: queries that belong together."""
+
+    @pytest.fixture
+    def saved(self, tmp_path: Path) -> list[Path]:
+        """Five queries of each of 30 sources do alike; new loses those of two sources."""
+        paths = []
+        for name, lost in (("old", range(3)), ("new", range(5))):
+            rows = [
+                {"question": f"Question {i}?", "actual": ["a"], "source": i // 5,
+                 "predicted": ["x" if i // 5 in lost else "a"]}
+                for i in range(150)
+            ]  # fmt: skip
+            path = written(tmp_path / f"{name}.jsonl", rows)
+            paths.append(tmp_path / f"{name}.json")
+            run("evaluate", path, "-k", 1, "--json", paths[-1])
+        return paths
+
+    def test_compared_by_clusters(self, saved: list[Path]) -> None:
+        """As from Python: the design effect is printed, and stands in the JSON."""
+        result = run("compare", *saved, "--clusters", "source")
+        assert "30 clusters of queries by source" in result.stdout
+        assert "| clusters=source" in " ".join(result.stdout.split())
+        output = run("compare", *saved, "--clusters", "source", "--format", "json").stdout
+        content = json.loads(output)
+        assert content["clusters"] == "source"
+        assert content["differences"][0]["design_effect"] == pytest.approx(5 * 30 / 29 * 149 / 150)
+
+    def test_clusters_that_matter_are_mentioned(self, saved: list[Path]) -> None:
+        """In the words of the shell."""
+        assert "compare with --clusters source." in " ".join(run("compare", *saved).stdout.split())
+
+    def test_a_gate_goes_by_clusters(self, saved: list[Path]) -> None:
+        """Ten queries lost are more than chance, two sources are not."""
+        old, new = saved
+        options = ("--baseline", old, "--metric", "recall@1")
+        assert run("gate", new, *options).exit_code == 1
+        assert run("gate", new, *options, "--clusters", "source").exit_code == 0
+
+    def test_an_unknown_tag_is_refused(self, saved: list[Path]) -> None:
+        """By the option's name."""
+        assert refusal("compare", *saved, "--clusters", "sauce").startswith("--clusters")
+
+    def test_a_plan_is_printed_saved_and_drawn(self, saved: list[Path], tmp_path: Path) -> None:
+        """Two of 30 sources differ by 1: the numbers are those from Python."""
+        options = ("--metric", "recall@1", "--detect", "0.05", "--clusters", "source")
+        picture = tmp_path / "plan.svg"
+        printed_plan = " ".join(run("plan", *saved, *options, "--plot", picture).stdout.split())
+        assert picture.stat().st_size > 0
+        content = json.loads(run("plan", *saved, *options, "--format", "json").stdout)
+        assert f"takes {content['questions']:,} questions" in printed_plan
+        assert content["design_effect"] == pytest.approx(5 * 30 / 29 * 149 / 150)
+        assert content["pilot_questions"] == 150
+        for form in ("csv", "markdown"):
+            assert "old and new" in run("plan", *saved, *options, "--format", form).stdout
+
+    def test_one_pilot_is_enough_and_three_are_too_many(self, saved: list[Path]) -> None:
+        """Of one, the correlation is assumed."""
+        one = run("plan", saved[0], "--detect", "0.05", "--correlation", "0.8").stdout
+        assert "0.8, which is assumed" in " ".join(one.split())
+        refusal("plan", *saved, "other.json", "--detect", "0.05")
+        assert refusal("plan", *saved, "--detect", "5").startswith("--detect")

@@ -16,12 +16,20 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 
-from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator, calibrate, compare, plotting
+from krag_eval import (
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    QuestionPlan,
+    calibrate,
+    compare,
+    plotting,
+)
 from krag_eval._errors import InvalidType
 from krag_eval.plotting.saving import DARK
 from krag_eval.plotting.styling import LINES, looks_of
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.scoring.metrics import METRICS, averages_of
+from krag_eval.statistics.intervals import Spread
 
 from .plot_samples import evaluated, in_chunks, no_complaint_about_fonts
 
@@ -45,6 +53,7 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         slices = result.by("items", k=2)
     chosen = ["macro_recall@1", "micro_recall@1", "recall@2"]
     diagnosis = result.diagnose(["doc1", "doc2"], k=2)
+    plan = QuestionPlan("macro_recall@2", 0.1, 0.8, 0.05, Spread(0.5, 100, 0.05))
     return {
         "bars": lambda ax: plotting.metric_bars(words, "5w", ax, **told),
         "cutoffs": lambda ax: plotting.cutoff_curves(result, ax=ax, **told),
@@ -57,6 +66,7 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         "queries": lambda ax: plotting.metric_distribution(result, "recall@2", ax, **told),
         "ranks": lambda ax: plotting.first_rank_bars(result, ax, **told),
         "forest": lambda ax: plotting.comparison_forest(compared, ax, **told),
+        "planning": lambda ax: plotting.planning_curve(plan, ax, **told),
         "slices": lambda ax: plotting.slice_forest(slices, ax=ax, **told),
         "waterfall": lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, **told),
     }

@@ -1,0 +1,236 @@
+"""Plans: the number of questions, what a pilot can show, and what cannot be planned.
+
+Expected values come from the normal distribution by scipy.stats, written out here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import no_advice
+from scipy import stats
+from test_clusters import both, error_of_inspect_ai, found_of, recalls, sampled
+
+from krag_eval import (
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    QuestionPlan,
+    compare,
+    plan_questions,
+)
+from krag_eval._errors import InvalidInput, Refusal
+from krag_eval.statistics.comparison import Comparison
+from krag_eval.statistics.intervals import Spread
+
+# z of 0.975 and of 0.8, as any table has them.
+Z = 1.959963985 + 0.841621234
+
+
+def compared(seed: int = 1, metric: Any = "recall@5", **options: Any) -> Comparison:
+    return compare(both(sampled(seed, 60)), metric, n_resamples=100, **options)
+
+
+def shows(n: float, sd: float, detect: float, alpha: float) -> float:
+    """Return how often a z-test of n differences shows one; the far tail is left out."""
+    return float(stats.norm.sf(stats.norm.isf(alpha / 2) - detect * math.sqrt(n) / sd))
+
+
+def test_by_hand():
+    """Sd 0.5 and a difference of 0.1 take (2.8016 · 5)² = 196.2 questions, so 197.
+
+    The pilot's 100 show 2.8016 · 0.5 / 10 = 0.1401; 400 show half of it.
+    """
+    plan = QuestionPlan("mrr@10", 0.1, 0.8, 0.05, Spread(0.5, 100, 0.05))
+    assert plan.questions == 197
+    assert plan.detectable == pytest.approx(Z * 0.05)
+    assert plan.detectable_with(400) == pytest.approx(Z * 0.025)
+
+
+@pytest.mark.parametrize(
+    ("detect", "power", "alpha"), [(0.02, 0.8, 0.05), (0.1, 0.9, 0.01), (0.5, 0.5, 0.2)]
+)
+def test_so_many_questions_have_the_power_and_one_less_has_not(detect, power, alpha):
+    """By the distribution of the test, not by the formula for the number."""
+    plan = plan_questions(compared(), detect=detect, power=power, alpha=alpha)
+    differences, _ = recalls(sampled(1, 60))
+    sd = float(differences.std(ddof=1))
+    assert plan.spread.sd == pytest.approx(sd)
+    assert shows(plan.questions, sd, detect, alpha) >= power
+    assert shows(plan.questions - 1, sd, detect, alpha) < power
+    assert shows(plan.spread.n, sd, plan.detectable, alpha) == pytest.approx(power)
+
+
+def test_asking_for_what_the_pilot_can_show_takes_the_pilot():
+    """The two formulas are one."""
+    plan = plan_questions(compared(), detect=0.1)
+    assert plan_questions(compared(), detect=plan.detectable).questions == plan.spread.n
+    assert plan.detectable_with(plan.questions) == pytest.approx(0.1, rel=0.01)
+
+
+def test_clusters_take_more_by_the_design_effect():
+    """Those of the comparison, or those named."""
+    drawn = sampled(1, 60)
+    differences, sources = recalls(drawn)
+    error = error_of_inspect_ai(differences, sources)
+    effect = error**2 / (differences.var(ddof=1) / len(differences))
+    plan = plan_questions(compared(clusters="source"), detect=0.05)
+    assert plan.design_effect == pytest.approx(effect)
+    assert plan.questions == math.ceil(effect * (Z * differences.std(ddof=1) / 0.05) ** 2)
+    assert plan.detectable == pytest.approx(Z * error)
+    assert plan == plan_questions(compared(), detect=0.05, clusters="source")
+    assert (plan.clusters, plan.spread.n_clusters) == ("source", 60)
+    assert plan_questions(compared(), detect=0.05).design_effect == 1
+
+
+@pytest.mark.parametrize(("given", "correlation"), [(None, 0.5), (0.8, 0.8), (0, 0), (-1, -1)])
+def test_one_result_takes_a_correlation(given, correlation):
+    """The variance of a difference of equals is 2 · (1 - correlation) times theirs; it is said."""
+    drawn = sampled(1, 60)
+    values = np.array(drawn["a"]) / np.array(drawn["n_items"])
+    plan = plan_questions(both(drawn)["a"], "recall@5", detect=0.05, correlation=given)
+    assert plan.spread.sd == pytest.approx(values.std(ddof=1) * math.sqrt(2 * (1 - correlation)))
+    assert plan.correlation == correlation
+    assert "assumed" in plan.summary()
+
+
+def test_a_micro_average_goes_by_the_jackknife():
+    """Leaving out each query in turn, written out; its error is that of the bootstrap, nearly."""
+    drawn = sampled(3, 80)
+    a, b, m = (np.array(drawn[name]) for name in ("a", "b", "n_items"))
+    n = len(m)
+    without = np.array([(np.delete(b - a, i)).sum() / np.delete(m, i).sum() for i in range(n)])
+    error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    plan = plan_questions(compare(both(drawn), "micro_recall@5", n_resamples=100), detect=0.05)
+    assert plan.spread.standard_error == pytest.approx(error)
+    rng = np.random.default_rng(0)
+    draws = rng.integers(0, n, (4_000, n))
+    resampled = (b - a)[draws].sum(axis=1) / m[draws].sum(axis=1)
+    assert plan.spread.standard_error == pytest.approx(resampled.std(), rel=0.05)
+
+
+def test_a_rank_of_what_was_found_can_be_planned():
+    """Mean rank is undefined for some queries, and has no upper end to a difference."""
+    ranks = [[1, 2, 0, 3] * 15, [2, 2, 1, 4] * 15]
+    results = []
+    for of_system in ranks:
+        lists = [[*"xyz"[: rank - 1], "a"] if rank else ["x"] for rank in of_system]
+        with no_advice():
+            results.append(OfflineRetrievalEvaluator([["a"]] * 60, lists).evaluate(5))
+    plan = plan_questions(compare(*results, metric="mean_rank@5"), detect=1.5)
+    assert plan.questions >= 2
+    assert math.isfinite(plan.detectable)
+
+
+def test_the_metric_may_be_left_out():
+    """The one that was compared; of a result, nDCG at its deepest cutoff without 10."""
+    assert plan_questions(compared(), detect=0.1).metric == "macro_recall@5"
+    assert plan_questions(both(sampled(1, 60))["a"], detect=0.1).metric == "ndcg@5"
+    assert plan_questions(compared(), "ndcg@5", detect=0.1).metric == "ndcg@5"
+    with pytest.raises(InvalidInput) as refused:
+        plan_questions(compared(metric=["recall@5", "mrr@5"]), detect=0.1)
+    assert refused.value.argument == "metric"
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"detect": 0}, "detect"),
+        ({"detect": -0.1}, "detect"),
+        ({"detect": 80}, "detect"),
+        ({"detect": "0.1"}, "detect"),
+        ({"detect": math.nan}, "detect"),
+        ({"power": 1}, "power"),
+        ({"power": 0.05}, "power"),
+        ({"power": True}, "power"),
+        ({"alpha": 0}, "alpha"),
+        ({"alpha": 1}, "alpha"),
+        ({"metric": "recall@7"}, "metric"),
+        ({"metric": ["recall@5", "mrr@5"]}, "metric"),
+        ({"clusters": "topic"}, "clusters"),
+        ({"correlation": 0.5}, "correlation"),
+        ({"pilot": 0.3}, "pilot"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(options, argument):
+    """By the argument's name."""
+    given: dict[str, Any] = {"pilot": compared(), "detect": 0.1, **options}
+    with pytest.raises(Refusal) as refused:
+        plan_questions(**given)
+    assert refused.value.argument == argument
+
+
+@pytest.mark.parametrize("correlation", [1, 1.1, "high"])
+def test_a_correlation_is_checked(correlation):
+    """Two systems that do just alike never differ."""
+    with pytest.raises(Refusal) as refused:
+        plan_questions(both(sampled(1, 60))["a"], detect=0.1, correlation=correlation)
+    assert refused.value.argument == "correlation"
+
+
+def test_a_pilot_that_tells_nothing_is_refused():
+    """No query differs, all do alike, or there are three systems."""
+    same, perfect = found_of([1, 0] * 20, range(40)), found_of([1] * 40, range(40))
+    three = compare(same, same, perfect, metric="recall@5", n_resamples=100)
+    pilots: list[Comparison | EvaluationResult] = [
+        compare(same, same, metric="recall@5", n_resamples=100),
+        perfect,
+        three,
+    ]
+    for pilot in pilots:
+        with pytest.raises(InvalidInput) as refused:
+            plan_questions(pilot, "recall@5", detect=0.1)
+        assert refused.value.argument == "pilot"
+
+
+def test_a_small_pilot_warns():
+    """Its standard deviation is a guess."""
+    with pytest.warns(KragEvalWarning, match="rests on 10 queries"):
+        plan_questions(found_of([1, 0] * 5, range(10)), "recall@5", detect=0.1)
+
+
+def test_a_plan_is_numbers_words_and_a_table():
+    """What it takes comes first; JSON takes all of it."""
+    plan = plan_questions(compared(clusters="source"), detect=0.05)
+    content = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert content["questions"] == plan.questions
+    assert content["systems"] == ["a", "b"]
+    takes, shown, *grounds = plan.summary().splitlines()
+    assert f"takes {plan.questions:,} questions" in takes
+    assert f"pilot's {plan.spread.n} questions" in shown
+    assert len(grounds) == 2
+    assert repr(plan) == plan.summary()
+    assert "power 80 %" in plan._repr_html_()
+    assert "observed" not in plan.summary()
+
+
+def test_the_curve_falls_as_the_root_of_the_number():
+    """It runs through the pilot and the plan."""
+    plan = plan_questions(compared(), detect=0.05)
+    curve = plan.curve
+    assert curve["questions"].is_monotonic_increasing
+    assert curve["questions"].iloc[0] < plan.spread.n < plan.questions
+    assert curve["questions"].iloc[-1] > plan.questions
+    assert (curve["detectable"] * np.sqrt(curve["questions"])).to_numpy() == pytest.approx(
+        Z * plan.spread.sd
+    )
+    assert plan.table.equals(curve)
+
+
+@pytest.mark.parametrize(("language", "label"), [("en", "Questions"), ("ko", "질문 수")])
+def test_the_picture_has_both_points(language, label):
+    """The pilot hollow, the plan filled, what to detect as a line."""
+    from matplotlib import pyplot
+
+    plan = plan_questions(compared(), detect=0.05)
+    ax = plan.plot(language=language)
+    _, pilot, asked, line = ax.lines
+    assert (pilot.get_xdata(), pilot.get_ydata()) == ([plan.spread.n], [plan.detectable])
+    assert (asked.get_xdata(), asked.get_ydata()) == ([plan.questions], [0.05])
+    assert set(line.get_ydata()) == {0.05}
+    assert ax.get_xlabel() == label
+    pyplot.close(ax.figure)
