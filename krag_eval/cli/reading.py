@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import DatasetError, Place, Refusal
+from krag_eval._text import fitted
+from krag_eval.cli.output import terminal_width
 from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
@@ -68,9 +70,13 @@ def evaluated_file(
             raise
         raise error.at(place_of(dataset, error.query)) from error
     # How columns of our own names were read goes without saying.
-    notes = dataset.notes[N_SAID:] if dataset.vocabulary == "krag_eval" else dataset.notes
-    if notes:
-        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
+    if dataset.vocabulary not in ("", "krag_eval"):
+        notes = "; ".join(dataset.notes[:N_SAID])
+        click.echo(printable(f"{dataset.source}: {notes}."), err=True)
+    # Said each time of the same file, so that a line of it is enough.
+    for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
+        told = printable(f"{dataset.source}: {note}.")
+        click.echo(fitted(told, terminal_width()), err=True)
     return dataset, result
 
 

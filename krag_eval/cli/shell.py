@@ -41,6 +41,9 @@ _STDOUT_CLOSED = 141
 # Commands that read what another one saved: advice may name its options too.
 _SAVED_BY = {"compare": "evaluate", "gate": "evaluate"}
 
+# Where a context keeps the warnings to print.
+_HELD = f"{__name__}.held"
+
 Parameters: TypeAlias = Mapping[str, click.Parameter]
 
 
@@ -203,9 +206,14 @@ def _explained(error: BaseException) -> int:
 
 @contextmanager
 def warnings_as(prefix: str) -> Iterator[None]:
-    """Print each of our own warnings as one line; leave other warnings as they are."""
+    """Print each of our own warnings as one line, below what is printed within; leave others be.
+
+    Above a table it would be out of sight. Within another such block, the outer one prints it.
+    """
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
+    held = context.meta.get(_HELD)
+    lines: list[str] = [] if held is None else held
     with warnings.catch_warnings():
         warnings.simplefilter("always", KragEvalWarning)
         show_others = warnings.showwarning
@@ -213,12 +221,19 @@ def warnings_as(prefix: str) -> Iterator[None]:
         def show(message: Warning | str, *where: Any, **others: Any) -> None:
             if isinstance(message, KragEvalWarning):
                 said = shell.worded(message, context.command.name)
-                click.echo(f"{prefix}: {printable(said)}", err=True)
+                lines.append(f"{prefix}: {printable(said)}")
             else:
                 show_others(message, *where, **others)
 
         warnings.showwarning = show
-        yield
+        context.meta[_HELD] = lines
+        try:
+            yield
+        finally:
+            if held is None:
+                del context.meta[_HELD]
+                for line in lines:
+                    click.echo(line, err=True)
 
 
 def _how_to_call(error: click.UsageError) -> str:
