@@ -480,12 +480,16 @@ _ROWS = 3
 
 
 def print_audit(found: Audit, source: str) -> None:
-    """Print how often each finding occurs, what to do, its first rows, and the tiers."""
+    """Print what was found, and what was not, then the tiers; what to do, and the first rows."""
     looked_at, *lines = found.summary().split("\n")
     click.echo(f"{printable(source)}: {looked_at}\n")
-    counts = [[name, str(len(one.rows))] for name, one in found.findings.items()]
-    counts += [[name, "-"] for name in found.unchecked]
-    print_cells(["finding", "rows"], counts)
+    counts = [[name, str(len(one.rows))] for name, one in found.findings.items() if one.rows]
+    nothing = ", ".join(name for name, one in found.findings.items() if not one.rows)
+    if counts:
+        print_cells(["finding", "rows"], counts)
+        if nothing:
+            print_wrapped(f"Nothing else: {nothing}.")
+            click.echo()
     if found.shares:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())

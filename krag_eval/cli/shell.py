@@ -8,6 +8,7 @@ before a command without a verdict has ended.
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import shlex
@@ -17,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
@@ -25,7 +27,9 @@ from krag_eval._errors import (
     Advice,
     KragEvalWarning,
     Refusal,
+    clipped,
     one_line,
+    sentence,
 )
 
 __all__ = [
@@ -101,8 +105,22 @@ class Shell(click.Group):
                 answer = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
                 code = _code_of(answer, stdout)
             except BaseException as error:
-                code, failure = _explained(error), error
+                code, failure = _explained(self._guessed(error, args)), error
         raise SystemExit(code) from failure
+
+    def _guessed(self, error: BaseException, args: Sequence[str] | None) -> BaseException:
+        """Return an error; that of a word which is no command, with the command that was meant."""
+        typed = sys.argv[1:] if args is None else list(args)
+        is_ours = isinstance(error, click.UsageError) and error.ctx and error.ctx.command is self
+        if not is_ours or not typed or typed[0].startswith("-") or typed[0] in self.commands:
+            return error
+        problem = f"there is no command {clipped(typed[0])}"
+        if Path(typed[0]).suffix or os.path.exists(typed[0]):
+            meant = f"to evaluate a file, type 'krag-eval evaluate {typed[0]}'"
+        else:
+            near = difflib.get_close_matches(typed[0].lower(), self.commands, n=3)
+            meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
+        return click.ClickException(sentence(problem, meant))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refusal is worded with the options of that command.

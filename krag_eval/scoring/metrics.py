@@ -9,6 +9,7 @@ built-in one is a function and an entry there.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -820,7 +821,33 @@ def resolved_average(
             f": {name!r} is the macro average, and only {micro!r} was computed",
             Advice("name that, or evaluate with {}", averaging_method="both"),
         )
-    raise unknown(argument, name, known)
+    raise unknown_average(argument, name, known)
+
+
+# Fewer names than this are few enough to be seen without a page about them.
+_LISTED = 6
+
+
+def unknown_average(argument: str, name: str, known: Iterable[str]) -> InvalidInput:
+    """Return the refusal of a name that is no average, with up to three like it, or else all.
+
+    >>> str(unknown_average("metric", "recal@5", ["mrr@5", "micro_recall@5", "macro_recall@5"]))
+    "metric: there is no average 'recal@5'; did you mean 'macro_recall@5' or 'micro_recall@5'?"
+    """
+    names = list(dict.fromkeys(known))
+    metric, at, cutoff = name.lower().partition("@")
+    bare: dict[str, list[str]] = {}
+    for one in sorted(names):
+        bare.setdefault(one.removeprefix("macro_").removeprefix("micro_"), []).append(one)
+    typed = f"{metric.removeprefix('macro_').removeprefix('micro_')}{at}{cutoff}"
+    near = [one for like in difflib.get_close_matches(typed, bare, n=3) for one in bare[like]][:3]
+    if not near:
+        return unknown(argument, name, names)
+    meant = " or ".join(", ".join(map(repr, near)).rsplit(", ", 1))
+    advice = f"did you mean {meant}?"
+    if len(names) > _LISTED:
+        advice += " docs/metrics.md has all of them"
+    return InvalidInput(argument, f": there is no average {clipped(name)}", advice)
 
 
 # Metrics that a result has, but cannot compute: it may have been read from a file.

@@ -249,7 +249,28 @@ class TestRefusals:
 
     def test_an_unknown_command(self) -> None:
         """Usage errors fit on one line as well."""
-        assert "No such command 'evalute'" in refusal("evalute")
+        assert "did you mean evaluate?" in refusal("evalute")
+        assert "krag-eval --help" in refusal("zzz")
+        assert "--zzz" in refusal("--zzz")
+
+    def test_a_file_in_place_of_a_command(self, tmp_path: Path) -> None:
+        """By its ending, or because it is there."""
+        assert refusal("results.jsonl").endswith("type 'krag-eval evaluate results.jsonl'.")
+        assert refusal(tmp_path).endswith(f"type 'krag-eval evaluate {tmp_path}'.")
+
+    def test_the_nearest_metrics(self, sample: Path) -> None:
+        """Up to three, and where all of them are; all of them for a name like no other."""
+        near = refusal("evaluate", sample, "--metric", "recal")
+        assert "'macro_recall', 'micro_recall' or 'recall'? docs/metrics.md" in near
+        assert "ndcg" not in near
+        assert "ndcg" in refusal("evaluate", sample, "--metric", "zzz")
+
+    def test_m_is_the_matcher(self, sample: Path) -> None:
+        """What everybody has to type."""
+        options = ("evaluate", sample, "-k", 2)
+        short, long = run(*options, "-m", "contains"), run(*options, "--matcher", "contains")
+        assert short.output == long.output
+        assert "--matcher 'coverage(tokenizer=kiwi)'" in refusal(*options, "-m", "kiwi")
 
     @pytest.mark.parametrize("error", [KeyError("x"), ValueError("operands"), TypeError("None")])
     def test_a_bug_is_not_disguised(

@@ -138,13 +138,12 @@ def test_what_coverage_finds_stands_below_the_zeros(passages: Path) -> None:
 
 def test_all_of_the_signature_when_asked_for(passages: Path) -> None:
     """Or where somebody keeps what is printed."""
-    options = ("evaluate", passages, "-k", "2", "--no-ground-truth", "skip")
+    options = ("evaluate", passages, "-k", "2", "--no-ground-truth", "skip", "-m", "contains")
     *_, short, _ = in_a_terminal(240, *options)
     *_, whole, _ = in_a_terminal(240, *options, "--verbose")
-    assert short == "signature: matcher=text | no_ground_truth=skip | …"
-    assert whole.removeprefix("signature: ") == (
-        read_jsonl(passages).evaluator(no_ground_truth="skip").evaluate(2).signature
-    )
+    assert short == "signature: matcher=contains | no_ground_truth=skip | …"
+    evaluator = read_jsonl(passages).evaluator(matcher="contains", no_ground_truth="skip")
+    assert whole == f"signature: {evaluator.evaluate(2).signature}"
     assert " ".join(run(*options).stdout.split()).endswith(whole)
 
 
