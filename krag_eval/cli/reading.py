@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import DatasetError, Place, Refusal
-from krag_eval._text import fitted
+from krag_eval._text import fitted, width_of
 from krag_eval.cli.output import terminal_width
 from krag_eval.cli.shell import printable
 
@@ -33,6 +33,8 @@ __all__ = [
     "saved_result",
 ]
 
+# The columns of a note at least, beside a file of a long name.
+_NOTE = 60
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding")
 # Read by the names of their columns; JSON lines have a reader of their own.
 _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
@@ -75,8 +77,9 @@ def evaluated_file(
         click.echo(printable(f"{dataset.source}: {notes}."), err=True)
     # Said each time of the same file, so that a line of it is enough.
     for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
-        told = printable(f"{dataset.source}: {note}.")
-        click.echo(fitted(told, terminal_width()), err=True)
+        source = printable(dataset.source)
+        room = max(terminal_width() - width_of(source) - 2, _NOTE)
+        click.echo(f"{source}: {fitted(printable(note), room)}", err=True)
     return dataset, result
 
 
