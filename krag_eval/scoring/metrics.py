@@ -824,15 +824,16 @@ def resolved_average(
     raise unknown_average(argument, name, known)
 
 
-# Fewer names than this are few enough to be seen without a page about them.
+# So many names, or fewer, are all listed.
 _LISTED = 6
 
 
 def unknown_average(argument: str, name: str, known: Iterable[str]) -> InvalidInput:
     """Return the refusal of a name that is no average, with up to three like it, or else all.
 
-    >>> str(unknown_average("metric", "recal@5", ["mrr@5", "micro_recall@5", "macro_recall@5"]))
-    "metric: there is no average 'recal@5'; did you mean 'macro_recall@5' or 'micro_recall@5'?"
+    >>> known = ["mrr", "map", "ndcg", "hit_rate", "mean_rank", "micro_recall", "macro_recall"]
+    >>> print(unknown_average("metric", "recal", known).fix)
+    did you mean 'macro_recall' or 'micro_recall'? docs/metrics.md has all of them
     """
     names = list(dict.fromkeys(known))
     metric, at, cutoff = name.lower().partition("@")
@@ -841,12 +842,10 @@ def unknown_average(argument: str, name: str, known: Iterable[str]) -> InvalidIn
         bare.setdefault(one.removeprefix("macro_").removeprefix("micro_"), []).append(one)
     typed = f"{metric.removeprefix('macro_').removeprefix('micro_')}{at}{cutoff}"
     near = [one for like in difflib.get_close_matches(typed, bare, n=3) for one in bare[like]][:3]
-    if not near:
+    if not near or len(names) <= _LISTED:
         return unknown(argument, name, names)
     meant = " or ".join(", ".join(map(repr, near)).rsplit(", ", 1))
-    advice = f"did you mean {meant}?"
-    if len(names) > _LISTED:
-        advice += " docs/metrics.md has all of them"
+    advice = f"did you mean {meant}? docs/metrics.md has all of them"
     return InvalidInput(argument, f": there is no average {clipped(name)}", advice)
 
 
