@@ -192,6 +192,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
 @floor_option
 @field_options
 @format_option
+@click.option("--verbose", is_flag=True, help="Print the whole signature in a terminal, too.")
 @output_options
 @chunk_options
 def evaluate(
@@ -202,6 +203,7 @@ def evaluate(
     tag: tuple[str, ...],
     floors: tuple[str, ...],
     format: str,
+    verbose: bool,
     json: str | None,
     texts: bool,
     csv: str | None,
@@ -270,7 +272,7 @@ def evaluate(
         sliced = [result.by(one, metrics=averages) for one in dict.fromkeys(tag)]
         bounds = result.confidence_intervals() if intervals else None
         if format == "table":
-            print_result(result, source, bounds, averages)
+            print_result(result, source, bounds, averages, whole=verbose)
         for slices in sliced if format == "table" else ():
             print_slices(slices)
         if outputs:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput, unknown
+from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
@@ -145,6 +145,7 @@ def matcher_option(default: str) -> Option:
     """Return the option ``--matcher``; a default that is not the evaluator's own is for FILEs."""
     return click.option(
         "--matcher",
+        "-m",
         metavar="NAME",
         default=default,
         show_default=True,
@@ -417,7 +418,12 @@ def chosen_averages(
     Raises:
         InvalidInput: If something is no metric or no cutoff, or is not computed.
     """
-    from krag_eval.scoring.metrics import averages_of, resolved_average, words_unknown
+    from krag_eval.scoring.metrics import (
+        averages_of,
+        resolved_average,
+        unknown_average,
+        words_unknown,
+    )
 
     named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
     alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
@@ -428,7 +434,8 @@ def chosen_averages(
     for name in (named[one][0] if one in named else one for one in typed):
         metric = _metric_of(name)
         if metric is None:
-            raise unknown("metric", name, [*usual.nothing().summary.averages(k[0]), *usual.metrics])
+            there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
+            raise unknown_average("metric", name, there)
         if metric.needs_words and metric.name not in usual.metrics:
             raise words_unknown("metric", metric.name)
         metrics.append(metric.name)

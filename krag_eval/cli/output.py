@@ -335,7 +335,12 @@ _WIDTH, _NARROWEST = 100, 60
 # Cutoffs side by side, with one average in a row, with two, and with an interval beside each
 # average, where there is no room for a second one: as many fit into 100 columns. More cutoffs are
 # continued below.
-_CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 4, 3
+_CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 5, 3
+# What goes without saying in a terminal, where a result is to fit: what the table shows, what a
+# warning says, and defaults.
+_SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
+_BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=default", "grades=-",
+               "no_ground_truth=error")  # fmt: skip
 
 
 def terminal_width() -> int:
@@ -352,6 +357,8 @@ def print_result(
     source: str,
     intervals: pd.DataFrame | None = None,
     averages: Collection[str] | None = None,
+    *,
+    whole: bool = True,
 ) -> None:
     """Print how many queries count, a table of averages by cutoff, and the signature.
 
@@ -360,6 +367,7 @@ def print_result(
         source: Where its queries come from.
         intervals: The 95 % interval of each average, printed beside it.
         averages: The averages to print; all of them if not given.
+        whole: Whether to print all of the signature in a terminal, too.
     """
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
@@ -377,7 +385,7 @@ def print_result(
     step = fitting * terminal_width() // _WIDTH
     for start in range(0, len(cutoffs), step):
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
-    print_signature(result.signature)
+    print_signature(result.signature, whole=whole or not sys.stdout.isatty())
 
 
 def forms_of_result(
@@ -442,10 +450,10 @@ def _print_averages(
 ) -> None:
     bounds = {} if intervals is None else intervals[["low", "high"]].T.to_dict("list")
     paired = any(len(keys) > 1 for keys in rows.values())
-    header = ["metric"]
+    header = ["\nmetric" if paired else "metric"]
     cells = {name: [name] for name in rows}
     for k in cutoffs:
-        header += [f"macro@{k}", f"micro@{k}"] if paired else [f"@{k}"]
+        header += [f"@{k}\nmacro", f"@{k}\nmicro"] if paired else [f"@{k}"]
         header += [] if intervals is None else ["95 % interval"]
         for name, keys in rows.items():
             cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
@@ -453,7 +461,8 @@ def _print_averages(
                 cells[name].append(_range(*bounds.get(f"{name}@{k}", (math.nan, math.nan))))
             elif paired and len(keys) == 1:
                 cells[name].append("")
-    print_cells(header, list(cells.values()))
+    # In pairs, four cutoffs fit into 80 columns so.
+    print_cells(header, list(cells.values()), apart=2 if paired else 3)
 
 
 def _range(low: float, high: float) -> str:
@@ -471,12 +480,16 @@ _ROWS = 3
 
 
 def print_audit(found: Audit, source: str) -> None:
-    """Print how often each finding occurs, what to do, its first rows, and the tiers."""
+    """Print what was found, and what was not, then the tiers; what to do, and the first rows."""
     looked_at, *lines = found.summary().split("\n")
     click.echo(f"{printable(source)}: {looked_at}\n")
-    counts = [[name, str(len(one.rows))] for name, one in found.findings.items()]
-    counts += [[name, "-"] for name in found.unchecked]
-    print_cells(["finding", "rows"], counts)
+    counts = [[name, str(len(one.rows))] for name, one in found.findings.items() if one.rows]
+    nothing = ", ".join(name for name, one in found.findings.items() if not one.rows)
+    if counts:
+        print_cells(["finding", "rows"], counts)
+        if nothing:
+            print_wrapped(f"Nothing else: {nothing}.")
+            click.echo()
     if found.shares:
         tiers = found.tiers.reset_index()
         print_cells([*tiers.columns], tiers.astype(str).to_numpy().tolist())
@@ -696,10 +709,20 @@ def forms_of_misses(missed: pd.DataFrame, n: int, k: str, signature: str) -> For
     }
 
 
-def print_signature(signature: str) -> None:
-    """Print what the numbers depend on, wrapped between its parts."""
-    line = "signature: "
-    for number, part in enumerate(signature.split(" | ")):
+def print_signature(signature: str, *, whole: bool = True) -> None:
+    """Print what the numbers depend on, wrapped between its parts.
+
+    Args:
+        signature: All of it.
+        whole: Whether to print what goes without saying, too.
+    """
+    line, parts = "signature: ", signature.split(" | ")
+    if not whole:
+        told = [
+            one for one in parts if not one.startswith(_SHOWN_BESIDE) and one not in _BY_DEFAULT
+        ]
+        parts = [*told, "…"]
+    for number, part in enumerate(parts):
         added = f" | {part}" if number else part
         if number and len(line + added) > terminal_width():
             click.echo(line)
@@ -727,11 +750,17 @@ def print_table(
 
 
 def print_cells(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, widest: int = WIDEST
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    names: int = 1,
+    widest: int = WIDEST,
+    apart: int = 3,
 ) -> None:
     """Print a table whose first columns are names, to the left, and the others are values.
 
-    Values that do not fit beside the others are continued below, after the names again.
+    A header may have several lines. Values that do not fit beside the others are continued below,
+    after the names again.
     """
     from rich import box
     from rich.cells import cell_len
@@ -739,11 +768,16 @@ def print_cells(
     from rich.table import Table
 
     room, fitting = terminal_width(), len(header)
-    sizes = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    sizes = [
+        max(cell_len(line) for cell in column for line in cell.split("\n"))
+        for column in zip(header, *rows, strict=True)
+    ]
     sizes = [*sizes[:names], *(min(size, widest) for size in sizes[names:])]
-    while fitting > names + 1 and sum(sizes[:fitting]) + 3 * (fitting - 1) > room:
-        fitting -= 1  # columns are three apart
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
+    while fitting > names + 1 and sum(sizes[:fitting]) + apart * (fitting - 1) > room:
+        fitting -= 1
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, apart - 1, 0, 0)
+    )
     for position, name in enumerate(header[:fitting]):
         # What is longer than its column is continued below itself.
         to_the_right = {"justify": "right", "max_width": widest} if position >= names else {}
@@ -755,7 +789,7 @@ def print_cells(
     click.echo()
     if fitting < len(header):
         rest = [[*row[:names], *row[fitting:]] for row in (header, *rows)]
-        print_cells(rest[0], rest[1:], names=names, widest=widest)
+        print_cells(rest[0], rest[1:], names=names, widest=widest, apart=apart)
 
 
 def four_digits(value: float) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import DatasetError, Place, Refusal
+from krag_eval._text import fitted, width_of
+from krag_eval.cli.output import terminal_width
 from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 _CELLS = ("cells", "delimiter")
+# The columns of a note at least, beside a file of a long name.
+_NOTE = 60
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
 # Read by the names of their columns; JSON lines have a reader of their own.
 _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
@@ -69,9 +73,14 @@ def evaluated_file(
             raise
         raise error.at(place_of(dataset, error.query)) from error
     # How columns of our own names were read goes without saying.
-    notes = dataset.notes[N_SAID:] if dataset.vocabulary == "krag_eval" else dataset.notes
-    if notes:
-        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
+    if dataset.vocabulary not in ("", "krag_eval"):
+        notes = "; ".join(dataset.notes[:N_SAID])
+        click.echo(printable(f"{dataset.source}: {notes}."), err=True)
+    # Said each time of the same file, so that a line of it is enough.
+    for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
+        source = printable(dataset.source)
+        room = max(terminal_width() - width_of(source) - 2, _NOTE)
+        click.echo(f"{source}: {fitted(printable(note), room)}", err=True)
     return dataset, result
 
 

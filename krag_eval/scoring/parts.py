@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, Tallies, told_apart, warn, warn_of
+from krag_eval._errors import Fix, InvalidInput, Tallies, told_apart, warn, warn_of
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
@@ -324,7 +324,7 @@ class Likeness:
         )
 
     def warn(
-        self, matcher: Matcher, threshold: float, tried: Callable[[], str] = lambda: ""
+        self, matcher: Matcher, threshold: float, tried: Callable[[], Fix] = lambda: ""
     ) -> None:
         """Warn if most ground truth is too long for any text, else if hardly anything matched.
 
@@ -343,20 +343,21 @@ class Likeness:
         )
 
     def _warn_if_nothing_matched(
-        self, matcher: Matcher, threshold: float, tried: Callable[[], str]
+        self, matcher: Matcher, threshold: float, tried: Callable[[], Fix]
     ) -> None:
-        """Warn, with the matcher's advice, if pairs were there to match and none did.
+        """Warn if pairs were there to match and none did.
 
-        Where a few did, only what another matcher finds is worth a warning.
+        The advice is what another matcher finds, where that is much, else the matcher's own. Where
+        a few pairs did match, only the former is worth a warning.
         """
         if not self.any_retrieved or not self.any_item:
             return
         queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
         other = tried()
-        if self.any_match:
-            if other:
-                problem = f"The matcher {matcher.signature} matched next to nothing in {queries}."
-                warn(f"{problem} {other}", matcher.advice)
+        if other:
+            much = "next to nothing" if self.any_match else "nothing at all"
+            warn(f"The matcher {matcher.signature} matched {much} in {queries}.", other)
+        if other or self.any_match:
             return
         best, least = told_apart(self.best, threshold, ".3g")
         reason = (
@@ -370,8 +371,7 @@ class Likeness:
             else "no predicted document meets its condition"
         )
         warn(
-            f"The matcher {matcher.signature} matched nothing at all in {queries}: {reason}."
-            + (f" {other}" if other else ""),
+            f"The matcher {matcher.signature} matched nothing at all in {queries}: {reason}.",
             matcher.advice,
         )
 
@@ -473,11 +473,7 @@ class Reach:
             documents = "document" if self.most == 1 else "documents"
             these = " and ".join(", ".join(beyond).rsplit(", ", 1))
             see = "sees" if len(beyond) == 1 else "see"
-            warn(
-                f"Every list has at most {self.most} {documents}, so {these} {see} no more than "
-                f"@{self.most}.",
-                "Have more documents retrieved, or choose other cutoffs",
-            )
+            warn(f"Every list has at most {self.most} {documents}, so {these} {see} no more.")
         for unit in self.shortest:
             budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
             self._warn_of_budgets(unit, budgets, is_first)

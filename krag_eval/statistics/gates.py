@@ -12,7 +12,16 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, number, text, told_apart
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    number,
+    text,
+    told_apart,
+    warn,
+)
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
@@ -161,12 +170,16 @@ def check(
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
         allowed = _checked_drop(max_drop)
         compared = _compared(result, baseline, metric, on, sampling)
+        if result.conventions.credit != "every":  # else scores can pass 1
+            _check_within_range(allowed, compared)
+        _warn_if_nothing_matched(compared, result, baseline)
         gates += [_drop_gate(row, allowed, compared) for row in compared.differences]
         gates += [] if by is None else _slice_gates(compared, by, allowed)
         return GateReport(tuple(gates), compared.left_out, len(compared.queries))
     _check_no_drop(metric=metric, max_drop=max_drop, on=None if on == "all" else on, by=by)
     if not gates:
-        raise InvalidInput("", "nothing to check", "give floors, or a baseline and a metric")
+        advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
+        raise InvalidInput("", "nothing to check", advice)
     return GateReport(tuple(gates))
 
 
@@ -261,6 +274,30 @@ def _check_floor(name: str, average: Average, floor: object, *, may_pass_1: bool
 
 def _checked_drop(max_drop: object) -> float:
     return 0.0 if max_drop is None else number("max_drop", max_drop, 0)
+
+
+def _check_within_range(max_drop: float, compared: Comparison) -> None:
+    """Refuse a drop that no average can make, such as 2 for 0.02: it would pass whatever comes."""
+    for row in compared.differences:
+        low, high = (row.average and row.average.range) or (0.0, math.inf)
+        if max_drop > high - low:
+            problem = f"must be from 0 to {high - low:g}, as {row.metric} ranges from {low:g} to"
+            raise InvalidInput("max_drop", f"{problem} {high:g}, got {max_drop:g}")
+
+
+def _warn_if_nothing_matched(
+    compared: Comparison, result: EvaluationResult, baseline: EvaluationResult
+) -> None:
+    """Warn where a gate holds because there is nothing that could drop."""
+    cutoffs = {parse_metric(row.metric, "metric")[1] for row in compared.differences}
+    if any(one.tables[k]["relevant"].any() for one in (result, baseline) for k in cutoffs):
+        return
+    metrics = ", ".join(dict.fromkeys(row.metric for row in compared.differences))
+    warn(
+        f"Nothing matched, neither in the baseline nor in the new result, so {metrics} cannot "
+        "drop and this gate protects nothing.",
+        Advice("Evaluate both with another matcher, such as {}", matcher="coverage"),
+    )
 
 
 def _compared(
