@@ -150,7 +150,7 @@ def matcher_option(default: str) -> Option:
         default=default,
         show_default=True,
         help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
-        "parentheses, as in 'coverage(tokenizer=character)'.",
+        "parentheses, as in 'coverage(tokenizer=letters)'.",
     )
 
 

@@ -385,8 +385,9 @@ def audit(
             ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
         k: The number of documents that are to hold all items of a query.
         min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
-        tokenizer: How a text becomes words; as there. ``"character"`` suits Korean whose spaces
-            cannot be trusted.
+        tokenizer: How a text becomes words; as there, but all texts are read alike: with ``"auto"``
+            as all ground truth together asks for. ``"letters"`` suits Korean whose spaces cannot be
+            trusted.
         ids: ``True``: every document has an id to be looked up by, and a plain text is one.
             ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
             the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
@@ -532,13 +533,14 @@ class _LookedAt:
     def __init__(
         self, dataset: Dataset, chunks: _Chunks | None, matcher: CoverageMatcher, ids: bool | None
     ) -> None:
-        self.dataset, self.min_run, self.threshold = dataset, matcher.min_run, matcher.threshold
-        self.tokenizer = tokenizer_name(matcher.tokenizer)
+        self.dataset, self.threshold = dataset, matcher.threshold
         self.chunks = chunks or _Chunks([], [])
         queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
         self.labels = queries.labels
         self.goldens = [*self._goldens(queries, ids)]
         texts = [one.text for one in self.goldens if one.has_text]
+        matcher = matcher._for_ground_truth(texts)
+        self.min_run, self.tokenizer = matcher.min_run, tokenizer_name(matcher.tokenizer)
         self.absent = {
             need
             for need, there in {
@@ -618,7 +620,7 @@ class _LookedAt:
 
     @property
     def _words(self) -> str:
-        return "characters" if self.tokenizer == "character" else "words"
+        return "characters" if self.tokenizer in ("character", "letters") else "words"
 
     def _size(self, text: str) -> int:
         return int(self.tokens.sizes[self.unit[text]])
