@@ -8,9 +8,9 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
+from krag_eval._errors import InvalidInput, InvalidType, Language, warn
 from krag_eval._text import fitted, width_of
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
@@ -30,7 +30,6 @@ __all__ = [
     "FOUND",
     "INK",
     "KOREAN_FONTS",
-    "LANGUAGES",
     "LINES",
     "MISSED",
     "NO_KOREAN_FONT",
@@ -39,13 +38,11 @@ __all__ = [
     "PARTIAL",
     "SIZE",
     "WORSE",
-    "Language",
     "Look",
     "at_cutoff",
     "average_name",
     "bounds_of",
     "check_alone",
-    "checked_language",
     "cutoff_words",
     "draw_score_axis",
     "finish",
@@ -252,12 +249,6 @@ def number_of_queries(number: int, language: Language) -> str:
     return word("one query" if number == 1 else "queries", language).format(number)
 
 
-#: A language that pictures and pages can be written in, ``"en"`` or ``"ko"``.
-Language: TypeAlias = Literal["en", "ko"]
-
-#: Every :data:`Language`.
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
-
 # Columns of a name that the user chose.
 _WIDTH = 40
 
@@ -300,6 +291,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against threshold at": "Metrics {cutoff} against the threshold",
         "threshold": "Similarity from which a pair is a match (threshold)",
         "in use": "Threshold in use: {:.4g}",
+        "threshold alone": "Threshold",
+        "best threshold": "Best threshold {:.2f}",
+        "interval": "{} interval",
+        "decision": "Decision of {matcher} on {pairs} pairs",
         "per query": "{metric} {cutoff}, query by query ({queries})",
         "number of queries": "Queries",
         "value": "{metric} of a query",
@@ -380,6 +375,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against threshold at": "임계값에 따른 지표, {cutoff}",
         "threshold": "임계값(유사도가 이 값 이상이면 일치)",
         "in use": "사용한 임계값: {:.4g}",
+        "threshold alone": "임계값",
+        "best threshold": "최적 임계값 {:.2f}",
+        "interval": "{} 신뢰구간",
+        "decision": "{matcher}의 판정과 레이블 비교({pairs}쌍)",
         "per query": "질문별 {metric} 분포, {cutoff} ({queries})",
         "number of queries": "질문 수",
         "value": "질문 하나의 {metric}",
@@ -425,15 +424,6 @@ _WORDS: dict[Language, dict[str, str]] = {
 }
 
 
-def checked_language(language: str) -> Language:
-    """Return the language, or refuse it.
-
-    Raises:
-        InvalidInput: If it is not one of those there are.
-    """
-    return cast(Language, one_of("language", language, LANGUAGES))
-
-
 def check_alone(argument: str, given: object, instead: str) -> None:
     """Refuse several results where a picture shows one.
 
@@ -477,7 +467,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
 
     Args:
         key: The average, or the metric.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         result: The result it is from, which knows the labels of metrics of your own.
 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
