@@ -222,13 +222,13 @@ class Refusal(Exception):
 
 
 def sentence(problem: str, fix: str) -> str:
-    """Join a problem and a fix; a fix that begins with a capital is a sentence of its own.
+    """Join a problem and a fix; one that begins with a capital, or Hangul, is its own sentence.
 
     >>> sentence("k must be 1", "pass 1"), sentence("k must be 1", "Pass 1"), sentence("No k", "")
     ('k must be 1; pass 1.', 'k must be 1. Pass 1.', 'No k.')
     """
     parts = [problem, fix]
-    if fix and not fix[0].isupper():
+    if fix and not (fix[0].isupper() or "가" <= fix[0] <= "힣"):
         parts = [f"{problem.removesuffix('.')}; {fix}"]
     closed = (".", "!", "?", "…")
     return " ".join(one if one.endswith(closed) else f"{one}." for one in parts if one)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._errors import DatasetError, InvalidInput, one_of
+from krag_eval._errors import DatasetError, InvalidInput, Language, one_of
 from krag_eval.cli.options import (
-    ReportLanguage,
     checked_language,
     checked_plan,
     evaluation_options,
@@ -99,7 +98,7 @@ def compare(
     latex: str | None,
     plot: str | None,
     report: str | None,
-    report_language: ReportLanguage | None,
+    report_language: Language | None,
     **options: Any,
 ) -> None:
     """Compare each FILE with each other, query by query ('-' reads standard input).
@@ -273,7 +272,9 @@ def _forms(comparison: Comparison) -> Forms:
     }
 
 
-def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage, format: str) -> None:
+def _write(
+    outputs: Outputs, comparison: Comparison, language: Language | None, format: str
+) -> None:
     def draw(ax: Axes) -> None:
         from krag_eval.plotting import comparison_forest, forest_size
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._errors import InvalidInput
+from krag_eval._errors import InvalidInput, Language
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     Chosen,
-    ReportLanguage,
     bundled,
     checked_language,
     checked_plan,
@@ -206,7 +205,7 @@ def evaluate(
     csv: str | None,
     plot: str | None,
     report: str | None,
-    report_language: ReportLanguage | None,
+    report_language: Language | None,
     per_query: str | None,
     chunk_size: int | None,
     resume: bool | None,
@@ -237,7 +236,7 @@ def evaluate(
     if tag and format == "csv":
         problem = ": a table of averages has no room for slices"
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
-    language = checked_language(report_language, report) if report_language else "en"
+    language = checked_language(report_language, report) if report_language else None
     k, settings = settled(k, given(options))
     chosen = chosen_averages(metric, k, settings) if metric else None
     k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
@@ -298,7 +297,7 @@ def _checked_floors(
 def _write(
     outputs: Outputs,
     result: EvaluationResult,
-    language: ReportLanguage,
+    language: Language | None,
     tags: Sequence[str],
     told: tuple[Callable[[Any], None], str],
     *,

@@ -354,7 +354,7 @@ def _outcome(explanation: Explanation, w: Words) -> str:
     key = of_status.get(explanation.status, "some found")
     summary = w[key].format(n=sum(found), items=len(found), within=within)
     retrieved = w["retrieved"].format(len(explanation.documents))
-    told = f"{w[explanation.status]}: {summary}; {retrieved}"
+    told = w["so far"].format(w[explanation.status], summary, retrieved)
     return told + w["fit"].format(explanation.n_seen) if isinstance(k, Budget) else told
 
 
@@ -543,6 +543,7 @@ _SAID: Mapping[Language, Words] = {
         "missed": "missed",
         "nothing retrieved": "nothing retrieved",
         "no ground truth": "no ground truth",
+        "so far": "{}: {}; {}",
         "nothing wanted": "nothing should be retrieved",
         "none found": "0 of {items} items found",
         "some found": "{n} of {items} items found{within}",
@@ -606,6 +607,7 @@ _SAID: Mapping[Language, Words] = {
         "missed": "하나도 못 찾음",
         "nothing retrieved": "검색 결과 없음",
         "no ground truth": "정답 없음",
+        "so far": "{}: {}, {}",
         "nothing wanted": "검색되어야 할 문서가 없는 질문",
         "none found": "정답 항목 {items}개 중 0개 찾음",
         "some found": "{within}정답 항목 {items}개 중 {n}개 찾음",

@@ -846,7 +846,8 @@ class EvaluationResult:
         Raises:
             ValueError: If it is not a text, or empty.
         """
-        text("separator", separator, "a text such as '@' or '_at_'")
+        if separator != "@":
+            text("separator", separator, "a text such as '@' or '_at_'")
         return {
             f"{key}{separator}{spelled(k)}": value
             for k, averages in self._reported.items()

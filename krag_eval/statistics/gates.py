@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.comparison import Comparison, Difference, On
 
 __all__ = [
+    "WORDS",
     "Gate",
     "GateFailedError",
     "GateReport",
@@ -71,15 +72,15 @@ WORDS: dict[Language, dict[str, str]] = {
         "failed": "실패",
         "undefined": "{name}: 찾은 것이 없어 값이 정의되지 않습니다",
         "new": "{name}: {value}. 기준 결과에는 값이 없습니다",
-        "floor kept": "{name}: {value}. 하한 {bound} 이상입니다",
-        "floor missed": "{name}: {value}. 하한 {bound}보다 낮습니다",
-        "ceiling kept": "{name}: {value}. 상한 {bound} 이하입니다",
-        "ceiling missed": "{name}: {value}. 상한 {bound}보다 높습니다",
+        "floor kept": "{name}: {value}, 하한 {bound} 이상입니다",
+        "floor missed": "{name}: {value}, 하한 {bound}보다 낮습니다",
+        "ceiling kept": "{name}: {value}, 상한 {bound} 이하입니다",
+        "ceiling missed": "{name}: {value}, 상한 {bound}보다 높습니다",
         "moved": "{name}: {before} → {after}",
         "in common": "(양쪽에 모두 있는 질문 {}개)",
-        "no worse": "{moved}. 허용 범위({allowed})보다 나빠지지 않았습니다",
-        "too far": "{moved}. {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다({interval})",
-        "by chance": "{moved}. {worse}만큼 나빠져 허용 범위({allowed})를 넘었지만 우연일 수 "
+        "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다",
+        "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다({interval})",
+        "by chance": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었지만 우연일 수 "
         "있습니다({interval})",
         "interval": "차이의 {level}% 신뢰구간 {low}~{high}",
         "too few": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
