@@ -44,6 +44,7 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     rows_of,
+    said,
     write_csv,
     write_files,
     write_json,
@@ -321,7 +322,7 @@ def _write(
                 lambda target: write_csv(rows_of(result), target),
                 "one row per query and cutoff",
             ),
-            "plot": (partial(write_plot, draw), f"the metrics @{spelled(last)}"),
+            "plot": (partial(write_plot, draw), said("the metrics").format(spelled(last))),
             "report": (
                 lambda target: result.report(target, language=language, by=tags),
                 "an HTML report",
@@ -426,25 +427,8 @@ def audit(
         return None if report is None else pronounce(report)
 
 
-_OPENING = """\
-A library in English and a bicycle rental in Korean: for every question, what a retriever should
-have found and what it found. A document counts as found when its text is equal (--matcher text).
-"""
-
-_MATCHERS = {
-    "text": "counts a document whose text equals the ground truth",
-    "contains": "counts a document that has the ground truth in it, as a longer chunk does",
-    "coverage": "counts a document that covers most of the ground truth, as a cut chunk may",
-}
-
-_CLOSING = """
-Where to go next
-
-  1. Write one JSON object per line into a file, say results.jsonl:
-     {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
-  2. Evaluate it, with a chart:
-     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
-  3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help"""
+# Matchers that the demonstration shows, from strict to lenient.
+_SHOWN = ("text", "contains", "coverage")
 
 
 @click.command(short_help="Evaluate the data set that ships with the package.")
@@ -457,15 +441,15 @@ def demo() -> None:
         result = dataset.evaluator(matcher="text").evaluate(k=[1, 3, 5])
         matched = {
             name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict()
-            for name in _MATCHERS
+            for name in _SHOWN
             if name in MATCHER_NAMES
         }
-    click.echo(_OPENING)
+    click.echo(said("demo"))
     print_result(result, dataset.source)
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
-    click.echo("\nThe same retrieved lists, matched in other ways:\n")
-    print_table("matcher", shown, rows)
+    click.echo(f"\n{said('other ways')}\n")
+    print_table(said("matcher"), shown, rows)
     for name in matched:
-        click.echo(f"  {name:<9} {_MATCHERS[name]}")
-    click.echo(_CLOSING)
+        click.echo(f"  {name:<9} {said(name)}")
+    click.echo(said("next"))
