@@ -402,7 +402,7 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
         return
     click.echo(said("changed most").format(metric))
     for query, before, after, _ in changed.itertuples():
-        ends = said("from to").format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
+        ends = said("before after").format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
         start = f"  {ends}  "
         click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()

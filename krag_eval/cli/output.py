@@ -112,6 +112,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "finding": "finding",
         "rows": "rows",
         "share": "share",
+        "tier to": " to ",
+        "tier percent": " %",
         "in query": "    query {}",
         "in item": "    query {}, item {}",
         "more": "and {} more",
@@ -154,6 +156,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "wins": "wins",
         "ties": "ties",
         "losses": "losses",
+        "before after": "{} to {}",
         "none changed": "No query changed on {}.",
         "changed most": "Changed most on {}:",
         "best threshold": "best threshold",
@@ -218,6 +221,8 @@ Where to go next
         "finding": "점검 항목",
         "rows": "건수",
         "share": "비율",
+        "tier to": "~",
+        "tier percent": "%",
         "in query": "    질문 {}",
         "in item": "    질문 {}, 항목 {}",
         "more": "외 {}개",
@@ -260,6 +265,7 @@ Where to go next
         "wins": "승",
         "ties": "무",
         "losses": "패",
+        "before after": "{} → {}",
         "none changed": "{} 기준으로 결과가 달라진 질문이 없습니다.",
         "changed most": "{} 기준으로 결과가 가장 많이 달라진 질문:",
         "best threshold": "최적 임계값",
@@ -701,7 +707,7 @@ def print_audit(found: Audit, source: str) -> None:
     counts += [[name, "-"] for name in found.unchecked]
     print_cells([said("finding"), said("rows")], counts)
     if found.shares:
-        tiers = found.tiers.reset_index()
+        tiers = found.tiers.rename(index=_shown_tier).reset_index()
         header = [said("share") if name == "share" else name for name in tiers.columns]
         print_cells(header, tiers.astype(str).to_numpy().tolist())
     for line in lines:
@@ -715,6 +721,10 @@ def print_audit(found: Audit, source: str) -> None:
             click.echo(f"{start}: {fitted(printable(row.text), room)} {end}")
         if len(rows) > _ROWS:
             click.echo("    " + said("more").format(len(rows) - _ROWS))
+
+
+def _shown_tier(name: str) -> str:
+    return name.replace(" to ", said("tier to")).replace(" %", said("tier percent"))
 
 
 def forms_of_audit(found: Audit) -> Forms:

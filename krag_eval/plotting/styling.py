@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -516,23 +517,36 @@ def cutoff_words(k: Cutoff, language: Language) -> str:
     return word("no cutoff" if k is None else "cutoff", language).format(k)
 
 
-#: Fonts with Hangul, best first. Of a collection file matplotlib sees the first font alone, which
-#: in Noto's is the Japanese one; it has all of Hangul too.
+# Of a collection file matplotlib sees the first font alone, which in Noto's is the Japanese one; it
+# has all of Hangul too, as those of other regions have.
+_REGIONS = ("JP", "SC", "TC", "HK")
+
+#: Fonts with Hangul, best first.
 KOREAN_FONTS = (
     "Noto Sans CJK KR",
     "Noto Sans KR",
     "NanumGothic",
     "Malgun Gothic",
     "Apple SD Gothic Neo",
+    "AppleSDGothicNeo",
     "AppleGothic",
-    "Noto Sans CJK JP",
+    "Pretendard",
+    "Pretendard Variable",
+    "NanumBarunGothic",
+    "NanumSquare",
+    "NanumSquareRound",
+    *(f"Noto Sans CJK {region}" for region in _REGIONS),
+    "Noto Serif CJK KR",
+    "Noto Serif KR",
+    *(f"Noto Serif CJK {region}" for region in _REGIONS),
 )
 
 #: How the warning begins.
 NO_KOREAN_FONT = "No installed font can show"
 
 _FILES = re.compile(
-    r"(NotoSansCJK-Regular|NotoSansCJKkr-Regular|NotoSansKR|NanumGothic|malgun|AppleSDGothicNeo)"
+    r"(Noto(Sans|Serif)(CJK(kr|jp|sc|tc|hk)?-(VF|Regular)|KR)|Nanum(Gothic|BarunGothic|Square)|"
+    r"malgun|AppleSDGothicNeo|AppleGothic|Pretendard)"
     r".*\.(ttf|otf|ttc)$",
     re.IGNORECASE,
 )
@@ -542,7 +556,8 @@ _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
 def make_readable(ax: Axes) -> None:
     """Let texts be seen whole: a font for Hangul, lines for what is wider than the picture.
 
-    No name is taken for a formula.
+    No name is taken for a formula. Where no font has Hangul, matplotlib's own warnings, one for
+    every letter, are kept back from then on.
 
     Warns:
         KragEvalWarning: If no installed font has the letters.
@@ -557,13 +572,30 @@ def make_readable(ax: Axes) -> None:
         letters = _without_glyph(_HANGUL.findall(text.get_text()), text.get_fontfamily())
         if letters:
             lacking[text] = letters
-    for look in (_known, _installed_since) if lacking else ():
-        for family in look():
-            for text in [one for one in lacking if not _without_glyph(lacking[one], [family])]:
-                text.set_fontfamily([*text.get_fontfamily(), family])
-                del lacking[text]
+    families = _families(list(lacking.values()))
+    for text, letters in list(lacking.items()):
+        if family := _covering(letters, families):
+            text.set_fontfamily([*text.get_fontfamily(), family])
+            del lacking[text]
     if lacking:
         _warn(set().union(*lacking.values()))
+
+
+def _families(several: Sequence[set[str]]) -> list[str]:
+    """Return the fonts to choose from for texts of these letters: those in matplotlib's list.
+
+    Where they do not do, those installed since are added before any is chosen: the next picture,
+    which finds them in the list, is to look the same.
+    """
+    families = _known() if several else []
+    if all(_covering(letters, families) for letters in several):
+        return families
+    return _installed_since()
+
+
+def _covering(letters: set[str], families: Iterable[str]) -> str | None:
+    """Return the first font that has all of the letters."""
+    return next((one for one in families if not _without_glyph(letters, [one])), None)
 
 
 def _fold_names(ax: Axes, texts: Iterable[Text]) -> None:
@@ -617,6 +649,8 @@ def _warn(letters: set[str]) -> None:
         "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
         "draw again",
     )
+    # It has been said, and once is enough.
+    warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
 
 
 def _known() -> list[str]:
