@@ -325,6 +325,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag golden_length": "words of the longest ground-truth item",
         "tag language": "language of the question",
         "tag diagnosis": "diagnosis",
+        "language Korean": "Korean",
+        "language Japanese": "Japanese",
+        "language Han script": "Han script",
+        "language Latin script": "Latin script",
         "cause found": "found",
         "cause found_in_pieces": "found in pieces",
         "cause ranked_too_low": "ranked too low",
@@ -409,6 +413,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag golden_length": "가장 긴 정답의 단어 수",
         "tag language": "질문의 언어",
         "tag diagnosis": "진단",
+        "language Korean": "한국어",
+        "language Japanese": "일본어",
+        "language Han script": "한자",
+        "language Latin script": "로마자",
         "cause found": "찾음",
         "cause found_in_pieces": "조각으로만 검색됨",
         "cause ranked_too_low": "순위가 낮음",
@@ -455,11 +463,12 @@ _Sliced = TypeVar("_Sliced", bound="Slices | SlicedComparison")
 
 
 def labelled(slices: _Sliced, language: Language) -> _Sliced:
-    """Return slices by a diagnosis with the labels of its classes; others as they are."""
+    """Return slices by a built-in tag with the labels of its values; others as they are."""
     if not slices.about:
         return slices
     known, unlabelled = _WORDS[language], cast("Any", slices)
-    rows = [replace(one, slice=known.get(f"cause {one.slice}", one.slice)) for one in slices.rows]
+    kind = "cause" if slices.tag == "diagnosis" else slices.tag
+    rows = [replace(one, slice=known.get(f"{kind} {one.slice}", one.slice)) for one in slices.rows]
     return cast("_Sliced", replace(unlabelled, rows=tuple(rows)))
 
 
