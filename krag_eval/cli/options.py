@@ -288,7 +288,8 @@ language_option = click.option(
     "--lang",
     **LANGUAGE,
     expose_value=False,
-    callback=lambda context, _, typed: context.call_on_close(
+    # The root is closed also where a later option is refused.
+    callback=lambda context, _, typed: context.find_root().call_on_close(
         partial(
             SPOKEN.reset,
             SPOKEN.set(language_of(typed or context.find_root().params.get("lang"))),

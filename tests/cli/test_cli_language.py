@@ -120,5 +120,6 @@ def test_refusals_are_in_english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert refused.exit_code == 2
     assert refused.stderr.startswith("krag-eval: error: KRAG_EVAL_LANG must be one of 'en', 'ko'")
     assert run("demo", "--lang", "ko").exit_code == 0
+    assert run("misses", "--lang", "ko", "a.jsonl", "-k", "0").exit_code == 2
     assert SPOKEN.get() is None
     assert os.environ["KRAG_EVAL_LANG"] == "kr"
