@@ -288,12 +288,12 @@ language_option = click.option(
     "--lang",
     **LANGUAGE,
     expose_value=False,
-    # The root is closed also where a later option is refused.
-    callback=lambda context, _, typed: context.find_root().call_on_close(
-        partial(
-            SPOKEN.reset,
-            SPOKEN.set(language_of(typed or context.find_root().params.get("lang"))),
-        )
+    # The root is closed also where a later option is refused. Where nothing is said, the variable
+    # is looked at whenever something is to be worded, and here, before a long file is read.
+    callback=lambda context, _, typed: (
+        context.find_root().call_on_close(partial(SPOKEN.reset, SPOKEN.set(language)))
+        if (language := typed or context.find_root().params.get("lang"))
+        else language_of()
     ),
 )
 
