@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from krag_eval import __version__
 from krag_eval._errors import (
     Advice,
+    Fix,
     InvalidInput,
     InvalidType,
     check_options,
@@ -77,6 +78,7 @@ from krag_eval.scoring.cutoffs import (
     Measure,
     Unit,
     check_cutoff,
+    deepest,
     lengths_of,
     settled_cutoffs,
     spelled,
@@ -729,7 +731,7 @@ class OfflineRetrievalEvaluator:
         """
         return self.evaluate(k=k).plot(ax=ax)
 
-    def _cut_matches(self) -> Relevance:
+    def _cut_matches(self, cutoffs: Sequence[Cutoff]) -> Relevance:
         matching = self._matching
         relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
         if self._looked_at is not None:
@@ -741,7 +743,7 @@ class OfflineRetrievalEvaluator:
         next_to_nothing = _NEXT_TO_NOTHING * hits <= len(relevance.grade)
         worth_a_look = next_to_nothing or self._plan.matcher.counts_words
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
-            tried = partial(_tried_by_coverage, matching.queries, self._plan.matcher)
+            tried = partial(_tried_by_coverage, matching.queries, self._plan.matcher, cutoffs)
             Likeness.of(relevance).warn(self._plan.matcher, threshold, tried)
         return relevance
 
@@ -754,7 +756,7 @@ class OfflineRetrievalEvaluator:
         units = dict.fromkeys(one.unit for one in cutoffs if isinstance(one, Budget))
         with self._matching.lock:
             if self._cut is None:
-                self._cut = self._cut_matches()
+                self._cut = self._cut_matches(cutoffs)
             if not units:
                 return self._cut
             lengths: Mapping[str, NDArray[np.int64]]
@@ -796,10 +798,15 @@ _TRIED = 1_000_000
 _WORTH_SAYING = 0.2
 
 
-def _tried_by_coverage(queries: QuerySet, matcher: Matcher) -> str:
+def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cutoff]) -> Fix:
     """Say how much coverage finds, where the matcher is a built-in one of texts.
 
     Empty if that is not much either, or the matcher asks for something else than texts.
+
+    Args:
+        queries: The queries; the first of them are looked at.
+        matcher: What found next to nothing.
+        cutoffs: Those asked for, of which the deepest counts; all ranks without any.
     """
     is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
     if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
@@ -811,16 +818,18 @@ def _tried_by_coverage(queries: QuerySet, matcher: Matcher) -> str:
             break
         n_queries += 1
     actual, predicted = (list(one)[:n_queries] for one in (queries.actual, queries.predicted))
+    k = deepest(cutoffs) if cutoffs else None
+    if isinstance(k, Budget) and k.unit == "t":
+        k = None  # what measured it is not known here
     with muted():
         by_coverage = OfflineRetrievalEvaluator(
             actual, predicted, matcher="coverage", no_ground_truth="zero"
         )
-        recall = by_coverage.calculate_recall()["macro_recall"]
+        recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    which = "" if n_queries == queries.n_queries else f" of the first {n_queries} queries"
-    found = f"{100 * recall:.0f} % of the ground truth{which} came back"
-    return f"By coverage, {found} (macro recall over all ranks)."
+    which = "" if n_queries == queries.n_queries else f" on the first {n_queries} queries"
+    return Advice(f"With {{}}: recall@{spelled(k)} {recall:.2f}{which}", matcher="coverage")
 
 
 def looked_at(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import pytest
 from reference import no_advice
 
 from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, Refusal
+from krag_eval._errors import InvalidInput, KragEvalWarning, Refusal
 from krag_eval.statistics.gates import Gate, GateFailedError, GateReport, parse_floor
 
 
@@ -117,8 +118,8 @@ def test_a_floor_works_on_a_result_read_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        ("macro_recal@5", r"must be one of .*, got 'macro_recal'; did you mean 'macro_recall'\?"),
-        ("NDCG@5", r"got 'NDCG'; did you mean 'ndcg'\?"),
+        ("macro_recal@5", r"no average 'macro_recal'; did you mean 'macro_recall' or"),
+        ("NDCG@5", r"no average 'NDCG'; did you mean 'ndcg'"),
         ("rejection_rate@5", "floors must be one of"),
         ("ndcg@10", "'ndcg@10' needs the cutoff 10, and the result was evaluated at 1, 5; name it"),
         ("ndcg", "must be spelled with its cutoff, such as 'ndcg@10'"),
@@ -177,12 +178,39 @@ def test_a_floor_of_a_metric_of_one_s_own_may_be_any_number():
 
 def test_nothing_to_check_is_refused():
     """A gate that checks nothing is open."""
-    with pytest.raises(
-        ValueError, match="nothing to check; give floors, or a baseline and a metric"
-    ):
-        found_in(30).check()
-    with pytest.raises(ValueError, match="nothing to check"):
-        found_in(30).check({})
+    for floors in (None, {}):
+        with pytest.raises(InvalidInput) as refused:
+            found_in(30).check(floors)
+        assert str(refused.value.fix) == "give floors=…, or baseline=… and metric=…"
+
+
+def test_a_drop_that_no_average_can_make_is_refused():
+    """Such as 2 for 0.02; 1 is the whole range. Ranks and scores beyond 1 have room for more."""
+    result = found_in(40)
+    with pytest.raises(InvalidInput) as refused:
+        result.check(baseline=result, metric="recall@5", max_drop=2)
+    assert refused.value.argument == "max_drop"
+    assert "from 0 to 1" in refused.value.problem
+    assert result.check(baseline=result, metric="recall@5", max_drop=1)
+    assert result.check(baseline=result, metric="mean_rank@5", max_drop=2)
+    every = OfflineRetrievalEvaluator(
+        [["a"]] * 30, [["a", "a"]] * 30, conventions=Conventions(credit="every")
+    ).evaluate(2)
+    assert every.check(baseline=every, metric="map@2", max_drop=2)
+
+
+def test_a_gate_on_zeros_is_pointed_out():
+    """It holds, and protects nothing; a 0 beside matches is a 0 like any other."""
+    nothing = found_in(0)
+    with pytest.warns(KragEvalWarning, match="protects nothing") as caught:
+        assert nothing.check(baseline=nothing, metric="recall@5")
+    (warning,) = (one.message for one in caught if "protects" in str(one.message))
+    assert warning.fix.settings == (("matcher", "coverage"),)
+    some = found_in(1)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        some.check(baseline=nothing, metric="recall@5")
+    assert not any("protects" in str(one.message) for one in record)
 
 
 # --- floors as text --------------------------------------------------------------------------

@@ -64,10 +64,10 @@ def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
 
 
 def test_a_misspelled_metric_leads_to_both_of_its_averages() -> None:
-    """In capitals it is no name; the names are listed once."""
+    """In capitals it is no name; of so many names, those that are like it are told."""
     rows = [[f"passage {i}"] for i in range(3)]
     result = OfflineRetrievalEvaluator(rows, rows).evaluate(3)
-    meant = r"got 'Recall'; did you mean 'micro_recall' or 'macro_recall'\?$"
+    meant = r"no average 'Recall'; did you mean 'macro_recall' or 'micro_recall'\?"
     with pytest.raises(ValueError, match=meant):
         result.check({"Recall@3": 0.8})
     with pytest.raises(ValueError, match=meant):

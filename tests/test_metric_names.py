@@ -153,8 +153,10 @@ def test_a_metric_of_ones_own_by_either_name():
 
 @pytest.mark.parametrize("name", ["recal", "micro_ndcg", "macro_hit", "", "recall@2", 5])
 def test_other_names_are_refused(name):
-    """With what there is."""
-    with pytest.raises(InvalidInput, match="'hit_rate'") as caught:
+    """With those that are like it, or all there are."""
+    with pytest.raises(
+        InvalidInput, match=r"'hit_rate'|did you mean '\w*(recall|ndcg|hit)"
+    ) as caught:
         cutoff_curves(evaluated(), [name])
     assert caught.value.argument == "metrics"
 

@@ -427,19 +427,33 @@ PASSAGE = "books may be kept for four weeks and renewed twice"
 CHUNK = f"opening hours are nine to six {PASSAGE} unless somebody waits for them"
 
 
-def test_what_coverage_would_find_stands_beside_the_zeros():
-    """Two of three chunks hold their passage: 67 %."""
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"k": None}, "recall@all 0.67"),
+        ({"k": 1}, "recall@1 0.33"),
+        ({"k": [1, 2]}, "recall@2 0.67"),
+        ({"k": ["21w", "4000c"]}, "recall@4000c 0.67"),
+        ({"k": "21w"}, "recall@21w 0.33"),
+        ({"budget": 1, "length": len}, "recall@all 0.67"),
+    ],
+)
+def test_what_coverage_would_find_stands_beside_the_zeros(asked, said):
+    """Two of three lists hold their passage, one in the first chunk, of 21 words; one after "x"."""
     evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 3, [[CHUNK], ["x", CHUNK], ["x"]])
-    with pytest.warns(KragEvalWarning, match=r"nothing at all .* By coverage, 67 % of the ground"):
-        evaluator.calculate_recall()
+    with pytest.warns(KragEvalWarning, match="matched nothing at all in 3 queries") as caught:
+        evaluator.evaluate(**asked)
+    (warning,) = (one.message for one in caught if "matched nothing" in str(one.message))
+    assert str(warning.fix) == f'With matcher="coverage": {said}'
 
 
 def test_next_to_nothing_is_pointed_out_where_coverage_finds_more():
     """One passage of 60 came back as it is; coverage finds it and half of the others, 30."""
     predicted = [[PASSAGE], *[[CHUNK]] * 29, *[["x"]] * 30]
     evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 60, predicted)
-    with pytest.warns(KragEvalWarning, match=r"next to nothing in 60 queries. By coverage, 50 % "):
-        evaluator.calculate_recall()
+    with pytest.warns(KragEvalWarning, match="next to nothing in 60 queries") as caught:
+        evaluator.calculate_recall(k=3)
+    assert str(caught[0].message.fix) == 'With matcher="coverage": recall@3 0.50'
 
 
 @pytest.mark.parametrize("matcher", ["text", "id", "coverage", Constant(0.1)])
@@ -451,14 +465,14 @@ def test_coverage_is_not_named_where_it_would_find_little_or_nobody_asked(matche
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluator.calculate_recall()
-    assert not any("By coverage" in str(warning.message) for warning in caught)
+    assert not any("With matcher=" in str(warning.message) for warning in caught)
 
 
 def test_coverage_is_tried_on_the_first_queries_only():
     """On those that have a million characters together: 8 queries of 110,000 each, not the 9th."""
     long = CHUNK + " filler" * 16_000
     evaluator = OfflineRetrievalEvaluator([[PASSAGE]] * 20, [[long]] * 20)
-    with pytest.warns(KragEvalWarning, match="100 % of the ground truth of the first 8 queries"):
+    with pytest.warns(KragEvalWarning, match="recall@all 1.00 on the first 8 queries"):
         evaluator.calculate_recall()
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput, unknown
+from krag_eval._errors import (
+    LANGUAGES,
+    PLAN_OPTIONS,
+    SPOKEN,
+    Advice,
+    InvalidInput,
+    Language,
+    language_of,
+)
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
@@ -30,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHUNKS_HELP",
+    "LANGUAGE",
     "Chosen",
-    "ReportLanguage",
     "bundled",
     "cell_options",
     "checked_language",
@@ -47,6 +55,7 @@ __all__ = [
     "floor_option",
     "format_option",
     "given",
+    "language_option",
     "matcher_option",
     "metric_option",
     "metrics_of",
@@ -58,7 +67,6 @@ __all__ = [
 ]
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-ReportLanguage: TypeAlias = Literal["en", "ko"]
 
 #: What ``--index`` is, wherever there is one.
 CHUNKS_HELP = (
@@ -153,11 +161,12 @@ def matcher_option(default: str) -> Option:
     """Return the option ``--matcher``; a default that is not the evaluator's own is for FILEs."""
     return click.option(
         "--matcher",
+        "-m",
         metavar="NAME",
         default=default,
         show_default=True,
         help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
-        "parentheses, as in 'coverage(tokenizer=character)'.",
+        "parentheses, as in 'coverage(tokenizer=letters)'.",
     )
 
 
@@ -300,25 +309,45 @@ floor_option = click.option(
     "mean_rank and redundancy, if it is above. Repeat it for several.",
 )
 
+#: What ``--lang`` is, before and after the name of a command.
+LANGUAGE: Mapping[str, Any] = {
+    "type": click.Choice(LANGUAGES),
+    "help": "Language of what is printed, drawn and written, but for errors.  "
+    "[default: KRAG_EVAL_LANG, or en]",
+}
+#: ``--lang`` of a command: what it says, or was said before it, holds while the command runs.
+language_option = click.option(
+    "--lang",
+    **LANGUAGE,
+    expose_value=False,
+    # The root is closed also where a later option is refused. Where nothing is said, the variable
+    # is looked at whenever something is to be worded, and here, before a long file is read.
+    callback=lambda context, _, typed: (
+        context.find_root().call_on_close(partial(SPOKEN.reset, SPOKEN.set(language)))
+        if (language := typed or context.find_root().params.get("lang"))
+        else language_of()
+    ),
+)
+
 report_options = bundled(
     output_option("--report", "Write an HTML report."),
     click.option(
         "--report-language",
-        type=click.Choice(["en", "ko"]),
-        help="Language of the report.  [default: en]",
+        type=click.Choice(LANGUAGES),
+        help="Language of the report.  [default: that of --lang]",
     ),
 )
 
 
-def checked_language(language: ReportLanguage | None, report: str | None) -> ReportLanguage:
-    """Return the language of the report.
+def checked_language(language: Language | None, report: str | None) -> Language | None:
+    """Return the language of the report; ``None`` for that of everything else.
 
     Raises:
         InvalidInput: If one was asked for, and no report.
     """
     if language is not None and report is None:
         raise InvalidInput("report_language", "is about --report, and none was asked for")
-    return language or "en"
+    return language
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -433,7 +462,12 @@ def chosen_averages(
     Raises:
         InvalidInput: If something is no metric or no cutoff, or is not computed.
     """
-    from krag_eval.scoring.metrics import averages_of, resolved_average, words_unknown
+    from krag_eval.scoring.metrics import (
+        averages_of,
+        resolved_average,
+        unknown_average,
+        words_unknown,
+    )
 
     named = {one: parse_metric(one, "metric") for one in typed if "@" in one}
     alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
@@ -444,7 +478,8 @@ def chosen_averages(
     for name in (named[one][0] if one in named else one for one in typed):
         metric = _metric_of(name)
         if metric is None:
-            raise unknown("metric", name, [*usual.nothing().summary.averages(k[0]), *usual.metrics])
+            there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
+            raise unknown_average("metric", name, there)
         if metric.needs_words and metric.name not in usual.metrics:
             raise words_unknown("metric", metric.name)
         metrics.append(metric.name)

@@ -69,9 +69,12 @@ def evaluated_file(
             raise
         raise error.at(place_of(dataset, error.query)) from error
     # How columns of our own names were read goes without saying.
-    notes = dataset.notes[N_SAID:] if dataset.vocabulary == "krag_eval" else dataset.notes
-    if notes:
-        click.echo(printable(f"{dataset.source}: {'; '.join(notes)}."), err=True)
+    if dataset.vocabulary not in ("", "krag_eval"):
+        notes = "; ".join(dataset.notes[:N_SAID])
+        click.echo(printable(f"{dataset.source}: {notes}."), err=True)
+    # Said each time of the same file, so that a line of it is enough.
+    for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
+        click.echo(f"{printable(dataset.source)}: {printable(note)}", err=True)
     return dataset, result
 
 

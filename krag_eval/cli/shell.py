@@ -8,6 +8,7 @@ before a command without a verdict has ended.
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import shlex
@@ -17,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
@@ -25,7 +27,9 @@ from krag_eval._errors import (
     Advice,
     KragEvalWarning,
     Refusal,
+    clipped,
     one_line,
+    sentence,
 )
 
 __all__ = [
@@ -40,6 +44,9 @@ _INTERRUPTED = 130
 _STDOUT_CLOSED = 141
 # Commands that read what another one saved: advice may name its options too.
 _SAVED_BY = {"compare": "evaluate", "gate": "evaluate", "plan": "evaluate"}
+
+# Where a context keeps the warnings to print.
+_HELD = f"{__name__}.held"
 
 Parameters: TypeAlias = Mapping[str, click.Parameter]
 
@@ -98,8 +105,22 @@ class Shell(click.Group):
                 answer = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
                 code = _code_of(answer, stdout)
             except BaseException as error:
-                code, failure = _explained(error), error
+                code, failure = _explained(self._guessed(error, args)), error
         raise SystemExit(code) from failure
+
+    def _guessed(self, error: BaseException, args: Sequence[str] | None) -> BaseException:
+        """Return an error; that of a word which is no command, with the command that was meant."""
+        typed = sys.argv[1:] if args is None else list(args)
+        is_ours = isinstance(error, click.UsageError) and error.ctx and error.ctx.command is self
+        if not is_ours or not typed or typed[0].startswith("-") or typed[0] in self.commands:
+            return error
+        problem = f"there is no command {clipped(typed[0])}"
+        if Path(typed[0]).suffix or os.path.exists(typed[0]):
+            meant = f"to evaluate a file, type 'krag-eval evaluate {typed[0]}'"
+        else:
+            near = difflib.get_close_matches(typed[0].lower(), self.commands, n=3)
+            meant = f"did you mean {' or '.join(near)}?" if near else "krag-eval --help lists them"
+        return click.ClickException(sentence(problem, meant))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a refusal is worded with the options of that command.
@@ -203,9 +224,14 @@ def _explained(error: BaseException) -> int:
 
 @contextmanager
 def warnings_as(prefix: str) -> Iterator[None]:
-    """Print each of our own warnings as one line; leave other warnings as they are."""
+    """Print each of our own warnings as one line, below what is printed within; leave others be.
+
+    Above a table it would be out of sight. Within another such block, the outer one prints it.
+    """
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
+    held = context.meta.get(_HELD)
+    lines: list[str] = [] if held is None else held
     with warnings.catch_warnings():
         warnings.simplefilter("always", KragEvalWarning)
         show_others = warnings.showwarning
@@ -213,12 +239,19 @@ def warnings_as(prefix: str) -> Iterator[None]:
         def show(message: Warning | str, *where: Any, **others: Any) -> None:
             if isinstance(message, KragEvalWarning):
                 said = shell.worded(message, context.command.name)
-                click.echo(f"{prefix}: {printable(said)}", err=True)
+                lines.append(f"{prefix}: {printable(said)}")
             else:
                 show_others(message, *where, **others)
 
         warnings.showwarning = show
-        yield
+        context.meta[_HELD] = lines
+        try:
+            yield
+        finally:
+            if held is None:
+                del context.meta[_HELD]
+                for line in lines:
+                    click.echo(line, err=True)
 
 
 def _how_to_call(error: click.UsageError) -> str:

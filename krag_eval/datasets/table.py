@@ -667,7 +667,8 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
     shown = [f"{name[:_LONGEST_NAME]} ({why})" for name, why in left_out.items()]
     more = len(shown) - _MOST_NAMES
     text = ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return [f"columns that cannot be tags of the queries are left out: {text}"]
+    are = "1 column cannot be a tag" if len(shown) == 1 else f"{len(shown)} columns cannot be tags"
+    return [f"{are} of the queries: {text}"]
 
 
 # From a row to a query

@@ -7,6 +7,7 @@ loads when a gate is used, and not before.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,17 +73,22 @@ class KragGate:
         Raises:
             pytest.fail.Exception: If one does not hold. The message has each condition, the 95 %
                 interval of what fell short and the worst queries, where the result holds its rows.
+                Also if the file of the baseline cannot be read; the message says how to make it.
             InvalidType: If ``result`` or ``baseline`` is none.
             InvalidInput: As ``check`` does: an unknown average, nothing to check, and the like.
         """
         __tracebackhide__ = True
-        from krag_eval._errors import InvalidType, clipped
+        from krag_eval._errors import InvalidInput, InvalidType, clipped
         from krag_eval.results.result import EvaluationResult
 
         if not isinstance(result, EvaluationResult):
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         if isinstance(baseline, str | os.PathLike):
-            baseline = EvaluationResult.from_json(baseline)
+            path = os.fspath(baseline)
+            try:
+                baseline = EvaluationResult.from_json(path)
+            except (InvalidInput, OSError) as error:
+                pytest.fail(_no_baseline(path, error), pytrace=False)
         report = result.check(
             floors, baseline=baseline, metric=metric, max_drop=max_drop, on=on, by=by, **sampling
         )
@@ -91,6 +97,17 @@ class KragGate:
         if not report:
             pytest.fail("\n".join(_told(result, report)), pytrace=False)
         return report
+
+
+def _no_baseline(path: str, error: Exception) -> str:
+    """Say that there is no baseline to compare with, and how to make one."""
+    lines = [
+        f"no baseline: {error}",
+        "Save one, from a result that you accept, and commit it:",
+        f"  in Python: result.to_json({path!r})",
+        f"  in the shell: krag-eval evaluate results.jsonl --json {shlex.quote(path)}",
+    ]
+    return "\n".join(lines)
 
 
 def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:

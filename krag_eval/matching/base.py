@@ -28,7 +28,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    muted,
+    number,
+    unknown,
+)
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
@@ -858,11 +867,24 @@ def _named(spelled: str) -> Matcher:
             f"pass matcher=krag_eval.{made_by}",
         )
     if name not in _TABLE:
-        raise unknown("matcher", spelled, MATCHER_NAMES)
+        raise _unknown(name, spelled)
     module, class_name, defaults = _TABLE[name]
     build = getattr(import_module(f"krag_eval.matching.{module}"), class_name)
     made: Matcher = build(**defaults, **_settings(given, name, build) if given else {})
     return made
+
+
+def _unknown(name: str, spelled: str) -> InvalidInput:
+    """Return the refusal of a name that is no matcher's; it may be a tokenizer's."""
+    from krag_eval.matching.tokenizers import TOKENIZER_NAMES
+
+    refused = unknown("matcher", spelled, MATCHER_NAMES)
+    if name not in TOKENIZER_NAMES:
+        return refused
+    problem = f"{refused.problem}, which is a tokenizer"
+    return InvalidInput(
+        "matcher", problem, Advice("pass {}", matcher=f"coverage(tokenizer={name})")
+    )
 
 
 def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ built-in one is a function and an entry there.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -921,7 +922,32 @@ def resolved_average(
             f": {name!r} is the macro average, and only {micro!r} was computed",
             Advice("name that, or evaluate with {}", averaging_method="both"),
         )
-    raise unknown(argument, name, known)
+    raise unknown_average(argument, name, known)
+
+
+# So many names, or fewer, are all listed.
+_LISTED = 6
+
+
+def unknown_average(argument: str, name: str, known: Iterable[str]) -> InvalidInput:
+    """Return the refusal of a name that is no average, with up to three like it, or else all.
+
+    >>> known = ["mrr", "map", "ndcg", "hit_rate", "mean_rank", "micro_recall", "macro_recall"]
+    >>> print(unknown_average("metric", "recal", known).fix)
+    did you mean 'macro_recall' or 'micro_recall'? docs/metrics.md has all of them
+    """
+    names = list(dict.fromkeys(known))
+    metric, at, cutoff = name.lower().partition("@")
+    bare: dict[str, list[str]] = {}
+    for one in sorted(names):
+        bare.setdefault(one.removeprefix("macro_").removeprefix("micro_"), []).append(one)
+    typed = f"{metric.removeprefix('macro_').removeprefix('micro_')}{at}{cutoff}"
+    near = [one for like in difflib.get_close_matches(typed, bare, n=3) for one in bare[like]][:3]
+    if not near or len(names) <= _LISTED:
+        return unknown(argument, name, names)
+    meant = " or ".join(", ".join(map(repr, near)).rsplit(", ", 1))
+    advice = f"did you mean {meant}? docs/metrics.md has all of them"
+    return InvalidInput(argument, f": there is no average {clipped(name)}", advice)
 
 
 # Metrics that a result has, but cannot compute: it may have been read from a file.

@@ -9,11 +9,11 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, InvalidType, clipped, number, warn
+from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, number, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
@@ -184,12 +184,12 @@ class QuestionPlan:
         """What can be shown with how many questions, as :attr:`curve`."""
         return self.curve
 
-    def plot(self, ax: Axes | None = None, *, language: Literal["en", "ko"] = "en") -> Axes:
+    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the detectable difference against the number of questions.
 
         Args:
             ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.

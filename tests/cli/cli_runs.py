@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -68,12 +69,15 @@ def printed(output: str) -> dict[str, list[str]]:
 
     Where micro stands beside macro, such a row is one for each of them, by their keys.
     """
-    rows = (line.split() for line in output.splitlines())
+    rows = [line.split() for line in output.splitlines()]
     table = {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
     header = table.get("metric", [])
-    if header and header[0].startswith("macro@"):
+    if header and header[0] == "macro":
+        # The cutoffs stand above, once for each of the two.
+        cutoffs = [above for above, cells in pairwise(rows) if cells[:1] == ["metric"]]
+        table["metric"] = cutoffs[-1]
         for name in [name for name, cells in table.items() if len(cells) == len(header)]:
             both = table.pop(name)
             table |= {f"macro_{name}": both[::2], f"micro_{name}": both[1::2]}
-        table["metric"] = [name.removeprefix("macro") for name in table.pop("macro_metric")]
+        table["metric"] = table.pop("macro_metric")
     return table

@@ -33,7 +33,7 @@ class TestEvaluate:
     def test_micro_stands_beside_macro(self, sample: Path) -> None:
         """In one row; of what has one average, the other place is empty."""
         lines = [line.split() for line in run("evaluate", sample, "-k", 2).output.splitlines()]
-        assert ["metric", "macro@2", "micro@2"] in lines
+        assert lines[2:4] == [["@2", "@2"], ["metric", "macro", "micro"]]
         assert ["recall", "0.5833", "0.6000"] in lines
         assert ["mrr", "0.7500"] in lines
 
@@ -83,7 +83,7 @@ class TestEvaluate:
         """No number is cut off and no line is wider than 100 columns."""
         cutoffs = [part for k in range(1, 21) for part in ("-k", k)]
         output = run("evaluate", sample, *cutoffs).output
-        assert output.count("precision") == 5  # of 20, four each time
+        assert output.count("precision") == 4  # of 20, five each time
         assert "…" not in output
         assert max(map(len, output.splitlines()[1:])) <= 100
 
@@ -249,7 +249,28 @@ class TestRefusals:
 
     def test_an_unknown_command(self) -> None:
         """Usage errors fit on one line as well."""
-        assert "No such command 'evalute'" in refusal("evalute")
+        assert "did you mean evaluate?" in refusal("evalute")
+        assert "krag-eval --help" in refusal("zzz")
+        assert "--zzz" in refusal("--zzz")
+
+    def test_a_file_in_place_of_a_command(self, tmp_path: Path) -> None:
+        """By its ending, or because it is there."""
+        assert refusal("results.jsonl").endswith("type 'krag-eval evaluate results.jsonl'.")
+        assert refusal(tmp_path).endswith(f"type 'krag-eval evaluate {tmp_path}'.")
+
+    def test_the_nearest_metrics(self, sample: Path) -> None:
+        """Up to three, and where all of them are; all of them for a name like no other."""
+        near = refusal("evaluate", sample, "--metric", "recal")
+        assert "'macro_recall', 'micro_recall' or 'recall'? docs/metrics.md" in near
+        assert "ndcg" not in near
+        assert "ndcg" in refusal("evaluate", sample, "--metric", "zzz")
+
+    def test_m_is_the_matcher(self, sample: Path) -> None:
+        """What everybody has to type."""
+        options = ("evaluate", sample, "-k", 2)
+        short, long = run(*options, "-m", "contains"), run(*options, "--matcher", "contains")
+        assert short.output == long.output
+        assert "--matcher 'coverage(tokenizer=kiwi)'" in refusal(*options, "-m", "kiwi")
 
     @pytest.mark.parametrize("error", [KeyError("x"), ValueError("operands"), TypeError("None")])
     def test_a_bug_is_not_disguised(

@@ -97,7 +97,7 @@ class TestFloors:
             ("mrr@2=high", "number after the ="),
             ("mrr@2=80", "from 0 to 1, got 80.0"),
             ("mrr@7=0.5", "evaluated at 1, 2; name it"),
-            ("recal@2=0.5", "must be one of"),
+            ("recal@2=0.5", "no average 'recal'"),
             ("rbp(p=2)@2=0.5", "p of rbp must be a number strictly between 0 and 1"),
             ("rbp(q=0.5)@2=0.5", "rbp has no setting 'q'"),
             ("rbp@7=0.5", "evaluated at 1, 2; name it"),

@@ -1,6 +1,7 @@
 """Whatever is printed fits into the terminal, and nothing is cut without a word."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -15,18 +16,22 @@ from cli_runs import ENVIRONMENT, SAMPLE, run
 
 from krag_eval._text import width_of
 from krag_eval.cli.output import print_cells
+from krag_eval.datasets import read_jsonl
 
 NAMES = ("mrr", "map", "ndcg", "found_rate")
 
 
-def in_a_terminal(columns: int, *arguments: object) -> list[str]:
-    """Run the command as a program in a terminal so wide; return the lines it shows."""
+def in_a_terminal(columns: int, *arguments: object, stderr: bool = False) -> list[str]:
+    """Run the command as a program in a terminal so wide; return the lines it shows.
+
+    Those of standard error are among them if that is asked for.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with subprocess.Popen(
         [sys.executable, "-m", "krag_eval", *map(str, arguments)],
         stdout=theirs,
-        stderr=subprocess.DEVNULL,
+        stderr=theirs if stderr else subprocess.DEVNULL,
         env=ENVIRONMENT | {"TERM": "dumb"},
     ):
         os.close(theirs)
@@ -81,7 +86,8 @@ def test_all_lines_fit(name: str, commands: dict[str, list[object]]) -> None:
     narrow = in_a_terminal(60, *commands[name])
     assert len(narrow) > 5
     # Paths, and what stands between two bars of the signature, stay whole to be copied.
-    lines = [line for line in narrow if "/" not in line and "precision_at=k," not in line]
+    whole = ("/", "precision_at=k,", "signature: matcher=")
+    lines = [line for line in narrow if not any(one in line for one in whole)]
     assert max(map(width_of, lines)) <= 60
 
 
@@ -92,6 +98,54 @@ def test_no_number_is_lost(columns: int, commands: dict[str, list[object]]) -> N
     for name in NAMES:
         values = re.findall(r"\d\.\d{4}", " ".join(one for one in lines if one.startswith(name)))
         assert len(values) == 4, name
+
+
+PASSAGE = "books may be kept for four weeks and renewed twice"
+
+
+@pytest.fixture
+def passages(tmp_path: Path) -> Path:
+    """Return a file of passages and longer chunks, with a column that can be no tag."""
+    path = tmp_path / "results.jsonl"
+    row = {"actual": [PASSAGE], "predicted": ["x", f"now {PASSAGE} again"], "scores": [1.0]}
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("cutoffs", [[], ["-k", "1,5,10"]])
+@pytest.mark.parametrize("matcher", ["text", "coverage"])
+def test_a_result_fits_a_screen(
+    passages: Path, matcher: str, cutoffs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 24 lines of 80 columns, with the line that was typed and the next prompt: 22 are left."""
+    monkeypatch.chdir(passages.parent)
+    lines = in_a_terminal(
+        80, "evaluate", passages.name, "--matcher", matcher, *cutoffs, stderr=True
+    )
+    assert lines.pop() == ""  # where the next prompt stands
+    assert sum(max(1, -(-width_of(line) // 80)) for line in lines) <= 22
+    assert sum(line.startswith("metric ") for line in lines) == 1
+    (signature,) = (number for number, line in enumerate(lines) if line.startswith("signature:"))
+    assert all(line.startswith("warning: ") for line in lines[signature + 1 :])
+    assert f"matcher={matcher} |" in lines[signature]
+    assert lines[0].startswith("results.jsonl: 1 column cannot be a tag")
+
+
+def test_what_coverage_finds_stands_below_the_zeros(passages: Path) -> None:
+    """At the deepest cutoff, after the table."""
+    lines = in_a_terminal(240, "evaluate", passages, "-k", "1,2", stderr=True)
+    assert lines[-2].endswith("With --matcher coverage: recall@2 1.00.")
+
+
+def test_all_of_the_signature_when_asked_for(passages: Path) -> None:
+    """Or where somebody keeps what is printed."""
+    options = ("evaluate", passages, "-k", "2", "--no-ground-truth", "skip", "-m", "contains")
+    *_, short, _ = in_a_terminal(240, *options)
+    *_, whole, _ = in_a_terminal(240, *options, "--verbose")
+    assert short == "signature: matcher=contains | no_ground_truth=skip | …"
+    evaluator = read_jsonl(passages).evaluator(matcher="contains", no_ground_truth="skip")
+    assert whole == f"signature: {evaluator.evaluate(2).signature}"
+    assert " ".join(run(*options).stdout.split()).endswith(whole)
 
 
 def test_a_wide_terminal_shows_more_side_by_side(sample: Path) -> None:

@@ -90,6 +90,26 @@ def test_retrieval(krag_gate, tmp_path):
     assert found.stdout.str().count("passed  ndcg@2 went from") == 3
 
 
+def test_a_baseline_that_is_not_there(run, pytester: pytest.Pytester) -> None:
+    """Or cannot be read: the test fails with how to make one, and without a traceback."""
+    pytester.path.joinpath("damaged.json").write_text("{", "utf-8")
+    found = run("""
+def test_missing(krag_gate):
+    krag_gate(result, baseline="base line.json", metric="ndcg@2")
+
+def test_damaged(krag_gate):
+    krag_gate(result, baseline="damaged.json", metric="ndcg@2")
+""")
+    found.assert_outcomes(failed=2)
+    found.stdout.fnmatch_lines([
+        "no baseline: base line.json: *",
+        "*result.to_json('base line.json')",
+        "*krag-eval evaluate * --json 'base line.json'",
+        "no baseline: damaged.json: *",
+    ])  # fmt: skip
+    found.stdout.no_fnmatch_line("*Error*")
+
+
 def test_each_gate_is_told_once_whatever_became_of_the_test(run) -> None:
     """Tests that are expected to fail, fail later, or are torn down badly, too."""
     found = run("""
