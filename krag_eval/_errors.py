@@ -27,17 +27,20 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 __all__ = [
     "EVALUATOR_OPTIONS",
+    "LANGUAGES",
     "PLAN_OPTIONS",
+    "SPOKEN",
     "Advice",
     "DatasetError",
     "Fix",
     "InvalidInput",
     "InvalidType",
     "KragEvalWarning",
+    "Language",
     "MissingPackage",
     "Place",
     "Refusal",
@@ -47,6 +50,7 @@ __all__ = [
     "clipped",
     "clipped_apart",
     "install_line",
+    "language_of",
     "muted",
     "named_options",
     "number",
@@ -218,13 +222,13 @@ class Refusal(Exception):
 
 
 def sentence(problem: str, fix: str) -> str:
-    """Join a problem and a fix; a fix that begins with a capital is a sentence of its own.
+    """Join a problem and a fix; one that begins with a capital, or Hangul, is its own sentence.
 
     >>> sentence("k must be 1", "pass 1"), sentence("k must be 1", "Pass 1"), sentence("No k", "")
     ('k must be 1; pass 1.', 'k must be 1. Pass 1.', 'No k.')
     """
     parts = [problem, fix]
-    if fix and not fix[0].isupper():
+    if fix and not (fix[0].isupper() or "가" <= fix[0] <= "힣"):
         parts = [f"{problem.removesuffix('.')}; {fix}"]
     closed = (".", "!", "?", "…")
     return " ".join(one if one.endswith(closed) else f"{one}." for one in parts if one)
@@ -378,6 +382,38 @@ def one_of(argument: str, value: object, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise unknown(argument, value, allowed)
     return value
+
+
+#: A language that people are told things in, ``"en"`` or ``"ko"``. Errors are in English.
+Language: TypeAlias = Literal["en", "ko"]
+
+#: Every :data:`Language`.
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+
+#: The language that the running command was asked for; ``None`` outside the shell.
+SPOKEN: ContextVar[Language | None] = ContextVar("krag_eval_spoken", default=None)
+_VARIABLE = "KRAG_EVAL_LANG"
+
+
+def language_of(language: str | None = None) -> Language:
+    """Return the language to write in: as asked, as the shell was, as KRAG_EVAL_LANG says, or "en".
+
+    Raises:
+        InvalidType: If it is not text.
+        InvalidInput: If there is no such language; it names the variable where that said so.
+
+    >>> language_of("ko")
+    'ko'
+    >>> language_of("kr")
+    Traceback (most recent call last):
+    krag_eval._errors.InvalidInput: language must be one of 'en', 'ko', got 'kr'.
+    """
+    source = "language"
+    if language is None and (language := SPOKEN.get()) is None:
+        source, language = _VARIABLE, os.environ.get(_VARIABLE) or "en"
+    if language not in LANGUAGES:
+        one_of(source, language, LANGUAGES)
+    return cast(Language, language)
 
 
 def boolean(argument: str, value: object) -> bool:

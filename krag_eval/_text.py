@@ -25,6 +25,7 @@ __all__ = [
     "as_text",
     "fitted",
     "name_and_settings",
+    "padded",
     "united",
     "whole_percent",
 ]
@@ -108,6 +109,16 @@ def width_of(text: str) -> int:
     8
     """
     return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def padded(text: str, width: int, *, to_the_right: bool = False) -> str:
+    """Fill a text with spaces to so many columns of a terminal.
+
+    >>> padded("지표", 6), padded("지표", 6, to_the_right=True)
+    ('지표  ', '  지표')
+    """
+    space = " " * (width - width_of(text))
+    return space + text if to_the_right else text + space
 
 
 @lru_cache(1 << 16)
@@ -240,12 +251,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Sheet:
-    """All there is to show, in order; texts are whole, or clipped."""
+    """All there is to show, in order; texts are whole, or clipped, in a column of that name."""
 
     title: str
     lines: Sequence[str]
     sections: Sequence[Section] = field(default=())
     whole: bool = False
+    text: str = "text"
 
 
 def as_text(sheet: Sheet, width: int) -> str:
@@ -264,12 +276,11 @@ def _aligned(section: Section, width: int, whole: bool) -> Iterator[str]:
     widths = [max(map(width_of, column)) for column in zip(*table, strict=True)]
     indent = 2 * " " + widths[0] * " " + 2 * " "
     for cells, row in zip(table, (None, *section.rows), strict=True):
-        padded = [
-            " " * (size - width_of(cell)) + cell if i in section.numeric else
-            cell + " " * (size - width_of(cell))
+        filled = [
+            padded(cell, size, to_the_right=i in section.numeric)
             for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
-        ]  # fmt: skip
-        lines = _row_lines(padded, width)
+        ]
+        lines = _row_lines(filled, width)
         yield from lines[:-1]
         yield from _beside(lines[-1], row, len(indent), width)
         if row and row.brief:
@@ -368,7 +379,7 @@ def as_html(sheet: Sheet) -> str:
             f'<p style="margin:0.2em 0;{_WRAP}">{_escape(visible(line))}</p>'
             for line in sheet.lines
         ),
-        *(_html_table(section, sheet.whole) for section in sheet.sections),
+        *(_html_table(section, sheet.text, sheet.whole) for section in sheet.sections),
         "</div>",
     ]
     return "".join(parts)
@@ -380,9 +391,9 @@ _CELL = "text-align:left;vertical-align:top;padding:0.3em 0.6em"
 _MARK = "background:#ffe08a;color:#000"
 
 
-def _html_table(section: Section, whole: bool) -> str:
+def _html_table(section: Section, text: str, whole: bool) -> str:
     header = "".join(
-        f'<th style="{_CELL}">{_escape(name)}</th>' for name in (*section.header, "text")
+        f'<th style="{_CELL}">{_escape(name)}</th>' for name in (*section.header, text)
     )
     rows = "".join(
         "<tr>"

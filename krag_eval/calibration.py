@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, clipped, number, whole
+from krag_eval._errors import Advice, InvalidInput, Language, clipped, language_of, number, whole
 from krag_eval.documents import DocumentLike, QuerySet, text_of
 from krag_eval.matching.base import Matcher, resolve_matcher
 
@@ -30,6 +30,16 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 _COLUMNS = ("actual", "predicted", "relevant")
 # Resamples are drawn in blocks of about this many weights, so that memory stays bounded.
 _BLOCK = 4_000_000
+
+# What a calibration comes to, in both languages.
+_SUMMARY: Mapping[Language, str] = {
+    "en": "Calibration of {matcher} on {pairs} pairs ({relevant} relevant)\n"
+    "best threshold {best:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}): "
+    "precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}",
+    "ko": "{matcher} 임계값 조정: {pairs}쌍(관련 있음 {relevant}쌍)\n"
+    "최적 임계값 {best:.4f}({level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}): "
+    "정밀도 {precision:.4f}, 재현율 {recall:.4f}, F1 {f1:.4f}",
+}
 
 
 def calibrate(
@@ -205,27 +215,37 @@ class Calibration:
             index=pd.Index(nearest, name="pair"),
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw precision, recall and F1 of the decision against the threshold."""
+    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
+        """Draw precision, recall and F1 of the decision against the threshold.
+
+        Args:
+            ax: Where to draw; a new figure if not given.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
         from krag_eval.plotting import calibration_curve
 
-        return calibration_curve(self, ax=ax)
+        return calibration_curve(self, ax=ax, language=language)
 
-    def summary(self) -> str:
-        """Return the best threshold, its interval and how well it decides, in two lines."""
-        return repr(self)
+    def summary(self, language: Language | None = None) -> str:
+        """Return the best threshold, its interval and how well it decides, in two lines.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        low, high = self.interval
+        return _SUMMARY[language_of(language)].format(
+            matcher=self.matcher,
+            pairs=len(self.relevant),
+            relevant=int(self.relevant.sum()),
+            best=self.best_threshold,
+            level=100 * self.level,
+            low=low,
+            high=high,
+            **self.decision(self.best_threshold),
+        )
 
     def __repr__(self) -> str:
-        scores = self.decision(self.best_threshold)
-        low, high = self.interval
-        return (
-            f"Calibration of {self.matcher} on {len(self.relevant)} pairs "
-            f"({int(self.relevant.sum())} relevant)\n"
-            f"best threshold {self.best_threshold:.4f} "
-            f"({self.level:.0%} interval {low:.4f} to {high:.4f}): "
-            f"precision {scores['precision']:.4f}, recall {scores['recall']:.4f}, "
-            f"F1 {scores['f1']:.4f}"
-        )
+        return self.summary()
 
 
 class _Steps(NamedTuple):

@@ -9,6 +9,7 @@ import click
 
 from krag_eval import __version__
 from krag_eval.cli import calibrate, compare, evaluate, explain, trec
+from krag_eval.cli.options import LANGUAGE, language_option
 from krag_eval.cli.shell import Shell
 
 __all__ = ["main"]
@@ -26,3 +27,6 @@ main = Shell(
     },
 )
 click.version_option(__version__, prog_name="krag-eval")(main)
+click.option("--lang", **LANGUAGE)(main)
+for command in main.commands.values():
+    language_option(command)

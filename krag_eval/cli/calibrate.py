@@ -27,6 +27,7 @@ from krag_eval.cli.output import (
     print_wrapped,
     printing_beside,
     records_of,
+    said,
     terminal_width,
     write_files,
     write_plot,
@@ -142,13 +143,22 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     """Print the best threshold, how the decision there agrees, and the pairs nearest to it."""
     low, high = found.interval
     n_relevant, threshold = int(found.relevant.sum()), found.best_threshold
-    click.echo(f"{len(found.relevant)} pairs ({n_relevant} relevant), {printable(found.matcher)}\n")
+    title = said("labelled pairs").format(
+        pairs=len(found.relevant), relevant=n_relevant, matcher=printable(found.matcher)
+    )
+    click.echo(title + "\n")
     print_cells(
-        ["best threshold", f"{100 * found.level:g} % interval", "precision", "recall", "F1"],
+        [
+            said("best threshold"),
+            said("interval").format(f"{100 * found.level:g}"),
+            said("precision"),
+            said("recall"),
+            "F1",
+        ],
         [
             [
                 four_digits(threshold),
-                f"{four_digits(low)} to {four_digits(high)}",
+                said("from to").format(four_digits(low), four_digits(high)),
                 *map(four_digits, found.decision(threshold).values()),
             ]
         ],
@@ -156,17 +166,17 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     )
     near = found.borderline(n)
     room = max((terminal_width() - _NUMBERS) // 2, _NARROWEST)
-    click.echo("Nearest to the threshold, worth a second look:\n")
+    click.echo(said("nearest") + "\n")
     columns = (near[name].tolist() for name in ("actual", "predicted", "similarity", "relevant"))
     print_cells(
-        ["actual", "predicted", "pair", "similarity", "relevant"],
+        [said(name) for name in ("actual", "predicted", "pair", "similarity", "relevant")],
         [
             [
                 fitted(printable(actual), room),
                 fitted(printable(predicted), room),
                 str(pair),
                 four_digits(similarity),
-                ("yes" if relevant else "no") + ("!" if wrong else " "),
+                said("yes" if relevant else "no") + ("!" if wrong else " "),
             ]
             for pair, actual, predicted, similarity, relevant, wrong in zip(
                 near.index.tolist(), *columns, near["wrong"].tolist(), strict=True
@@ -174,10 +184,7 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
         ],
         names=2,
     )
-    print_wrapped(
-        "! marks a decision that contradicts the label. Pairs are counted from 0. Choose a "
-        "threshold within the interval; a wide one asks for more pairs like these."
-    )
+    print_wrapped(said("labels"))
     options = f"--matcher {shlex.quote(matcher)} --threshold {four_digits(threshold)}"
     click.echo(f"\nkrag-eval evaluate results.jsonl {options}")
 

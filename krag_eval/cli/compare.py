@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._errors import DatasetError, InvalidInput, one_of
+from krag_eval._errors import DatasetError, InvalidInput, Language, language_of, one_of
 from krag_eval.cli.options import (
-    ReportLanguage,
     checked_language,
     checked_plan,
     evaluation_options,
@@ -41,6 +40,7 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     records_of,
+    said,
     spanned,
     terminal_width,
     write_files,
@@ -99,7 +99,7 @@ def compare(
     latex: str | None,
     plot: str | None,
     report: str | None,
-    report_language: ReportLanguage | None,
+    report_language: Language | None,
     **options: Any,
 ) -> None:
     """Compare each FILE with each other, query by query ('-' reads standard input).
@@ -273,7 +273,9 @@ def _forms(comparison: Comparison) -> Forms:
     }
 
 
-def _write(outputs: Outputs, comparison: Comparison, language: ReportLanguage, format: str) -> None:
+def _write(
+    outputs: Outputs, comparison: Comparison, language: Language | None, format: str
+) -> None:
     def draw(ax: Axes) -> None:
         from krag_eval.plotting import comparison_forest, forest_size
 
@@ -309,7 +311,7 @@ _LONGEST_NAME = 40
 _METRICS_ON_BOARD = 2
 _LONGEST_ON_BOARD = 32
 _CHANGED = 3
-_LAST_COLUMNS = ("p (Holm)", "effect size", "wins", "ties", "losses")
+_LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -317,9 +319,10 @@ def _print_comparison(comparison: Comparison) -> None:
     from krag_eval.statistics.comparison import sentence, told_left_out
 
     n_queries = len(comparison.queries)
-    click.echo(f"{len(comparison.names)} systems on {n_queries} queries")
+    language = language_of()
+    click.echo(said("systems").format(len(comparison.names), n_queries))
     if comparison.left_out:
-        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+        print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -329,7 +332,7 @@ def _print_comparison(comparison: Comparison) -> None:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
         for row in rows:
-            print_wrapped(printable(sentence(row, comparison.level)))
+            print_wrapped(printable(sentence(row, comparison.level, language)))
         click.echo()
         _print_changed(comparison, a, b)
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -343,17 +346,17 @@ def _print_leaderboard(comparison: Comparison) -> None:
     board = comparison.leaderboard
     names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
     for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
-        header, columns = ["system"], [names]
+        header, columns = [said("system")], [names]
         for metric in comparison.metrics[start : start + _METRICS_ON_BOARD]:
             value, low, high, best = (
                 board[f"{metric}{part}"].tolist() for part in ("", "_low", "_high", "_best")
             )
-            header += [metric, f"{100 * comparison.level:g} % interval"]
+            header += [metric, said("interval").format(f"{100 * comparison.level:g}")]
             marks = ["*" if one else " " for one in best]
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
             columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
-    click.echo(f"{BEST}\n")
+    click.echo(f"{BEST[language_of()]}\n")
 
 
 def _print_values(comparison: Comparison) -> None:
@@ -367,17 +370,15 @@ def _print_values(comparison: Comparison) -> None:
         )
     }
     rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
-    print_table("metric", [_shown(name) for name in names], rows, widest=_WIDEST)
+    print_table(said("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
 
 
 def _print_pair(rows: Sequence[Difference], level: float) -> None:
     first = rows[0]
-    print_wrapped(
-        f"{_shown(first.b)} minus {_shown(first.a)}; "
-        f"wins and losses are the queries on which {_shown(first.b)} is better and worse"
-    )
+    print_wrapped(said("minus").format(a=_shown(first.a), b=_shown(first.b)))
     click.echo()
-    header = ["metric", "difference", f"{100 * level:g} % interval", *_LAST_COLUMNS]
+    within = said("interval").format(f"{100 * level:g}")
+    header = [said("metric"), said("difference"), within, "p (Holm)", *map(said, _LAST_COLUMNS)]
     print_cells(header, [_cells(row) for row in rows])
 
 
@@ -397,11 +398,12 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
     metric = comparison.metrics[0]
     changed = comparison.changed(metric, a, b, _CHANGED)
     if changed.empty:
-        click.echo(f"No query changed on {metric}.\n")
+        click.echo(said("none changed").format(metric) + "\n")
         return
-    click.echo(f"Changed most on {metric}:")
+    click.echo(said("changed most").format(metric))
     for query, before, after, _ in changed.itertuples():
-        start = f"  {four_digits(before):>8} to {four_digits(after):<8}  "
+        ends = said("before after").format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
+        start = f"  {ends}  "
         click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._errors import InvalidInput
+from krag_eval._errors import InvalidInput, Language
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     Chosen,
-    ReportLanguage,
     bundled,
     cell_options,
     checked_language,
@@ -46,6 +45,7 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     rows_of,
+    said,
     write_csv,
     write_files,
     write_json,
@@ -209,7 +209,7 @@ def evaluate(
     csv: str | None,
     plot: str | None,
     report: str | None,
-    report_language: ReportLanguage | None,
+    report_language: Language | None,
     per_query: str | None,
     chunk_size: int | None,
     resume: bool | None,
@@ -240,7 +240,7 @@ def evaluate(
     if tag and format == "csv":
         problem = ": a table of averages has no room for slices"
         raise InvalidInput("format", problem, "choose json or markdown, or leave out --by")
-    language = checked_language(report_language, report) if report_language else "en"
+    language = checked_language(report_language, report) if report_language else None
     k, settings = settled(k, given(options))
     chosen = chosen_averages(metric, k, settings) if metric else None
     k, averages = (k, None) if chosen is None else (chosen.k, chosen.averages)
@@ -307,7 +307,7 @@ def _checked_floors(
 def _write(
     outputs: Outputs,
     result: EvaluationResult,
-    language: ReportLanguage,
+    language: Language | None,
     tags: Sequence[str],
     told: tuple[Callable[[Any], None], str],
     *,
@@ -331,7 +331,7 @@ def _write(
                 lambda target: write_csv(rows_of(result), target),
                 "one row per query and cutoff",
             ),
-            "plot": (partial(write_plot, draw), f"the metrics @{spelled(last)}"),
+            "plot": (partial(write_plot, draw), said("the metrics").format(spelled(last))),
             "report": (
                 lambda target: result.report(target, language=language, by=tags),
                 "an HTML report",
@@ -440,25 +440,8 @@ def audit(
         return None if report is None else pronounce(report)
 
 
-_OPENING = """\
-A library in English and a bicycle rental in Korean: for every question, what a retriever should
-have found and what it found. A document counts as found when its text is equal (--matcher text).
-"""
-
-_MATCHERS = {
-    "text": "counts a document whose text equals the ground truth",
-    "contains": "counts a document that has the ground truth in it, as a longer chunk does",
-    "coverage": "counts a document that covers most of the ground truth, as a cut chunk may",
-}
-
-_CLOSING = """
-Where to go next
-
-  1. Write one JSON object per line into a file, say results.jsonl:
-     {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
-  2. Evaluate it, with a chart:
-     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
-  3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help"""
+# Matchers that the demonstration shows, from strict to lenient.
+_SHOWN = ("text", "contains", "coverage")
 
 
 @click.command(short_help="Evaluate the data set that ships with the package.")
@@ -471,15 +454,15 @@ def demo() -> None:
         result = dataset.evaluator(matcher="text").evaluate(k=[1, 3, 5])
         matched = {
             name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict()
-            for name in _MATCHERS
+            for name in _SHOWN
             if name in MATCHER_NAMES
         }
-    click.echo(_OPENING)
+    click.echo(said("demo"))
     print_result(result, dataset.source)
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
-    click.echo("\nThe same retrieved lists, matched in other ways:\n")
-    print_table("matcher", shown, rows)
+    click.echo(f"\n{said('other ways')}\n")
+    print_table(said("matcher"), shown, rows)
     for name in matched:
-        click.echo(f"  {name:<9} {_MATCHERS[name]}")
-    click.echo(_CLOSING)
+        click.echo(f"  {name:<9} {said(name)}")
+    click.echo(said("next"))

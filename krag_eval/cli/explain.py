@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import Advice, InvalidInput, whole
+from krag_eval._errors import LANGUAGES, Advice, InvalidInput, Language, whole
 from krag_eval.cli.options import (
     CHUNKS_HELP,
-    ReportLanguage,
     checked_language,
     checked_plan,
     diagnosis_options,
@@ -76,7 +75,7 @@ def diagnose(
     json: str | None,
     csv: str | None,
     report: str | None,
-    report_language: ReportLanguage | None,
+    report_language: Language | None,
     **options: Any,
 ) -> None:
     """Find out where what is missing in FILE was lost: index, splitter, ranking or search.
@@ -289,7 +288,11 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
     "Show pictures and queries within the first K documents.  [default: the deepest cutoff; of a "
     "file of queries, 10]"
 )
-@click.option("--language", type=click.Choice(["en", "ko"]), default="en", show_default=True)
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    help="Language of the page.  [default: that of --lang]",
+)
 @click.option("--title", metavar="TEXT", help="The heading, if another is wanted.")
 @click.option(
     "--by",
@@ -308,7 +311,7 @@ def report(
     file: str,
     page: str,
     k: tuple[Cutoff, ...],
-    language: ReportLanguage,
+    language: Language | None,
     title: str | None,
     by: tuple[str, ...],
     index: str | None,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import PLAN_OPTIONS, Advice, InvalidInput
+from krag_eval._errors import (
+    LANGUAGES,
+    PLAN_OPTIONS,
+    SPOKEN,
+    Advice,
+    InvalidInput,
+    Language,
+    language_of,
+)
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.matching.base import MATCHER_NAMES
@@ -30,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHUNKS_HELP",
+    "LANGUAGE",
     "Chosen",
-    "ReportLanguage",
     "bundled",
     "cell_options",
     "checked_language",
@@ -46,6 +54,7 @@ __all__ = [
     "floor_option",
     "format_option",
     "given",
+    "language_option",
     "matcher_option",
     "metric_option",
     "metrics_of",
@@ -57,7 +66,6 @@ __all__ = [
 ]
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-ReportLanguage: TypeAlias = Literal["en", "ko"]
 
 #: What ``--index`` is, wherever there is one.
 CHUNKS_HELP = (
@@ -150,7 +158,7 @@ def matcher_option(default: str) -> Option:
         default=default,
         show_default=True,
         help=f"What makes a retrieved document a match: {', '.join(MATCHER_NAMES)}; settings in "
-        "parentheses, as in 'coverage(tokenizer=character)'.",
+        "parentheses, as in 'coverage(tokenizer=letters)'.",
     )
 
 
@@ -285,25 +293,45 @@ floor_option = click.option(
     "mean_rank and redundancy, if it is above. Repeat it for several.",
 )
 
+#: What ``--lang`` is, before and after the name of a command.
+LANGUAGE: Mapping[str, Any] = {
+    "type": click.Choice(LANGUAGES),
+    "help": "Language of what is printed, drawn and written, but for errors.  "
+    "[default: KRAG_EVAL_LANG, or en]",
+}
+#: ``--lang`` of a command: what it says, or was said before it, holds while the command runs.
+language_option = click.option(
+    "--lang",
+    **LANGUAGE,
+    expose_value=False,
+    # The root is closed also where a later option is refused. Where nothing is said, the variable
+    # is looked at whenever something is to be worded, and here, before a long file is read.
+    callback=lambda context, _, typed: (
+        context.find_root().call_on_close(partial(SPOKEN.reset, SPOKEN.set(language)))
+        if (language := typed or context.find_root().params.get("lang"))
+        else language_of()
+    ),
+)
+
 report_options = bundled(
     output_option("--report", "Write an HTML report."),
     click.option(
         "--report-language",
-        type=click.Choice(["en", "ko"]),
-        help="Language of the report.  [default: en]",
+        type=click.Choice(LANGUAGES),
+        help="Language of the report.  [default: that of --lang]",
     ),
 )
 
 
-def checked_language(language: ReportLanguage | None, report: str | None) -> ReportLanguage:
-    """Return the language of the report.
+def checked_language(language: Language | None, report: str | None) -> Language | None:
+    """Return the language of the report; ``None`` for that of everything else.
 
     Raises:
         InvalidInput: If one was asked for, and no report.
     """
     if language is not None and report is None:
         raise InvalidInput("report_language", "is about --report, and none was asked for")
-    return language or "en"
+    return language
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from krag_eval.cli.output import (
     print_signature,
     printing_beside,
     rows_of,
+    said,
     terminal_width,
     write_csv,
     write_files,
@@ -218,7 +219,7 @@ def _write_csv(results: Mapping[str, EvaluationResult], target: Target) -> None:
 
 
 def _print_runs(results: Mapping[str, EvaluationResult], judged: str) -> None:
-    click.echo(f"{_counted(results)} of {printable(judged)}\n")
+    click.echo(_counted(results, printable(judged)) + "\n")
     for names in _side_by_side(results):
         header = ["trec_eval", "krag_eval", *(printable(name, _LONGEST_RUN) for name in names)]
         rows = _rows([results[name] for name in names])
@@ -237,10 +238,10 @@ def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
         yield replace(result, settings=settings).signature
 
 
-def _counted(results: Mapping[str, EvaluationResult]) -> str:
+def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
     numbers = sorted({result.n_queries for result in results.values()})
-    topics = "topic" if numbers == [1] else "topics"
-    return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} {topics}"
+    n = str(numbers[0]) if len(numbers) == 1 else said("to").format(numbers[0], numbers[-1])
+    return said("topic" if numbers == [1] else "topics").format(n=n, qrels=judged)
 
 
 def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]]:

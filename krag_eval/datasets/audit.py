@@ -22,8 +22,10 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     Place,
     clipped,
+    language_of,
     one_of,
 )
 from krag_eval._errors import sentence as joined
@@ -73,7 +75,7 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "more_items_than_k": (),
 }
 #: Of what so many are counted, what they do, and what to do about it.
-_SAID = {
+_IN_ENGLISH = {
     "dangling": (
         "documents",
         "are not in the index",
@@ -131,6 +133,111 @@ _OF_ONE = {
     "questions with ground truth": "question with ground truth", "chunks": "chunk",
     "words": "word", "characters": "character",
 }  # fmt: skip
+#: Of what so many are counted, what is found, and what to do about it.
+_IN_KOREAN = {
+    "dangling": (
+        "documents",
+        "{total} 중 {n}개가 색인에 없습니다",
+        "정답을 고치거나 빠진 문서를 색인에 넣으세요. 그대로 두면 어떤 검색기도 찾을 수 없습니다",
+    ),
+    "twins": (
+        "documents",
+        "{total} 중 {n}개가 색인에 두 번 이상 들어 있습니다",
+        '사본을 모두 AnyOf(파일에서는 "any_of")로 묶거나 색인에 한 번만 넣으세요',
+    ),
+    "duplicate_questions": (
+        "questions",
+        "{total} 중 {n}개가 두 번 이상 나옵니다",
+        "정답 문서를 합쳐 하나만 남기세요. 중복된 질문은 모든 평균에서 비중이 커집니다",
+    ),
+    "indistinguishable": (
+        "questions",
+        "{total} 중 {n}개는 같은 질문인데 정답이 다르고 태그로도 구별되지 않습니다",
+        "정답을 합치거나, 무엇을 묻는지 질문에 밝히세요. 이대로는 어떤 검색기도 모두 "
+        "맞힐 수 없습니다",
+    ),
+    "short": (
+        "documents",
+        "{total} 중 {n}개가 연속한 {words} {min_run}개보다 짧습니다",
+        "앞뒤 문맥까지 넣으세요. 짧은 글은 통째로 나와야 찾은 것이 되고, 여러 곳에 나오기도 합니다",
+    ),
+    "no_words": (
+        "documents",
+        "{total} 중 {n}개에 {words}가 없습니다",
+        "내용이 있는 글로 바꾸거나 지우세요. 본문으로는 무엇과도 일치하지 않습니다",
+    ),
+    "longer_than_chunks": (
+        "documents",
+        "{total} 중 {n}개가 가장 긴 청크({words} {longest}개)보다 깁니다",
+        "여러 항목으로 나누거나, coverage의 union으로 청크를 합쳐서 판정하세요. 이런 글을 통째로 "
+        "담은 청크는 없습니다",
+    ),
+    "quoted": (
+        "questions with ground truth",
+        "{total} 중 {n}개는 {words}의 절반 이상이 정답에 그대로 이어져 나옵니다",
+        "정답을 보지 않은 사람에게 다른 표현으로 바꾸게 하세요. 키워드 검색만으로도 너무 쉽게 "
+        "찾습니다",
+    ),
+    "more_items_than_k": (
+        "queries",
+        "{total} 중 {n}개는 정답 항목이 k = {k}보다 많습니다",
+        "k를 키우거나, 이런 질문의 재현율은 따로 보세요. 문서마다 항목이 하나씩이면 재현율이 1이 "
+        "될 수 없습니다",
+    ),
+}
+# What else is said, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "looked at": "Looked at {}.",
+        "nothing": "Nothing found.",
+        "unchecked": "Not checked without {need}: {names}.",
+        _INDEX: _INDEX,
+        _CHUNK_TEXTS: _CHUNK_TEXTS,
+        _TEXTS: _TEXTS,
+        _QUESTIONS: _QUESTIONS,
+        "hold": "the chunks hold {share} of {size} {words}",
+        "no id": "no chunk has the id {}",
+        "its text": "; its text is that of {}",
+        "same text": "the same text as {}",
+        "by place": "chunks {} (counted from 0)",
+        "by id": "chunks {}",
+        "asked": "also asked at position {}",
+        "same truth": ", with the same ground truth",
+        "other truth": ", with other ground truth",
+        "in runs": "{held} of {size} {words} in runs",
+    },
+    "ko": {
+        "looked at": "{}를 점검했습니다.",
+        "nothing": "문제를 찾지 못했습니다.",
+        "unchecked": "{need} 없어 점검하지 못한 항목: {names}.",
+        _INDEX: "색인이",
+        _CHUNK_TEXTS: "색인의 본문이",
+        _TEXTS: "정답의 본문이",
+        _QUESTIONS: "질문이",
+        "hold": "{words} {size}개 중 {share}개만 청크에 있음",
+        "no id": "id가 {}인 청크가 없음",
+        "its text": ", 본문이 같은 {}",
+        "same text": "본문이 같은 {}",
+        "by place": "청크 {}(0부터 셈)",
+        "by id": "청크 {}",
+        "asked": "같은 질문의 위치: {}",
+        "same truth": "(정답도 같음)",
+        "other truth": "(정답은 다름)",
+        "in runs": "{words} {size}개 중 {held}개가 이어져 나옴",
+    },
+}
+# What is counted, in Korean.
+_COUNTED = {
+    "queries": "질문 {}개",
+    "questions": "질문 {}개",
+    "questions with ground truth": "정답이 있는 질문 {}개",
+    "documents": "정답 문서 {}개",
+    "items": "정답 항목 {}개",
+    "chunks": "청크 {}개",
+    "words": "단어 {}개",
+    "characters": "글자 {}개",
+}
+_UNITS = {"words": "단어", "characters": "글자"}
 #: Shares from which a tier begins, and what it is called.
 _TIERS = (
     (1.0, "100 %"),
@@ -199,6 +306,7 @@ class Audit:
         settings: What the findings depend on: ``"k"``, ``"min_run"``, ``"tokenizer"``.
         shares: ``"quoted"`` and ``"overlap"`` -> per tier, the number of questions; see
             :attr:`tiers`.
+        language: What its texts are written in, ``"en"`` or ``"ko"``.
     """
 
     findings: Mapping[str, Finding]
@@ -206,6 +314,7 @@ class Audit:
     counts: Mapping[str, int]
     settings: Mapping[str, str | int]
     shares: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    language: Language = "en"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -236,7 +345,8 @@ class Audit:
 
     def summary(self) -> str:
         """Return what was looked at, what was found and what not checked, each on its lines."""
-        looked_at = ", ".join(_counted(n, what) for what, n in self.counts.items())
+        w = _WORDS[self.language]
+        looked_at = ", ".join(_counted(n, what, self.language) for what, n in self.counts.items())
         found = [one for one in self.findings.values() if one.rows]
         lines = [f"{one.name}: {joined(one.said, one.fix)}" for one in found]
         by_need: dict[str, list[str]] = defaultdict(list)
@@ -244,9 +354,12 @@ class Audit:
             by_need[need].append(name)
         return "\n".join(
             [
-                f"Looked at {looked_at.replace('item', 'ground-truth item')}.",
-                *(lines or ["Nothing found."]),
-                *(f"Not checked without {need}: {', '.join(by_need[need])}." for need in by_need),
+                w["looked at"].format(looked_at.replace("item", "ground-truth item")),
+                *(lines or [w["nothing"]]),
+                *(
+                    w["unchecked"].format(need=w[need], names=", ".join(names))
+                    for need, names in by_need.items()
+                ),
             ]
         )
 
@@ -265,7 +378,8 @@ class Audit:
         names = checked_names(fail_on, frozenset(self.unchecked.values()))
         findings = [self.findings[name] for name in names]
         return GateReport(
-            tuple(Gate(one.name, not one.rows, f"{one.name}: {one.said}") for one in findings)
+            tuple(Gate(one.name, not one.rows, f"{one.name}: {one.said}") for one in findings),
+            language=self.language,
         )
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
@@ -303,8 +417,10 @@ class Audit:
         return f"<p>{lines}</p>{''.join(tables)}"
 
 
-def _counted(n: int, what: str) -> str:
+def _counted(n: int, what: str, language: Language = "en") -> str:
     """Return a number and what it counts, in the singular where it is one."""
+    if language == "ko":
+        return _COUNTED[what].format(n)
     return f"{n} {_OF_ONE[what] if n == 1 else what}"
 
 
@@ -351,6 +467,7 @@ def audit(
     min_run: int | None = None,
     tokenizer: str | Tokenizer = "words",
     ids: bool | None = None,
+    language: Language | None = None,
 ) -> Audit:
     """Look for what is wrong with a ground truth before it is trusted. Nothing is changed.
 
@@ -385,11 +502,14 @@ def audit(
             ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
         k: The number of documents that are to hold all items of a query.
         min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
-        tokenizer: How a text becomes words; as there. ``"character"`` suits Korean whose spaces
-            cannot be trusted.
+        tokenizer: How a text becomes words; as there, but all texts are read alike: with ``"auto"``
+            as all ground truth together asks for. ``"letters"`` suits Korean whose spaces cannot be
+            trusted.
         ids: ``True``: every document has an id to be looked up by, and a plain text is one.
             ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
             the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
+        language: Of the sentences, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
+            ``"en"``.
 
     Raises:
         InvalidInput: If an option is not among those allowed, the index is empty, ``ids=True`` and
@@ -410,13 +530,15 @@ def audit(
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise InvalidInput("k", f"must be a whole number of at least 1, got {clipped(k)}")
+    language = language_of(language)
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
     if ids is not None and not isinstance(ids, bool):
         raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
     data = dataset_in(dataset)
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
-    looked_at = _LookedAt(data, None if index is None else _Chunks.of(index, ids), matcher, ids)
+    chunks = None if index is None else _Chunks.of(index, ids)
+    looked_at = _LookedAt(data, chunks, matcher, ids, language)
     return looked_at.audited(int(k))
 
 
@@ -482,13 +604,13 @@ class _Chunks:
                 found[key].append(at)
         return found
 
-    def named(self, chunks: Sequence[int]) -> str:
+    def named(self, chunks: Sequence[int], w: Mapping[str, str]) -> str:
         """Name chunks by their ids, or by their places."""
         shown = [self.ids[at] or str(at) for at in chunks[:_NAMED]]
         more = ", …" if len(chunks) > _NAMED else ""
         by_place = all(self.ids[at] is None for at in chunks[:_NAMED])
         named = fitted(", ".join(shown), _WIDTH) + more
-        return f"chunks {named} (counted from 0)" if by_place else f"chunks {named}"
+        return w["by place" if by_place else "by id"].format(named)
 
 
 class _Golden(NamedTuple):
@@ -530,15 +652,22 @@ class _LookedAt:
     """All that an audit looks at, read once."""
 
     def __init__(
-        self, dataset: Dataset, chunks: _Chunks | None, matcher: CoverageMatcher, ids: bool | None
+        self,
+        dataset: Dataset,
+        chunks: _Chunks | None,
+        matcher: CoverageMatcher,
+        ids: bool | None,
+        language: Language,
     ) -> None:
-        self.dataset, self.min_run, self.threshold = dataset, matcher.min_run, matcher.threshold
-        self.tokenizer = tokenizer_name(matcher.tokenizer)
+        self.language, self.said = language, _WORDS[language]
+        self.dataset, self.threshold = dataset, matcher.threshold
         self.chunks = chunks or _Chunks([], [])
         queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
         self.labels = queries.labels
         self.goldens = [*self._goldens(queries, ids)]
         texts = [one.text for one in self.goldens if one.has_text]
+        matcher = matcher._for_ground_truth(texts)
+        self.min_run, self.tokenizer = matcher.min_run, tokenizer_name(matcher.tokenizer)
         self.absent = {
             need
             for need, there in {
@@ -578,7 +707,7 @@ class _LookedAt:
     def audited(self, k: int) -> Audit:
         """Look for everything that can be looked for."""
         unchecked = {name: need for name in FINDINGS if (need := _missing(name, self.absent))}
-        known = {"k": k, "longest": self._longest, "min_run": self.min_run, "words": self._words}
+        known = {"k": k, "longest": self._longest, "min_run": self.min_run, "words": self._unit}
         counts = {
             "queries": self.dataset.n_queries,
             "items": len({one[:2] for one in self.goldens}),
@@ -592,7 +721,7 @@ class _LookedAt:
         }
         return Audit(
             {
-                name: _finding(name, tuple(look()), totals, known)
+                name: _finding(name, tuple(look()), totals, known, self.language)
                 for name, look in self._looks(k).items()
                 if name not in unchecked
             },
@@ -600,6 +729,7 @@ class _LookedAt:
             {what: n for what, n in counts.items() if n or what != "chunks"},
             {"k": k, "min_run": self.min_run, "tokenizer": self.tokenizer},
             {} if "quoted" in unchecked else self._tiers(),
+            self.language,
         )
 
     def _looks(self, k: int) -> dict[str, Callable[[], Iterator[FoundAt]]]:
@@ -618,7 +748,12 @@ class _LookedAt:
 
     @property
     def _words(self) -> str:
-        return "characters" if self.tokenizer == "character" else "words"
+        return "characters" if self.tokenizer in ("character", "letters") else "words"
+
+    @property
+    def _unit(self) -> str:
+        """What is counted, as it is called in the language."""
+        return _UNITS[self._words] if self.language == "ko" else self._words
 
     def _size(self, text: str) -> int:
         return int(self.tokens.sizes[self.unit[text]])
@@ -649,13 +784,16 @@ class _LookedAt:
             elif golden.text in held:
                 share, size = held[golden.text], self._size(golden.text)
                 if share / size < self.threshold:
-                    yield self._row(golden, f"the chunks hold {share} of {size} {self._words}")
+                    told = self.said["hold"].format(share=share, size=size, words=self._unit)
+                    yield self._row(golden, told)
 
     def _where_else(self, golden: _Golden) -> str:
         """Say of an id that no chunk has whether one has the text."""
         others = self.chunks.by_text.get(_TEXT.key(golden.text), []) if golden.has_text else []
-        named = f"no chunk has the id {fitted(golden.identity or '', _WIDTH)}"
-        return f"{named}; its text is that of {self.chunks.named(others)}" if others else named
+        told = self.said["no id"].format(fitted(golden.identity or "", _WIDTH))
+        if others:
+            told += self.said["its text"].format(self.chunks.named(others, self.said))
+        return told
 
     def _held_together(self) -> dict[str, int]:
         """Return how many of its words the chunks hold, for each text that is none of them."""
@@ -690,16 +828,17 @@ class _LookedAt:
             same = self.chunks.by_text.get(_TEXT.key(text), [])
             if not golden.identity:
                 if len(same) > 1:
-                    yield self._row(golden, self.chunks.named(same))
+                    yield self._row(golden, self.chunks.named(same, self.said))
             elif golden.identity in self.chunks.by_id:
                 others = [at for at in same if self.chunks.ids[at] not in own[golden[:2]]]
                 if others:
-                    yield self._row(golden, f"the same text as {self.chunks.named(others)}")
+                    named = self.chunks.named(others, self.said)
+                    yield self._row(golden, self.said["same text"].format(named))
 
     def _of_size(self, sizes: range) -> Iterator[FoundAt]:
         for golden in self.goldens:
             if golden.has_text and (size := self._size(golden.text)) in sizes:
-                yield self._row(golden, _counted(size, self._words))
+                yield self._row(golden, _counted(size, self._words, self.language))
 
     # Among the queries
 
@@ -730,8 +869,8 @@ class _LookedAt:
     def _duplicates(self) -> Iterator[FoundAt]:
         for query, others in self._repeated.items():
             same = all(self._truths[one] == self._truths[query] for one in others)
-            truth = "the same" if same else "other"
-            yield self._row_of_query(query, f"{_positions(others)}, with {truth} ground truth")
+            truth = self.said["same truth" if same else "other truth"]
+            yield self._row_of_query(query, self._asked_at(others) + truth)
 
     def _indistinguishable(self) -> Iterator[FoundAt]:
         tags = [*zip(*self.dataset.tags.values(), strict=True)] or [()] * self.dataset.n_queries
@@ -742,12 +881,17 @@ class _LookedAt:
                 if tags[one] == tags[query] and self._truths[one] != self._truths[query]
             ]
             if rivals:
-                yield self._row_of_query(query, _positions(rivals))
+                yield self._row_of_query(query, self._asked_at(rivals))
+
+    def _asked_at(self, queries: Sequence[int]) -> str:
+        named = ", ".join(map(str, queries[:_NAMED])) + (", …" if len(queries) > _NAMED else "")
+        return self.said["asked"].format(named)
 
     def _crowded(self, k: int) -> Iterator[FoundAt]:
         for query, items in enumerate(self._truths):
             if len(items) > k:
-                yield self._row_of_query(query, f"{len(items)} items")
+                told = f"{len(items)} items" if self.language == "en" else f"항목 {len(items)}개"
+                yield self._row_of_query(query, told)
 
     # Questions against their ground truth
 
@@ -809,8 +953,8 @@ class _LookedAt:
     def _quoted(self) -> Iterator[FoundAt]:
         for golden, size, held, _ in self._nearness:
             if held >= _QUOTED * size:
-                row = self._row_of_query(golden.query, f"{held} of {size} {self._words} in runs")
-                yield row._replace(item=golden.item)
+                told = self.said["in runs"].format(held=held, size=size, words=self._unit)
+                yield self._row_of_query(golden.query, told)._replace(item=golden.item)
 
     def _tiers(self) -> dict[str, dict[str, int]]:
         quoted = Counter(_tier(one.quoted / one.words) for one in self._nearness)
@@ -823,16 +967,19 @@ def _tier(share: float) -> str:
     return next(name for least, name in _TIERS if share >= least)
 
 
-def _positions(queries: Sequence[int]) -> str:
-    named = ", ".join(map(str, queries[:_NAMED])) + (", …" if len(queries) > _NAMED else "")
-    return f"also asked at position {named}"
-
-
 def _finding(
-    name: str, rows: tuple[FoundAt, ...], totals: Mapping[str, int], known: Mapping[str, object]
+    name: str,
+    rows: tuple[FoundAt, ...],
+    totals: Mapping[str, int],
+    known: Mapping[str, object],
+    language: Language,
 ) -> Finding:
     """Say how often something was found."""
-    what, does, fix = _SAID[name]
+    if language == "ko":
+        what, said, fix = _IN_KOREAN[name]
+        total = _counted(totals[what], what, language)
+        return Finding(name, said.format(total=total, n=len(rows), **known), fix, rows)
+    what, does, fix = _IN_ENGLISH[name]
     verb, rest = does.format(**known).split(" ", 1)
     if len(rows) == 1:
         verb = _OF_ONE[verb]
@@ -854,6 +1001,7 @@ def as_text(audit: Audit) -> str:
         ],
         "unchecked": dict(audit.unchecked),
         "shares": {key: dict(of) for key, of in audit.shares.items()},
+        **({} if audit.language == "en" else {"language": audit.language}),
     }  # fmt: skip
     # A label may hold half of a character, which only an escape can spell.
     return json.dumps(content, indent=1) + "\n"
@@ -872,6 +1020,7 @@ def _read_back(content: Any) -> Audit:
         content["counts"],
         content["settings"],
         content["shares"],
+        language_of(content.get("language", "en")),
     )
     if {*made.findings, *made.unchecked} != {*FINDINGS}:
         raise ValueError("its findings are not those there are")

@@ -5,6 +5,7 @@ itself; nothing is computed or shown here. :func:`save_plot` draws into a file w
 nothing stays open. matplotlib is imported when something is drawn.
 """
 
+from krag_eval._errors import LANGUAGES, Language
 from krag_eval.plotting.bars import diagnosis_waterfall, metric_bars
 from krag_eval.plotting.curves import (
     budget_curves,
@@ -16,7 +17,7 @@ from krag_eval.plotting.curves import (
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
 from krag_eval.plotting.forest import comparison_forest, forest_size, slice_forest
 from krag_eval.plotting.saving import PLOT_FORMATS, inline_svg, save_plot
-from krag_eval.plotting.styling import LANGUAGES, Language, metric_name
+from krag_eval.plotting.styling import metric_name
 
 __all__ = [
     "LANGUAGES",

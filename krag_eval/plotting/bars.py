@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from krag_eval._errors import Language, language_of
 from krag_eval.plotting.styling import (
     FOUND,
     INK,
@@ -13,10 +14,8 @@ from krag_eval.plotting.styling import (
     PAPER,
     PARTIAL,
     SIZE,
-    Language,
     bounds_of,
     check_alone,
-    checked_language,
     cutoff_words,
     draw_score_axis,
     legend_above,
@@ -62,7 +61,7 @@ def metric_bars(
     ax: Axes | None = None,
     *,
     intervals: pd.DataFrame | None = None,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw every metric at one cutoff as a labelled bar, micro and macro averages side by side.
 
@@ -78,7 +77,7 @@ def metric_bars(
         k: One of its cutoffs; the deepest if not given.
         ax: Where to draw; a new figure if not given.
         intervals: What ``result.confidence_intervals()`` returned, drawn as error bars.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -87,7 +86,7 @@ def metric_bars(
         InvalidType: If these are several results.
         InvalidInput: If that cutoff was not evaluated, or ``intervals`` lack it.
     """
-    language = checked_language(language)
+    language = language_of(language)
     check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
@@ -113,7 +112,7 @@ def metric_bars(
 
 
 def diagnosis_waterfall(
-    diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language = "en"
+    diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
     """Draw what recall would be with one cause of misses after the other removed.
 
@@ -123,12 +122,12 @@ def diagnosis_waterfall(
     Args:
         diagnosis: What ``result.diagnose`` returned.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
-    language = checked_language(language)
+    language = language_of(language)
     steps = diagnosis.waterfall(language)
     ax = new_axes(height=1.3 + 0.44 * len(steps)) if ax is None else ax
     colours = {"found": FOUND, "found_in_pieces": FOUND if diagnosis.union else PARTIAL}

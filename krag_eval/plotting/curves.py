@@ -7,19 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, one_of
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Language,
+    clipped,
+    language_of,
+    one_of,
+)
 from krag_eval._text import fitted, width_of
 from krag_eval.plotting.styling import (
     FAINT,
     INK,
     LINES,
     PAPER,
-    Language,
     Look,
     average_name,
     bounds_of,
     check_alone,
-    checked_language,
     cutoff_words,
     draw_score_axis,
     finish,
@@ -101,7 +107,7 @@ def cutoff_curves(
     ax: Axes | None = None,
     *,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw averages against the cutoff k, one line each, named and numbered at its end.
 
@@ -119,7 +125,7 @@ def cutoff_curves(
         ax: Where to draw; a new figure if not given.
         intervals: What ``result.confidence_intervals()`` returned, drawn as bands; of several
             systems, name -> such a table.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -138,7 +144,7 @@ def cutoff_curves(
     >>> {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     {'first': [[1.0, 0.0], [2.0, 0.5]], 'second': [[1.0, 1.0], [5.0, 1.0]]}
     """
-    language = checked_language(language)
+    language = language_of(language)
     if isinstance(result, Mapping):
         return _systems_against_k(_systems_of(result, "result"), metrics, ax, intervals, language)
     (result,) = _systems_of(result, "result").values()
@@ -341,7 +347,7 @@ def budget_curves(
     *,
     unit: Unit | None = None,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw an average against the budget, one line per system, named and numbered at its end.
 
@@ -358,7 +364,7 @@ def budget_curves(
             characters, ``"t"`` for the function's.
         intervals: What ``result.confidence_intervals()`` returned, drawn as a band; of several
             systems, name -> such a table.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -375,7 +381,7 @@ def budget_curves(
     >>> ax.get_title(loc="left"), ax.lines[0].get_xydata().tolist()
     ('Macro token recall against the budget (1 query)', [[3.0, 0.0], [6.0, 1.0]])
     """
-    language = checked_language(language)
+    language = language_of(language)
     systems = _systems_of(results)
     budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
@@ -418,7 +424,7 @@ def latency_points(
     ax: Axes | None = None,
     *,
     intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw an average against the time an answer took, one point per system, with a legend.
 
@@ -433,7 +439,7 @@ def latency_points(
         ax: Where to draw; a new figure if not given.
         intervals: What ``result.confidence_intervals()`` returned, drawn as a line up and down; of
             several systems, name -> such a table.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -451,7 +457,7 @@ def latency_points(
     >>> ax.get_title(loc="left")
     'nDCG at k = 3 against latency (28 queries)'
     """
-    language = checked_language(language)
+    language = language_of(language)
     systems = _systems_of(results)
     key, k = _average_at(systems, metric)
     tables = _intervals_of(intervals, systems)
@@ -659,7 +665,7 @@ def threshold_curves(
     ax: Axes | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw averages against the matcher's threshold, from similarities that were kept.
 
@@ -674,7 +680,7 @@ def threshold_curves(
         metrics: Columns to draw, up to seven; of a result, any averages with their cutoffs
             (``"macro_recall@5"``). All columns but ``mean_rank`` if not given, and of a result
             recall, precision, MRR and nDCG at its deepest cutoff.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -684,7 +690,7 @@ def threshold_curves(
         InvalidInput: If a metric is not there, there are too many, or ``mean_rank`` is to share an
             axis with scores; of a result, if its matcher takes no threshold.
     """
-    language = checked_language(language)
+    language = language_of(language)
     check_alone(
         "averages", averages, "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
     )
@@ -885,7 +891,9 @@ def _span(
     return centre - half, centre + half
 
 
-def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
+def calibration_curve(
+    calibration: Calibration, ax: Axes | None = None, *, language: Language | None = None
+) -> Axes:
     """Draw precision, recall and F1 of a matcher's decision against its threshold.
 
     The best threshold is marked with a line, its confidence interval with a band.
@@ -893,10 +901,12 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
     Args:
         calibration: What ``calibrate`` returned.
         ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
     """
+    language = language_of(language)
     ax = new_axes() if ax is None else ax
     curve = calibration.curve
     decision = ["precision", "recall", "f1"]
@@ -907,19 +917,19 @@ def calibration_curve(calibration: Calibration, ax: Axes | None = None) -> Axes:
             drawstyle="steps-post",  # from high to low: a value holds down to the next similarity
             color=look.colour,
             linestyle=look.dashes,
-            label=metric_name(name, "en"),
+            label=metric_name(name, language),
         )
     low, high = calibration.interval
-    label = f"{percent(calibration.level)} interval"
+    label = word("interval", language).format(percent(calibration.level, language))
     ax.axvspan(low, high, color=FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
-    ax.axvline(best, color=INK, linewidth=1, label=f"Best threshold {best:.2f}")
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel="Threshold")
-    ax.set_title(
-        f"Decision of {fitted(calibration.matcher, 50)} on {len(calibration.relevant)} pairs",
-        loc="left",
-        pad=46,
+    label = word("best threshold", language).format(best)
+    ax.axvline(best, color=INK, linewidth=1, label=label)
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02), xlabel=word("threshold alone", language))
+    title = word("decision", language).format(
+        matcher=fitted(calibration.matcher, 50), pairs=len(calibration.relevant)
     )
+    ax.set_title(title, loc="left", pad=46)
     finish(ax, "both")
     legend_above(ax, columns=3)
     make_readable(ax)

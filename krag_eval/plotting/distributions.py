@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import Advice, InvalidInput, clipped, unknown
+from krag_eval._errors import Advice, InvalidInput, Language, clipped, language_of, unknown
 from krag_eval.plotting.styling import (
     FOUND,
     INK,
     MISSED,
     PAPER,
-    Language,
     check_alone,
-    checked_language,
     cutoff_words,
     finish,
     looks_of,
@@ -48,7 +46,11 @@ _RANK_ENDS = (20, 50, 100, 200, 500, 1000)
 
 
 def metric_distribution(
-    result: EvaluationResult, metric: str, ax: Axes | None = None, *, language: Language = "en"
+    result: EvaluationResult,
+    metric: str,
+    ax: Axes | None = None,
+    *,
+    language: Language | None = None,
 ) -> Axes:
     """Draw how many queries have which value of a metric, exactly 0 and exactly 1 set apart.
 
@@ -60,7 +62,7 @@ def metric_distribution(
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
         metric: A per-query metric and one of the result's cutoffs: ``"ndcg@10"``, ``"recall@5"``.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -69,7 +71,7 @@ def metric_distribution(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the metric has no values per query, or its cutoff was not evaluated.
     """
-    language = checked_language(language)
+    language = language_of(language)
     check_alone("result", result, _EACH)
     column, k = _column_of(result, metric)
     values = [float(value) for value in result.per_query(k)[column]]
@@ -100,7 +102,7 @@ def metric_distribution(
 
 
 def first_rank_bars(
-    result: EvaluationResult, ax: Axes | None = None, *, language: Language = "en"
+    result: EvaluationResult, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
     """Draw at which rank ground-truth items are first found, and how many never are.
 
@@ -109,7 +111,7 @@ def first_rank_bars(
     Args:
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned, with its evidence.
         ax: Where to draw; a new figure if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
@@ -118,7 +120,7 @@ def first_rank_bars(
         InvalidType: If these are several results; draw each on an ``ax`` of its own.
         InvalidInput: If the result holds no evidence.
     """
-    language = checked_language(language)
+    language = language_of(language)
     check_alone("result", result, _EACH)
     found = result.first_ranks()
     ranks = [int(rank) for rank in found.dropna()]

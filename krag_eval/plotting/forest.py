@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import one_of
+from krag_eval._errors import Language, language_of, one_of
 from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     BETTER,
@@ -15,10 +15,8 @@ from krag_eval.plotting.styling import (
     INK,
     PAPER,
     WORSE,
-    Language,
     at_cutoff,
     average_name,
-    checked_language,
     draw_score_axis,
     finish,
     labelled,
@@ -55,7 +53,7 @@ class _Line:
 
 
 def comparison_forest(
-    comparison: Comparison, ax: Axes | None = None, *, language: Language = "en"
+    comparison: Comparison, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
     """Draw the differences of a comparison with their intervals, one row per pair and metric.
 
@@ -67,13 +65,13 @@ def comparison_forest(
     Args:
         comparison: What ``compare`` returned.
         ax: Where to draw; a new figure, as tall as the rows need, if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; those of ranks, if there are others, are the last of the figure. Nothing
         is shown or saved.
     """
-    language = checked_language(language)
+    language = language_of(language)
     groups = _groups(comparison, language)
     if ax is None:
         ax = new_axes(*forest_size(comparison))
@@ -262,7 +260,7 @@ def slice_forest(
     metric: str | None = None,
     ax: Axes | None = None,
     *,
-    language: Language = "en",
+    language: Language | None = None,
 ) -> Axes:
     """Draw one metric of slices with its intervals, one row per slice.
 
@@ -275,7 +273,7 @@ def slice_forest(
         slices: What ``result.by`` or ``comparison.by`` returned.
         metric: One of its metrics; the first if not given.
         ax: Where to draw; a new figure, as tall as the rows need, if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved. Rows beyond the first 60 are counted below.
@@ -283,7 +281,7 @@ def slice_forest(
     Raises:
         InvalidInput: If there is no such metric.
     """
-    language = checked_language(language)
+    language = language_of(language)
     metric = slices.metrics[0] if metric is None else one_of("metric", metric, slices.metrics)
     rows = [row for row in labelled(slices, language).rows if row.metric == metric]
     n_left_out, rows = max(0, len(rows) - _MOST_ROWS), rows[:_MOST_ROWS]

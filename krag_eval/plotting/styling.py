@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from krag_eval._errors import InvalidInput, InvalidType, one_of, warn
+from krag_eval._errors import InvalidInput, InvalidType, Language, warn
 from krag_eval._text import fitted, width_of
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
@@ -30,7 +31,6 @@ __all__ = [
     "FOUND",
     "INK",
     "KOREAN_FONTS",
-    "LANGUAGES",
     "LINES",
     "MISSED",
     "NO_KOREAN_FONT",
@@ -39,13 +39,11 @@ __all__ = [
     "PARTIAL",
     "SIZE",
     "WORSE",
-    "Language",
     "Look",
     "at_cutoff",
     "average_name",
     "bounds_of",
     "check_alone",
-    "checked_language",
     "cutoff_words",
     "draw_score_axis",
     "finish",
@@ -252,12 +250,6 @@ def number_of_queries(number: int, language: Language) -> str:
     return word("one query" if number == 1 else "queries", language).format(number)
 
 
-#: A language that pictures and pages can be written in, ``"en"`` or ``"ko"``.
-Language: TypeAlias = Literal["en", "ko"]
-
-#: Every :data:`Language`.
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
-
 # Columns of a name that the user chose.
 _WIDTH = 40
 
@@ -300,6 +292,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against threshold at": "Metrics {cutoff} against the threshold",
         "threshold": "Similarity from which a pair is a match (threshold)",
         "in use": "Threshold in use: {:.4g}",
+        "threshold alone": "Threshold",
+        "best threshold": "Best threshold {:.2f}",
+        "interval": "{} interval",
+        "decision": "Decision of {matcher} on {pairs} pairs",
         "per query": "{metric} {cutoff}, query by query ({queries})",
         "number of queries": "Queries",
         "value": "{metric} of a query",
@@ -329,6 +325,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag golden_length": "words of the longest ground-truth item",
         "tag language": "language of the question",
         "tag diagnosis": "diagnosis",
+        "language Korean": "Korean",
+        "language Japanese": "Japanese",
+        "language Han script": "Han script",
+        "language Latin script": "Latin script",
         "cause found": "found",
         "cause found_in_pieces": "found in pieces",
         "cause ranked_too_low": "ranked too low",
@@ -380,6 +380,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "against threshold at": "임계값에 따른 지표, {cutoff}",
         "threshold": "임계값(유사도가 이 값 이상이면 일치)",
         "in use": "사용한 임계값: {:.4g}",
+        "threshold alone": "임계값",
+        "best threshold": "최적 임계값 {:.2f}",
+        "interval": "{} 신뢰구간",
+        "decision": "{matcher}의 판정과 레이블 비교({pairs}쌍)",
         "per query": "질문별 {metric} 분포, {cutoff} ({queries})",
         "number of queries": "질문 수",
         "value": "질문 하나의 {metric}",
@@ -409,6 +413,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "tag golden_length": "가장 긴 정답의 단어 수",
         "tag language": "질문의 언어",
         "tag diagnosis": "진단",
+        "language Korean": "한국어",
+        "language Japanese": "일본어",
+        "language Han script": "한자",
+        "language Latin script": "로마자",
         "cause found": "찾음",
         "cause found_in_pieces": "조각으로만 검색됨",
         "cause ranked_too_low": "순위가 낮음",
@@ -423,15 +431,6 @@ _WORDS: dict[Language, dict[str, str]] = {
         "share of items": "정답 항목 비율(괄호 안은 누적 재현율)",
     },
 }
-
-
-def checked_language(language: str) -> Language:
-    """Return the language, or refuse it.
-
-    Raises:
-        InvalidInput: If it is not one of those there are.
-    """
-    return cast(Language, one_of("language", language, LANGUAGES))
 
 
 def check_alone(argument: str, given: object, instead: str) -> None:
@@ -464,11 +463,12 @@ _Sliced = TypeVar("_Sliced", bound="Slices | SlicedComparison")
 
 
 def labelled(slices: _Sliced, language: Language) -> _Sliced:
-    """Return slices by a diagnosis with the labels of its classes; others as they are."""
+    """Return slices by a built-in tag with the labels of its values; others as they are."""
     if not slices.about:
         return slices
     known, unlabelled = _WORDS[language], cast("Any", slices)
-    rows = [replace(one, slice=known.get(f"cause {one.slice}", one.slice)) for one in slices.rows]
+    kind = "cause" if slices.tag == "diagnosis" else slices.tag
+    rows = [replace(one, slice=known.get(f"{kind} {one.slice}", one.slice)) for one in slices.rows]
     return cast("_Sliced", replace(unlabelled, rows=tuple(rows)))
 
 
@@ -477,7 +477,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
 
     Args:
         key: The average, or the metric.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         result: The result it is from, which knows the labels of metrics of your own.
 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
@@ -526,23 +526,36 @@ def cutoff_words(k: Cutoff, language: Language) -> str:
     return word("no cutoff" if k is None else "cutoff", language).format(k)
 
 
-#: Fonts with Hangul, best first. Of a collection file matplotlib sees the first font alone, which
-#: in Noto's is the Japanese one; it has all of Hangul too.
+# Of a collection file matplotlib sees the first font alone, which in Noto's is the Japanese one; it
+# has all of Hangul too, as those of other regions have.
+_REGIONS = ("JP", "SC", "TC", "HK")
+
+#: Fonts with Hangul, best first.
 KOREAN_FONTS = (
     "Noto Sans CJK KR",
     "Noto Sans KR",
     "NanumGothic",
     "Malgun Gothic",
     "Apple SD Gothic Neo",
+    "AppleSDGothicNeo",
     "AppleGothic",
-    "Noto Sans CJK JP",
+    "Pretendard",
+    "Pretendard Variable",
+    "NanumBarunGothic",
+    "NanumSquare",
+    "NanumSquareRound",
+    *(f"Noto Sans CJK {region}" for region in _REGIONS),
+    "Noto Serif CJK KR",
+    "Noto Serif KR",
+    *(f"Noto Serif CJK {region}" for region in _REGIONS),
 )
 
 #: How the warning begins.
 NO_KOREAN_FONT = "No installed font can show"
 
 _FILES = re.compile(
-    r"(NotoSansCJK-Regular|NotoSansCJKkr-Regular|NotoSansKR|NanumGothic|malgun|AppleSDGothicNeo)"
+    r"(Noto(Sans|Serif)(CJK(kr|jp|sc|tc|hk)?-(VF|Regular)|KR)|Nanum(Gothic|BarunGothic|Square)|"
+    r"malgun|AppleSDGothicNeo|AppleGothic|Pretendard)"
     r".*\.(ttf|otf|ttc)$",
     re.IGNORECASE,
 )
@@ -552,7 +565,8 @@ _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]")
 def make_readable(ax: Axes) -> None:
     """Let texts be seen whole: a font for Hangul, lines for what is wider than the picture.
 
-    No name is taken for a formula.
+    No name is taken for a formula. Where no font has Hangul, matplotlib's own warnings, one for
+    every letter, are kept back from then on.
 
     Warns:
         KragEvalWarning: If no installed font has the letters.
@@ -567,13 +581,30 @@ def make_readable(ax: Axes) -> None:
         letters = _without_glyph(_HANGUL.findall(text.get_text()), text.get_fontfamily())
         if letters:
             lacking[text] = letters
-    for look in (_known, _installed_since) if lacking else ():
-        for family in look():
-            for text in [one for one in lacking if not _without_glyph(lacking[one], [family])]:
-                text.set_fontfamily([*text.get_fontfamily(), family])
-                del lacking[text]
+    families = _families(list(lacking.values()))
+    for text, letters in list(lacking.items()):
+        if family := _covering(letters, families):
+            text.set_fontfamily([*text.get_fontfamily(), family])
+            del lacking[text]
     if lacking:
         _warn(set().union(*lacking.values()))
+
+
+def _families(several: Sequence[set[str]]) -> list[str]:
+    """Return the fonts to choose from for texts of these letters: those in matplotlib's list.
+
+    Where they do not do, those installed since are added before any is chosen: the next picture,
+    which finds them in the list, is to look the same.
+    """
+    families = _known() if several else []
+    if all(_covering(letters, families) for letters in several):
+        return families
+    return _installed_since()
+
+
+def _covering(letters: set[str], families: Iterable[str]) -> str | None:
+    """Return the first font that has all of the letters."""
+    return next((one for one in families if not _without_glyph(letters, [one])), None)
 
 
 def _fold_names(ax: Axes, texts: Iterable[Text]) -> None:
@@ -627,6 +658,8 @@ def _warn(letters: set[str]) -> None:
         "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
         "draw again",
     )
+    # It has been said, and once is enough.
+    warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
 
 
 def _known() -> list[str]:

@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from krag_eval._errors import Language, language_of
 from krag_eval._io import replacing
-from krag_eval.plotting import Language
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     k: Cutoff | str = None,
-    language: Language = "en",
+    language: Language | None = None,
     intervals: bool | pd.DataFrame = True,
     n_queries: int | None = None,
     by: str | Iterable[str] = (),
@@ -51,7 +51,7 @@ def write_report(
         result: What ``OfflineRetrievalEvaluator.evaluate`` returned.
         path: The file; one of that name is replaced.
         k: The cutoff that plots and queries are shown at; the deepest if not given.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         intervals: Whether to give confidence intervals, or those to give: what
             ``result.confidence_intervals(…)`` returned.
         n_queries: How many queries to show at most, the hardest; 0 for none. If not given, as many
@@ -74,6 +74,7 @@ def write_report(
     from krag_eval.report.rendering import rendered
     from krag_eval.report.result_page import result_page
 
+    language = language_of(language)
     page = result_page(result, k, language, intervals, n_queries, by, diagnosis, metadata)
     _write(path, rendered("result.html", page, language, title, date))
 
@@ -82,7 +83,7 @@ def write_comparison_report(
     comparison: Comparison,
     path: str | os.PathLike[str],
     *,
-    language: Language = "en",
+    language: Language | None = None,
     n_queries: int = 10,
     by: str | Iterable[str] = (),
     title: str | None = None,
@@ -95,7 +96,7 @@ def write_comparison_report(
     Args:
         comparison: What ``compare`` returned.
         path: The file; one of that name is replaced.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         n_queries: How many of the queries that changed most to show per pair, each with both
             lists side by side; 0 for none.
         by: Tags to slice the comparison by, such as ``("corpus",)``; see ``comparison.by``.
@@ -110,6 +111,7 @@ def write_comparison_report(
     from krag_eval.report.comparison_page import comparison_page
     from krag_eval.report.rendering import rendered
 
+    language = language_of(language)
     page = comparison_page(comparison, language, n_queries, by)
     _write(path, rendered("comparison.html", page, language, title, date))
 

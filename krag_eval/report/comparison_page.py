@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidType, clipped, muted, text, whole
+from krag_eval._errors import InvalidType, Language, clipped, muted, text, whole
 from krag_eval._text import fitted
-from krag_eval.plotting import Language
 from krag_eval.plotting.curves import MOST_LINES
 from krag_eval.plotting.styling import cutoff_words, tag_name, with_direction
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query

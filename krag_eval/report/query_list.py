@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from krag_eval._errors import Language
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
-from krag_eval.plotting import Language, metric_name
+from krag_eval.plotting import metric_name
 from krag_eval.plotting.styling import word
 from krag_eval.report.rendering import number, words, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
@@ -390,7 +391,7 @@ class ToldQuery(NamedTuple):
 
 def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WIDE) -> ToldQuery:
     """Put an explanation into words, with texts clipped to the room there is."""
-    documents, items = highlighted(explanation)
+    documents, items = highlighted(explanation, w)
     untold = untold_ranks(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [

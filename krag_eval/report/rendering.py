@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
-from krag_eval._errors import one_of
+from krag_eval._errors import Language, language_of
 from krag_eval._text import visible
-from krag_eval.plotting import LANGUAGES, Language
 from krag_eval.plotting.saving import DARK
 from krag_eval.results.explanation import NEAR_MISSES
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
@@ -238,6 +237,8 @@ _ENGLISH = {
     "predicted": "What came back",
     "no evidence": "This result holds no evidence, so queries cannot be explained.",
     "no text": "(text not kept)",
+    "blank": "(blank)",
+    "more alternatives": "(… and {} more alternatives)",
     "nothing came back": "Nothing was retrieved.",
     "query": "Query",
     "similarity": "similarity {}",
@@ -266,7 +267,7 @@ _ENGLISH = {
     "item missed without threshold": "missed: nearest at rank {rank}",
     "nothing in common": "missed: nothing in common with what came back",
     "no run in common": "missed: what came back shares no run of words long enough to count",
-    **NEAR_MISSES,
+    **NEAR_MISSES["en"],
     "missed because": "missed: {}",
     "more documents": "… and {} more documents, not shown",
     "more items": "… and {} more items, not shown",
@@ -417,6 +418,8 @@ _KOREAN = {
     "predicted": "검색 결과",
     "no evidence": "이 결과에는 판정 근거가 저장되어 있지 않아 질문별 설명을 보여 줄 수 없습니다.",
     "no text": "(본문이 저장되지 않음)",
+    "blank": "(빈 본문)",
+    "more alternatives": "(… 외 대안 {}개)",
     "nothing came back": "검색 결과가 없습니다.",
     "query": "질문",
     "similarity": "유사도 {}",
@@ -445,34 +448,7 @@ _KOREAN = {
     "item missed without threshold": "놓침: 가장 비슷한 문서는 {rank}위",
     "nothing in common": "놓침: 검색 결과와 겹치는 내용이 없음",
     "no run in common": "놓침: 검색 결과와 겹치는 단어가 기준만큼 길게 이어지지 않음",
-    "near numerals": "",
-    "near words": "단어",
-    "near characters": "글자",
-    "near tokens": "토큰",
-    "near word": "단어",
-    "near character": "글자",
-    "near token": "토큰",
-    "near run": "연속한 {unit} {run}개 이상이 겹치는 문서가 없음",
-    "near run of one": "어느 문서와도 겹치는 {one} 없음",
-    "near numbers": "연속한 {unit} {run}개 이상이 겹치고 숫자까지 모두 들어 있는 문서가 없음",
-    "near shared": "서로 다른 {unit} {tokens}개 중 {shared}개가 {rank}위 문서에 있음",
-    "near shared one": "서로 다른 {unit} {tokens}개 중 1개가 {rank}위 문서에 있음",
-    "near shared none": "겹치는 {unit} 없음",
-    "near no words": "비교할 단어가 없음",
-    "near text": "본문이 정확히 같은 문서가 없음",
-    "near text but": "{rank}위 문서는 {differences}만 다름",
-    "near counted": "{matchers} 매처에서는 일치로 판정",
-    "near contains": "정답 전체를 담은 문서가 없음",
-    "near id": "ID가 같은 문서가 없음",
-    "near metadata": "메타데이터가 같은 문서가 없음",
-    "near nothing retrieved": "검색 결과가 없음",
-    "near white space": "공백",
-    "near case": "대소문자",
-    "near punctuation": "문장 부호",
-    "near Unicode form": "유니코드 표기",
-    "near and": ", ",
-    "near or": " 또는 ",
-    "near parts": ", ",
+    **NEAR_MISSES["ko"],
     "missed because": "놓침: {}",
     "more documents": "… 외 문서 {}개는 생략했습니다",
     "more items": "… 외 항목 {}개는 생략했습니다",
@@ -537,4 +513,4 @@ def words(language: Language) -> Mapping[str, str]:
     Raises:
         InvalidInput: If there is no such language.
     """
-    return _WORDS[one_of("language", language, LANGUAGES)]
+    return _WORDS[language_of(language)]

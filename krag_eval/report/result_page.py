@@ -8,9 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidInput, InvalidType, clipped, muted, whole
+from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, muted, whole
 from krag_eval._text import fitted
-from krag_eval.plotting import Language
 from krag_eval.plotting.styling import cutoff_words, labelled, tag_name, with_direction
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, Place, one_of
+from krag_eval._errors import InvalidInput, Language, Place, language_of
 from krag_eval._io import replacing
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
 
@@ -202,11 +202,12 @@ class Diagnosis:
         }
         return tuple(cause for cause, is_told in told.items() if is_told)
 
-    def waterfall(self, language: Literal["en", "ko"] = "en") -> pd.DataFrame:
+    def waterfall(self, language: Language | None = None) -> pd.DataFrame:
         """Return what recall would be with one cause after the other removed.
 
         Args:
-            language: Of the labels.
+            language: Of the labels, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
+                ``"en"``.
 
         Returns:
             One row per class: ``label``, ``share`` of the items, ``cumulative`` up to it; the last
@@ -214,6 +215,7 @@ class Diagnosis:
         """
         import pandas as pd
 
+        language = language_of(language)
         shares = [self.shares[cause] for cause in self._steps]
         labels = [_label(cause, self, language) for cause in self._steps]
         cumulative = np.cumsum(shares)
@@ -224,22 +226,23 @@ class Diagnosis:
             index=pd.Index(self._steps, name="class", dtype=object),
         )
 
-    def plot(self, ax: Axes | None = None, *, language: Literal["en", "ko"] = "en") -> Axes:
+    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
         from krag_eval.plotting import diagnosis_waterfall
 
         return diagnosis_waterfall(self, ax, language=language)
 
-    def summary(self, language: Literal["en", "ko"] = "en") -> str:
+    def summary(self, language: Language | None = None) -> str:
         """Say in one sentence what most is lost by, and what to do about it.
 
         Args:
-            language: Of the sentence.
+            language: Of the sentence, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
+                ``"en"``.
 
         Raises:
             InvalidInput: If the language is another one.
         """
-        return sentence(self, language=one_of("language", language, ("en", "ko")))
+        return sentence(self, language=language_of(language))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back. It holds labels, and no texts.
@@ -277,7 +280,9 @@ class Diagnosis:
             raise InvalidInput("", problem, place=place) from error
 
     def __repr__(self) -> str:
-        lines = [f"Diagnosis of {len(self.items)} items at {within(self.k)}"]
+        language = language_of()
+        at = _in_korean(self.k) if language == "ko" else within(self.k)
+        lines = [_SAID[language]["head"].format(n=len(self.items), within=at)]
         lines += [
             f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
             for row in self.waterfall().itertuples()
@@ -336,7 +341,7 @@ _WITH_UNION = {
 }
 
 
-def _label(cause: str, diagnosis: Diagnosis, language: str) -> str:
+def _label(cause: str, diagnosis: Diagnosis, language: Language) -> str:
     labels = _LABELS | (_WITH_UNION if diagnosis.union else {})
     return labels[cause][language == "ko"].format(diagnosis.depth)
 
@@ -351,7 +356,7 @@ def within(k: Cutoff) -> str:
 
 
 #: What a summary advises, as it is written in Python.
-_IN_PYTHON = {
+_IN_PYTHON: dict[Language, dict[str, str]] = {
     "en": {
         "union": "CoverageMatcher(union=True)",
         "deeper": "pass deeper=…",
@@ -364,8 +369,9 @@ _IN_PYTHON = {
     },
 }
 # What a summary says, in both languages; some add to what others have said.
-_SAID = {
+_SAID: dict[Language, dict[str, str]] = {
     "en": {
+        "head": "Diagnosis of {n} items at {within}",
         "nothing": "Nothing to diagnose: no query has ground truth with words",
         "all found": "Nothing is lost: every passage is found within {within}",
         "found_in_pieces": "{share} of passages come back in pieces, no document holds them whole: "
@@ -394,6 +400,7 @@ _SAID = {
         "all",
     },
     "ko": {
+        "head": "항목 {n}개 진단({within} 기준)",
         "nothing": "진단할 항목이 없습니다. 정답에 단어가 있는 질문이 없습니다",
         "all found": "놓친 정답이 없습니다. {within} 안에서 모든 구절을 찾았습니다",
         "found_in_pieces": "정답 구절의 {share}가 조각으로만 검색되었고, 구절 전체를 담은 문서는 "
@@ -428,7 +435,7 @@ _AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
 
 
 def sentence(
-    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: Language = "en"
 ) -> str:
     """Say what most is lost by, and what to do about it.
 
@@ -436,7 +443,7 @@ def sentence(
         diagnosis: What was found out.
         ways: How to count pieces (``"union"``), to look deeper (``"deeper"``) and to look at the
             chunks (``"index"``), where it is not Python that is advised.
-        language: ``"en"`` or ``"ko"``.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
     """
     if math.isnan(next(iter(diagnosis.shares.values()))):
         return _SAID[language]["nothing"] + "."
@@ -445,7 +452,7 @@ def sentence(
 
 
 def sentences(
-    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: str = "en"
+    diagnosis: Diagnosis, ways: Mapping[str, str] | None = None, language: Language = "en"
 ) -> list[str]:
     """Say what is lost by each cause and what to do about it, the largest loss first.
 
@@ -467,7 +474,7 @@ def _worded(
     facts: Mapping[str, Any],
     diagnosis: Diagnosis,
     ways: Mapping[str, str] | None,
-    language: str,
+    language: Language,
 ) -> str:
     known = {**facts, "share": _percent(facts["share"]), "within": within(diagnosis.k)}
     if language == "ko":

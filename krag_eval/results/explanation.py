@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations, product
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, InvalidType, told_apart
+from krag_eval._errors import InvalidInput, InvalidType, Language, language_of, told_apart
 from krag_eval._text import (
     Excerpt,
     Row,
@@ -45,7 +44,7 @@ from krag_eval.results.evidence import (
     checked_metadata,
     outcomes,
 )
-from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
@@ -95,6 +94,8 @@ class Explanation:
             run is long enough.
         full: Whether to show everything, unless asked otherwise.
         by_letters: Whether the matcher reads this query by letters, whatever the spaces.
+        language: What to show it in, unless asked otherwise; ``None`` for what ``KRAG_EVAL_LANG``
+            says, else ``"en"``.
     """
 
     query: str | int
@@ -112,6 +113,7 @@ class Explanation:
     by_runs: bool = False
     full: bool = False
     by_letters: bool = False
+    language: Language | None = None
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -158,23 +160,31 @@ class Explanation:
         index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
-    def to_text(self, width: int = _WIDTH, *, full: bool | None = None) -> str:
+    def to_text(
+        self, width: int = _WIDTH, *, full: bool | None = None, language: Language | None = None
+    ) -> str:
         """Return the explanation as lines of at most ``width`` columns (at least 40).
 
         Args:
             width: The columns.
             full: Whether to show all documents, all items and their whole texts; as asked of
                 ``result.explain`` if not given.
+            language: ``"en"`` or ``"ko"``; as asked of ``result.explain`` if not given.
         """
-        return as_text(_sheet(self, self.full if full is None else full), max(width, 40))
+        return as_text(self._sheet(full, language), max(width, 40))
 
-    def to_html(self, *, full: bool | None = None) -> str:
+    def to_html(self, *, full: bool | None = None, language: Language | None = None) -> str:
         """Return the explanation as an HTML fragment that nothing in a text can break out of.
 
         Args:
             full: As in :meth:`to_text`.
+            language: As there.
         """
-        return as_html(_sheet(self, self.full if full is None else full))
+        return as_html(self._sheet(full, language))
+
+    def _sheet(self, full: bool | None, language: Language | None) -> Sheet:
+        w = _SAID[language_of(language or self.language)]
+        return _sheet(self, self.full if full is None else full, w)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -215,6 +225,7 @@ def explained(
     failure: str | None = None,
     metadata: str | Iterable[str] | None = None,
     full: bool = False,
+    language: Language | None = None,
 ) -> Explanation:
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
@@ -238,27 +249,28 @@ def explained(
         by_runs=evidence.relevance.pieces is not None,
         full=full,
         by_letters=_reads_letters(known),
+        language=language,
     )
 
 
-def _sheet(explanation: Explanation, full: bool) -> Sheet:
+def _sheet(explanation: Explanation, full: bool, w: Words) -> Sheet:
     """Put an explanation into words."""
-    documents, items = _highlighted(explanation, full=full)
+    documents, items = _highlighted(explanation, w, full=full)
     sections = []
     if explanation.documents:
         shown = [one for one in explanation.documents if one.rank in documents]
         brief = set() if full else _brief(explanation)
         notes = (
-            _hidden(len(explanation.documents) - len(documents), "predicted documents"),
-            _CUT if any(map(_is_long, (t for r in brief for t in documents.get(r, ())))) else "",
+            _hidden(len(explanation.documents) - len(documents), w["more documents"]),
+            w["cut"] if any(_is_long(t) for r in brief for t in documents.get(r, ())) else "",
         )
         sections.append(
             Section(
-                "Predicted documents",
-                ("rank", "similarity", "credit"),
+                w["predicted"],
+                (w["rank"], w["similarity"], w["credit"]),
                 [
                     replace(
-                        _document_row(d, documents[d.rank], explanation.threshold),
+                        _document_row(d, documents[d.rank], explanation.threshold, w),
                         brief=d.rank in brief,
                     )
                     for d in shown
@@ -270,26 +282,23 @@ def _sheet(explanation: Explanation, full: bool) -> Sheet:
     if explanation.items:
         sections.append(
             Section(
-                "Ground truth",
-                ("item", "grade", "outcome"),
+                w["ground truth"],
+                (w["item"], w["grade"], w["outcome"]),
                 [
                     _item_row(
-                        i, items[i.number], explanation.threshold, by_runs=explanation.by_runs
+                        i, items[i.number], explanation.threshold, w, by_runs=explanation.by_runs
                     )
                     for i in explanation.items
                     if i.number in items
                 ],
                 numeric=frozenset({0, 1}),
-                note=_hidden(len(explanation.items) - len(items), "items"),
+                note=_hidden(len(explanation.items) - len(items), w["more items"]),
             )
         )
-    return Sheet(_title(explanation), _lines(explanation), sections, whole=full)
+    title, lines = _title(explanation, w), _lines(explanation, w)
+    return Sheet(title, lines, sections, whole=full, text=w["text"])
 
 
-_CUT = (
-    "Documents that no outcome rests on are cut to a line; full=True, in the shell --full, shows "
-    "everything."
-)
 # Columns that a line may have left for a text.
 _A_LINE = 60
 
@@ -313,42 +322,51 @@ def _partners(item: GroundTruthItem) -> list[int]:
     return list(item.pieces) or ([] if nearest is None else [nearest])
 
 
-def _title(explanation: Explanation) -> str:
+def _title(explanation: Explanation, w: Words) -> str:
+    title = w["query"].format(explanation.position)
     if explanation.query == explanation.position:
-        return f"Query {explanation.position}"
-    return f"Query {explanation.position}: {explanation.query}"
+        return title
+    return f"{title}: {explanation.query}"
 
 
-def _lines(explanation: Explanation) -> list[str]:
-    within = "" if explanation.k is None else f" within {in_words(explanation.k)}"
-    n_found = sum(item.outcome.startswith("found") for item in explanation.items)
-    summary = {
-        "no ground truth": "nothing should be retrieved",
-        "nothing retrieved": f"0 of {len(explanation.items)} items found",
-    }.get(explanation.status, f"{n_found} of {len(explanation.items)} items found{within}")
-    fits = f", of which {explanation.n_seen} fit" if isinstance(explanation.k, Budget) else ""
+def _lines(explanation: Explanation, w: Words) -> list[str]:
     values = (
         f"{name}@{spelled(explanation.k)} {_value(v)}" for name, v in explanation.metrics.items()
     )
     lines = [
-        f"{explanation.status}: {summary}; documents retrieved: {len(explanation.documents)}{fits}",
-        " | ".join(values) or "not counted in the averages",
-        f"matcher {explanation.matcher}"
-        + (
-            ""
-            if explanation.threshold is None
-            else f", threshold {_threshold(explanation, explanation.threshold)}"
-        ),
+        _outcome(explanation, w),
+        " | ".join(values) or w["not counted"],
+        w["matcher"].format(explanation.matcher),
     ]
+    if explanation.threshold is not None:
+        lines[-1] += w["threshold"].format(_threshold(explanation, explanation.threshold))
     if explanation.failure is not None:
         said = " ".join(explanation.failure.split())
         short = said if len(said) <= _FAILURE else f"{said[:_FAILURE]}…"
-        lines.insert(1, f"Asking the retriever failed: {short}")
+        lines.insert(1, w["asking failed"].format(short))
     if explanation.conventions.credit == "every":
-        lines.append("By the convention credit=every, repeats are rewarded too.")
+        lines.append(w["credit every"])
     if any(document.text is None for document in explanation.documents):
-        lines.append("Texts were not kept; to_json(path, texts=True) keeps them.")
+        lines.append(w["no texts"])
     return lines
+
+
+def _outcome(explanation: Explanation, w: Words) -> str:
+    """Say how many of the items were found, and how many documents were looked at."""
+    k, found = explanation.k, [one.outcome.startswith("found") for one in explanation.items]
+    within = w["within"].format(_cutoff_words(k, w)) if k is not None else ""
+    of_status = {"no ground truth": "nothing wanted", "nothing retrieved": "none found"}
+    key = of_status.get(explanation.status, "some found")
+    summary = w[key].format(n=sum(found), items=len(found), within=within)
+    retrieved = w["retrieved"].format(len(explanation.documents))
+    told = w["so far"].format(w[explanation.status], summary, retrieved)
+    return told + w["fit"].format(explanation.n_seen) if isinstance(k, Budget) else told
+
+
+def _cutoff_words(k: int | Budget, w: Words) -> str:
+    if isinstance(k, Budget):
+        return w[f"budget {k.unit}"].format(k.amount)
+    return w["first k"].format(k)
 
 
 def _threshold(explanation: Explanation, threshold: float) -> str:
@@ -368,33 +386,33 @@ def _value(value: float) -> str:
 
 
 def _document_row(
-    document: PredictedDocument, text: Sequence[Excerpt], threshold: float | None
+    document: PredictedDocument, text: Sequence[Excerpt], threshold: float | None, w: Words
 ) -> Row:
-    matches, first = document.matches, document.first_for
-    credit = {
-        "first": f"first to cover {_numbered(first)}",
-        "repeat": f"repeat of {_numbered(matches)}",
-        "piece": f"piece of {_numbered(document.piece_of)}",
-        "not relevant": "not relevant",
-        "beyond cutoff": f"beyond the cutoff, matches {_numbered(matches)}",
-    }[document.credit]
-    completes = [number for number in first if number in document.piece_of]
-    if completes and document.credit in ("first", "beyond cutoff"):
-        is_first = document.credit == "first"
-        alone = [one for one in (first if is_first else matches) if one not in completes]
-        credit = f"{'' if is_first else 'beyond the cutoff, '}completes {_numbered(completes)}"
-        does = "first to cover" if is_first else "matches"
-        credit += f", {does} {_numbered(alone)}" if alone else ""
-    parts = [number for number in document.piece_of if number not in first]
-    if document.credit == "first" and parts:
-        credit += f", piece of {_numbered(parts)}"
-    again = [number for number in matches if number not in first]
-    if document.credit in ("first", "piece") and again:
-        credit += f", repeat of {_numbered(again)}"
-    if not matches and document.credit != "piece" and document.closest is not None:
-        credit += f", closest to {_numbered([document.closest])}"
+    credit = ", ".join(w[key].format(_numbered(numbers, w)) for key, numbers in _credits(document))
     similarity = _similarity(document.similarity, threshold)
     return Row((str(document.rank), similarity, credit), tuple(text), aside(document.about))
+
+
+def _credits(document: PredictedDocument) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield what to say of a document, and of which items."""
+    matches, first, pieces = document.matches, document.first_for, document.piece_of
+    kind = document.credit
+    completes = [number for number in first if number in pieces]
+    if completes and kind in ("first", "beyond cutoff"):
+        yield ("completes" if kind == "first" else "beyond cutoff, completes"), completes
+        alone = [one for one in (first if kind == "first" else matches) if one not in completes]
+        if alone:
+            yield ("first" if kind == "first" else "matches"), alone
+    else:
+        yield kind, {"first": first, "piece": pieces}.get(kind, matches)
+    parts = [number for number in pieces if number not in first]
+    if kind == "first" and parts:
+        yield "piece", parts
+    again = [number for number in matches if number not in first]
+    if kind in ("first", "piece") and again:
+        yield "repeat", again
+    if not matches and kind != "piece" and document.closest is not None:
+        yield "closest", [document.closest]
 
 
 # Columns of a value that stands beside what is told.
@@ -414,83 +432,255 @@ def aside(*alternatives: About) -> str:
     return " | ".join(told) if any(alternatives) else ""
 
 
-def _numbered(numbers: Sequence[int]) -> str:
+def _numbered(numbers: Sequence[int], w: Words) -> str:
     shown = ", ".join(map(str, numbers[:8])) + ("…" if len(numbers) > 8 else "")
-    return f"{'item' if len(numbers) == 1 else 'items'} {shown}"
+    return w["one item" if len(numbers) == 1 else "items"].format(shown)
 
 
 def _item_row(
-    item: GroundTruthItem, texts: Sequence[Excerpt], threshold: float | None, *, by_runs: bool
+    item: GroundTruthItem,
+    texts: Sequence[Excerpt],
+    threshold: float | None,
+    w: Words,
+    *,
+    by_runs: bool,
 ) -> Row:
-    outcome = {
-        "found": f"found at rank {item.first_rank}",
-        "found in pieces": f"found in pieces: {_together(item)}",
-        "beyond cutoff": f"missed; found at rank {item.first_rank}, beyond the cutoff",
-        "missed": f"missed by {_short_by(item.shortfall)}; nearest: rank {item.nearest_rank}, "
-        f"similarity {_similarity(item.similarity, threshold)}",
-        "nothing in common": f"missed; {_nothing_in_common(item, by_runs=by_runs)}",
-    }[item.outcome]
-    if item.outcome == "beyond cutoff" and item.pieces:
-        outcome = f"missed; {_together(item)}, rank {item.first_rank} beyond the cutoff"
-    if item.outcome == "missed" and item.pieces:
-        outcome = f"missed by {_short_by(item.shortfall)}: {_together(item)}"
+    known = {
+        "rank": item.first_rank,
+        "nearest": item.nearest_rank,
+        "shortfall": _short_by(item.shortfall),
+        "similarity": _similarity(item.similarity, threshold),
+        "pieces": _together(item, w),
+    }
+    key = f"item {item.outcome}"
+    if item.pieces and item.outcome in ("beyond cutoff", "missed"):
+        key += " in pieces"
+    if item.outcome == "nothing in common":
+        known["why"] = _nothing_in_common(item, w, by_runs=by_runs)
+    outcome = w[key].format(**known)
     if item.place != item.first_rank and item.place is not None:
-        outcome += f", counted at place {item.place}"
+        outcome += w["place"].format(item.place)
     if item.n_alternatives > 1:
-        outcome += f" (any of {item.n_alternatives})"
+        outcome += w["any of"].format(item.n_alternatives)
     return Row((str(item.number), f"{item.grade:g}", outcome), tuple(texts), aside(*item.about))
 
 
-def _nothing_in_common(item: GroundTruthItem, *, by_runs: bool) -> str:
+def _nothing_in_common(item: GroundTruthItem, w: Words, *, by_runs: bool) -> str:
     if item.near is not None:
-        return near_in_words(item.near, NEAR_MISSES)
-    if by_runs:
-        return "no predicted document shares a long enough run of words"
-    return "nothing in common with any predicted document"
+        return near_in_words(item.near, w)
+    return w["no run in common" if by_runs else "nothing in common"]
 
 
-#: How near misses are worded.
-NEAR_MISSES: Mapping[str, str] = MappingProxyType({
-    "near numerals": "no one two three four five six seven eight nine",
-    "near words": "words",
-    "near characters": "characters",
-    "near tokens": "tokens",
-    "near word": "word",
-    "near character": "character",
-    "near token": "token",
-    "near run": "no {run} {unit} in a row in common with any predicted document",
-    "near run of one": "no {one} in common with any predicted document",
-    "near numbers": "no predicted document has {run} {unit} in a row in common with it and all its "
-    "numbers",
-    "near shared": "{shared} of its {tokens} different {unit} occur in rank {rank}",
-    "near shared one": "1 of its {tokens} different {unit} occurs in rank {rank}",
-    "near shared none": "none of its {unit} occurs in any of them",
-    "near no words": "it has no words",
-    "near text": "no predicted document has the same text",
-    "near text but": "rank {rank} has it but for {differences}",
-    "near counted": "the matcher {matchers} would count it",
-    "near contains": "no predicted document has it in its text",
-    "near id": "no predicted document has the same id",
-    "near metadata": "no predicted document has the same metadata",
-    "near nothing retrieved": "nothing was retrieved",
-    "near white space": "white space",
-    "near case": "case",
-    "near punctuation": "punctuation",
-    "near Unicode form": "Unicode form",
-    "near and": " and ",
-    "near or": " or ",
-    "near parts": "; ",
-})  # fmt: skip
+#: Phrases by their names, with braces where something is to be filled in.
+Words: TypeAlias = Mapping[str, str]
+
+#: How near misses are worded, in both languages.
+NEAR_MISSES: Mapping[Language, Words] = {
+    "en": {
+        "near numerals": "no one two three four five six seven eight nine",
+        "near words": "words",
+        "near characters": "characters",
+        "near tokens": "tokens",
+        "near word": "word",
+        "near character": "character",
+        "near token": "token",
+        "near run": "no {run} {unit} in a row in common with any predicted document",
+        "near run of one": "no {one} in common with any predicted document",
+        "near numbers": "no predicted document has {run} {unit} in a row in common with it and "
+        "all its numbers",
+        "near shared": "{shared} of its {tokens} different {unit} occur in rank {rank}",
+        "near shared one": "1 of its {tokens} different {unit} occurs in rank {rank}",
+        "near shared none": "none of its {unit} occurs in any of them",
+        "near no words": "it has no words",
+        "near text": "no predicted document has the same text",
+        "near text but": "rank {rank} has it but for {differences}",
+        "near counted": "the matcher {matchers} would count it",
+        "near contains": "no predicted document has it in its text",
+        "near id": "no predicted document has the same id",
+        "near metadata": "no predicted document has the same metadata",
+        "near nothing retrieved": "nothing was retrieved",
+        "near white space": "white space",
+        "near case": "case",
+        "near punctuation": "punctuation",
+        "near Unicode form": "Unicode form",
+        "near and": " and ",
+        "near or": " or ",
+        "near parts": "; ",
+    },
+    "ko": {
+        "near numerals": "",
+        "near words": "단어",
+        "near characters": "글자",
+        "near tokens": "토큰",
+        "near word": "단어",
+        "near character": "글자",
+        "near token": "토큰",
+        "near run": "연속한 {unit} {run}개 이상이 겹치는 문서가 없음",
+        "near run of one": "어느 문서와도 겹치는 {one} 없음",
+        "near numbers": "연속한 {unit} {run}개 이상이 겹치고 숫자까지 모두 들어 있는 문서가 없음",
+        "near shared": "서로 다른 {unit} {tokens}개 중 {shared}개가 {rank}위 문서에 있음",
+        "near shared one": "서로 다른 {unit} {tokens}개 중 1개가 {rank}위 문서에 있음",
+        "near shared none": "겹치는 {unit} 없음",
+        "near no words": "비교할 단어가 없음",
+        "near text": "본문이 정확히 같은 문서가 없음",
+        "near text but": "{rank}위 문서는 {differences}만 다름",
+        "near counted": "{matchers} 매처에서는 일치로 판정",
+        "near contains": "정답 전체를 담은 문서가 없음",
+        "near id": "ID가 같은 문서가 없음",
+        "near metadata": "메타데이터가 같은 문서가 없음",
+        "near nothing retrieved": "검색 결과가 없음",
+        "near white space": "공백",
+        "near case": "대소문자",
+        "near punctuation": "문장 부호",
+        "near Unicode form": "유니코드 표기",
+        "near and": ", ",
+        "near or": " 또는 ",
+        "near parts": ", ",
+    },
+}
+# What else an explanation says.
+_SAID: Mapping[Language, Words] = {
+    "en": {
+        **NEAR_MISSES["en"],
+        "query": "Query {}",
+        "perfect": "perfect",
+        "partial": "partial",
+        "missed": "missed",
+        "nothing retrieved": "nothing retrieved",
+        "no ground truth": "no ground truth",
+        "so far": "{}: {}; {}",
+        "nothing wanted": "nothing should be retrieved",
+        "none found": "0 of {items} items found",
+        "some found": "{n} of {items} items found{within}",
+        "within": " within {}",
+        "first k": "the first {}",
+        "budget w": "{} words",
+        "budget c": "{} characters",
+        "budget t": "{} units of length",
+        "retrieved": "documents retrieved: {}",
+        "fit": ", of which {} fit",
+        "not counted": "not counted in the averages",
+        "matcher": "matcher {}",
+        "threshold": ", threshold {}",
+        "asking failed": "Asking the retriever failed: {}",
+        "credit every": "By the convention credit=every, repeats are rewarded too.",
+        "no texts": "Texts were not kept; to_json(path, texts=True) keeps them.",
+        "predicted": "Predicted documents",
+        "ground truth": "Ground truth",
+        "rank": "rank",
+        "similarity": "similarity",
+        "credit": "credit",
+        "item": "item",
+        "grade": "grade",
+        "outcome": "outcome",
+        "text": "text",
+        "one item": "item {}",
+        "items": "items {}",
+        "first": "first to cover {}",
+        "repeat": "repeat of {}",
+        "piece": "piece of {}",
+        "not relevant": "not relevant",
+        "beyond cutoff": "beyond the cutoff, matches {}",
+        "completes": "completes {}",
+        "beyond cutoff, completes": "beyond the cutoff, completes {}",
+        "matches": "matches {}",
+        "closest": "closest to {}",
+        "item found": "found at rank {rank}",
+        "item found in pieces": "found in pieces: {pieces}",
+        "item beyond cutoff": "missed; found at rank {rank}, beyond the cutoff",
+        "item beyond cutoff in pieces": "missed; {pieces}, rank {rank} beyond the cutoff",
+        "item missed": "missed by {shortfall}; nearest: rank {nearest}, similarity {similarity}",
+        "item missed in pieces": "missed by {shortfall}: {pieces}",
+        "item nothing in common": "missed; {why}",
+        "nothing in common": "nothing in common with any predicted document",
+        "no run in common": "no predicted document shares a long enough run of words",
+        "together": "ranks {others} and {last} together hold {share} %",
+        "place": ", counted at place {}",
+        "any of": " (any of {})",
+        "blank": "(blank)",
+        "more alternatives": "(… and {} more alternatives)",
+        "more documents": "… and {} more predicted documents, not shown",
+        "more items": "… and {} more items, not shown",
+        "cut": "Documents that no outcome rests on are cut to a line; full=True, in the shell "
+        "--full, shows everything.",
+    },
+    "ko": {
+        **NEAR_MISSES["ko"],
+        "query": "질문 {}",
+        "perfect": "모두 찾음",
+        "partial": "일부만 찾음",
+        "missed": "하나도 못 찾음",
+        "nothing retrieved": "검색 결과 없음",
+        "no ground truth": "정답 없음",
+        "so far": "{}: {}, {}",
+        "nothing wanted": "검색되어야 할 문서가 없는 질문",
+        "none found": "정답 항목 {items}개 중 0개 찾음",
+        "some found": "{within}정답 항목 {items}개 중 {n}개 찾음",
+        "within": "{} 안에서 ",
+        "first k": "상위 {}개",
+        "budget w": "{}단어",
+        "budget c": "{}자",
+        "budget t": "길이 {}",
+        "retrieved": "검색된 문서 {}개",
+        "fit": "(예산에 들어가는 문서 {}개)",
+        "not counted": "평균에서 제외",
+        "matcher": "매처 {}",
+        "threshold": ", 임계값 {}",
+        "asking failed": "검색기를 호출하다가 오류가 발생했습니다: {}",
+        "credit every": "credit=every 방식이라 중복된 문서도 점수에 반영됩니다.",
+        "no texts": "본문이 저장되지 않았습니다. to_json(path, texts=True)로 저장하면 본문도 "
+        "남습니다.",
+        "predicted": "검색 결과",
+        "ground truth": "정답 문서",
+        "rank": "순위",
+        "similarity": "유사도",
+        "credit": "판정",
+        "item": "항목",
+        "grade": "등급",
+        "outcome": "결과",
+        "text": "본문",
+        "one item": "항목 {}",
+        "items": "항목 {}",
+        "first": "처음 찾음: {}",
+        "repeat": "중복: {}",
+        "piece": "조각: {}",
+        "not relevant": "관련 없음",
+        "beyond cutoff": "컷오프 밖에서 일치: {}",
+        "completes": "완성: {}",
+        "beyond cutoff, completes": "컷오프 밖에서 완성: {}",
+        "matches": "일치: {}",
+        "closest": "가장 비슷한 정답: {}",
+        "item found": "{rank}위에서 찾음",
+        "item found in pieces": "조각으로 찾음: {pieces}",
+        "item beyond cutoff": "놓침: {rank}위에 있으나 컷오프 밖",
+        "item beyond cutoff in pieces": "놓침: {pieces}({rank}위는 컷오프 밖)",
+        "item missed": "놓침: 가장 비슷한 문서는 {nearest}위(유사도 {similarity}), 임계값보다 "
+        "{shortfall} 낮음",
+        "item missed in pieces": "놓침: {pieces}, 임계값보다 {shortfall} 낮음",
+        "item nothing in common": "놓침: {why}",
+        "nothing in common": "검색 결과와 겹치는 내용이 없음",
+        "no run in common": "검색 결과와 겹치는 단어가 기준만큼 길게 이어지지 않음",
+        "together": "{others}위와 {last}위를 합치면 {share}% 포함",
+        "place": ", {}번째 자리로 계산",
+        "any of": "({}개 중 하나만 찾으면 됨)",
+        "blank": "(빈 본문)",
+        "more alternatives": "(… 외 대안 {}개)",
+        "more documents": "… 외 문서 {}개는 생략했습니다",
+        "more items": "… 외 항목 {}개는 생략했습니다",
+        "cut": "결과에 영향을 주지 않은 문서는 한 줄로 줄였습니다. full=True(명령에서는 --full)로 "
+        "전체를 볼 수 있습니다.",
+    },
+}
 
 
-def near_in_words(near: NearMiss, w: Mapping[str, str]) -> str:
+def near_in_words(near: NearMiss, w: Words) -> str:
     """Say what an item has in common with what came back.
 
     Args:
         near: What that is.
         w: The phrases, by the names of :data:`NEAR_MISSES`.
 
-    >>> near_in_words(NearMiss("run", 5, tokens=14, shared=6, rank=3), NEAR_MISSES)
+    >>> near_in_words(NearMiss("run", 5, tokens=14, shared=6, rank=3), NEAR_MISSES["en"])
     'no five words in a row in common with any predicted document; 6 of its 14 different words occur
     in rank 3'
     """
@@ -687,17 +877,18 @@ _WORDS = ("words", "unicode", "rouge_score", "whitespace")
 _CHARACTERS = ("character", "letters")
 
 
-def _together(item: GroundTruthItem) -> str:
+def _together(item: GroundTruthItem, w: Words) -> str:
     """Say which ranks hold how much together; rounded down, so that a miss never looks like 100 %.
 
     >>> item = GroundTruthItem(1, 1.0, "found in pieces", 4, 4, None, 0.92, 0.0, 1, None, (1, 3, 4))
-    >>> _together(item)
+    >>> _together(item, _SAID["en"])
     'ranks 1, 3 and 4 together hold 92 %'
     """
     if not item.pieces:
         return ""
     *others, last = map(str, item.pieces)
-    return f"ranks {', '.join(others)} and {last} together hold {whole_percent(item.similarity)} %"
+    share = whole_percent(item.similarity)
+    return w["together"].format(others=", ".join(others), last=last, share=share)
 
 
 def _short_by(shortfall: float) -> str:
@@ -709,12 +900,12 @@ def _short_by(shortfall: float) -> str:
     return f"{shortfall:.4f}" if shortfall >= 0.00005 else f"{shortfall:.0e}"
 
 
-def _hidden(number: int, what: str) -> str:
-    return f"… and {number} more {what}, not shown" if number else ""
+def _hidden(number: int, told: str) -> str:
+    return told.format(number) if number else ""
 
 
 def _highlighted(
-    explanation: Explanation, *, full: bool = False
+    explanation: Explanation, w: Words, *, full: bool = False
 ) -> tuple[dict[int, tuple[Excerpt, ...]], dict[int, tuple[Excerpt, ...]]]:
     """Return the excerpts to show, per rank and per item, highlighted where partners agree.
 
@@ -733,8 +924,10 @@ def _highlighted(
     held = {rank: {documents[rank].closest, *documents[rank].piece_of} - {None} for rank in ranks}
     agreeing = partial(_agreeing, by_letters=explanation.by_letters)
     all_numbers = {*numbers, *(number for rank in ranks for number in held[rank])}
-    by_rank = {r: _excerpts((d.text,), full) for r, d in documents.items() if r in all_ranks}
-    by_number = {n: _excerpts(i.alternatives, full) for n, i in items.items() if n in all_numbers}
+    by_rank = {r: _excerpts((d.text,), w, full) for r, d in documents.items() if r in all_ranks}
+    by_number = {
+        n: _excerpts(i.alternatives, w, full) for n, i in items.items() if n in all_numbers
+    }
     return (
         {
             r: _joined(agreeing(by_rank[r], by_number.get(n or 0, ())) for n in held[r] or [None])
@@ -764,12 +957,14 @@ def _to_show(numbered: Iterable[int], spoken_of: Iterable[int | None]) -> list[i
     return everything[:_SHOWN] + sorted(wanted)[: _SHOWN_AT_MOST - _SHOWN]
 
 
-def _excerpts(texts: Iterable[str | None] | None, full: bool = False) -> tuple[Excerpt, ...]:
+def _excerpts(
+    texts: Iterable[str | None] | None, w: Words, full: bool = False
+) -> tuple[Excerpt, ...]:
     known = [text for text in texts or () if text is not None]
     chosen = known if full else known[:_ALTERNATIVES]
-    shown = [Excerpt.of(t, whole=full) if t.strip() else Excerpt("(blank)") for t in chosen]
+    shown = [Excerpt.of(t, whole=full) if t.strip() else Excerpt(w["blank"]) for t in chosen]
     if len(known) > len(chosen):
-        shown.append(Excerpt(f"(… and {len(known) - len(chosen)} more alternatives)"))
+        shown.append(Excerpt(w["more alternatives"].format(len(known) - len(chosen))))
     return tuple(shown)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput
+from krag_eval._errors import InvalidInput, Language, language_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,19 @@ __all__ = [
     "RetrievalRun",
     "Retry",
 ]
+
+
+# How fast answers came, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "latency": "latency: mean {mean}, p50 {p50}, p95 {p95}",
+        "failed": "; {n} of {queries} queries failed",
+    },
+    "ko": {
+        "latency": "지연 시간: 평균 {mean}, p50 {p50}, p95 {p95}",
+        "failed": ", 질문 {queries}개 중 {n}개 실패",
+    },
+}
 
 
 class Latency(NamedTuple):
@@ -133,15 +146,19 @@ class RetrievalRun:
         )
         return pd.DataFrame(self.failures, index=index, columns=list(Failure._fields))
 
-    def summary(self) -> str:
+    def summary(self, language: Language | None = None) -> str:
         """Say in one line how fast the answers came, and how many failed.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         >>> RetrievalRun(np.array([0.5, 1.5])).summary()
         'latency: mean 1.00 s, p50 1.00 s, p95 1.45 s'
         """
-        failed = len(self.failures)
-        more = f"; {failed} of {len(self.seconds)} queries failed" if failed else ""
-        return f"latency: {self.latency}{more}"
+        w, failed = _WORDS[language_of(language)], len(self.failures)
+        mean, p50, p95 = map(_spoken, self.latency)
+        told = w["latency"].format(mean=mean, p50=p50, p95=p95)
+        return told + (w["failed"].format(n=failed, queries=len(self.seconds)) if failed else "")
 
     def content(self) -> dict[str, Any]:
         """Return the run as JSON can hold it."""

@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput, boolean, clipped, text, whole
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    Language,
+    boolean,
+    clipped,
+    language_of,
+    text,
+    whole,
+)
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average, in_pairs
@@ -334,6 +344,7 @@ class EvaluationResult:
         position: int | None = None,
         metadata: str | Iterable[str] | None = None,
         full: bool = False,
+        language: Language | None = None,
     ) -> Explanation:
         """Explain one query: what every document matched, and what every item came to.
 
@@ -352,6 +363,7 @@ class EvaluationResult:
             full: Whether to show every document and item, with its whole text. Otherwise texts are
                 clipped, and those of documents that matched nothing and came near nothing, or
                 stand beyond the cutoff, to a line.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         Raises:
             TypeError: If a name of metadata is not a text, or ``full`` is not a bool.
@@ -377,6 +389,7 @@ class EvaluationResult:
             failure=None if self.retrieval is None else self.retrieval.failure_at(place),
             metadata=metadata,
             full=boolean("full", full),
+            language=None if language is None else language_of(language),
         )
 
     def diagnose(
@@ -661,6 +674,7 @@ class EvaluationResult:
         level: float = 0.95,
         n_resamples: int = 10_000,
         seed: int = 0,
+        language: Language | None = None,
     ) -> GateReport:
         """Check whether this result is good enough, alone or against a baseline.
 
@@ -683,6 +697,8 @@ class EvaluationResult:
             level: How often that interval should cover the true difference, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
+            language: Of the reasons, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
+                ``"en"``.
 
         Raises:
             TypeError: If the baseline is no result.
@@ -707,6 +723,7 @@ class EvaluationResult:
             on=on,
             by=by,
             sampling=sampling,
+            language=language,
         )
 
     def plot(
@@ -714,14 +731,14 @@ class EvaluationResult:
         k: Cutoff | str = None,
         ax: Axes | None = None,
         *,
-        language: Literal["en", "ko"] = "en",
+        language: Language | None = None,
     ) -> Axes:
         """Draw every metric at one cutoff as a labelled bar, micro and macro side by side.
 
         Args:
             k: One of the cutoffs that were evaluated; the deepest if not given.
             ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.
@@ -741,7 +758,7 @@ class EvaluationResult:
         self,
         path: str | os.PathLike[str],
         *,
-        language: Literal["en", "ko"] = "en",
+        language: Language | None = None,
         **page: Any,
     ) -> None:
         """Write this result as a page: metrics, pictures, every query, how to read it.
@@ -750,7 +767,7 @@ class EvaluationResult:
 
         Args:
             path: The file; one of that name is replaced.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
             **page: What else ``krag_eval.report.write_report`` takes: ``k``, ``intervals``,
                 ``n_queries``, ``by``, ``diagnosis``, ``metadata``, ``title``, ``date``.
 
@@ -868,7 +885,8 @@ class EvaluationResult:
         Raises:
             ValueError: If it is not a text, or empty.
         """
-        text("separator", separator, "a text such as '@' or '_at_'")
+        if separator != "@":
+            text("separator", separator, "a text such as '@' or '_at_'")
         return {
             f"{key}{separator}{spelled(k)}": value
             for k, averages in self._reported.items()

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Fix, InvalidInput, Tallies, told_apart, warn, warn_of
+from krag_eval._errors import (
+    Fix,
+    InvalidInput,
+    Language,
+    Tallies,
+    language_of,
+    told_apart,
+    warn,
+    warn_of,
+)
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
@@ -24,9 +33,7 @@ from krag_eval.scoring.averages import Average, Columns, Sums
 from krag_eval.scoring.cutoffs import (
     Budget,
     Cutoff,
-    amount_in_words,
     in_order,
-    in_words,
     spelled,
     unspelled,
 )
@@ -470,10 +477,11 @@ class Reach:
         """
         beyond = [f"@{k}" for k in self.beyond(cutoffs)]
         if beyond and is_first("beyond every list"):
-            documents = "document" if self.most == 1 else "documents"
-            these = " and ".join(", ".join(beyond).rsplit(", ", 1))
-            see = "sees" if len(beyond) == 1 else "see"
-            warn(f"Every list has at most {self.most} {documents}, so {these} {see} no more.")
+            w = _REACH[language_of()]
+            documents = w["document" if self.most == 1 else "documents"]
+            these = w["and"].join(", ".join(beyond).rsplit(", ", 1))
+            these += w["sees" if len(beyond) == 1 else "see"]
+            warn(w["short lists"].format(most=self.most, documents=documents, these=these))
         for unit in self.shortest:
             budgets = [k for k in in_order(cutoffs) if isinstance(k, Budget) and k.unit == unit]
             self._warn_of_budgets(unit, budgets, is_first)
@@ -481,29 +489,67 @@ class Reach:
     def _warn_of_budgets(
         self, unit: str, budgets: Sequence[Budget], is_first: Callable[[str], bool]
     ) -> None:
-        shortest, longest = self.shortest[unit], self.longest[unit]
+        w, shortest, longest = _REACH[language_of()], self.shortest[unit], self.longest[unit]
         small = [one for one in budgets if one.amount < shortest]
         if small and is_first(f"nothing fits into {small}"):
-            warn(
-                f"No query's first document fits into {in_words(small[-1])} (the shortest has "
-                f"{shortest}): {_spoken(small)} nothing.",
-                "Choose a larger budget",
-            )
+            budget = w[unit].format(small[-1].amount)
+            known = {"budget": budget, "shortest": shortest, "these": _spoken(small, w)}
+            warn(w["nothing fits"].format(**known), w["larger budget"])
         for one in budgets:
             unseen = self.unseen[str(one)]
             if one not in small and 2 * unseen > self.n_lists and is_first(f"too little: {one}"):
-                warn(
-                    f"In {unseen} of {self.n_lists} queries not even the first document fits into "
-                    f"{in_words(one)}, so that @{one} sees nothing of them.",
-                    "Choose a larger budget",
-                )
+                known = {"unseen": unseen, "n": self.n_lists, "one": one}
+                budget = w[unit].format(one.amount)
+                warn(w["little fits"].format(**known, budget=budget), w["larger budget"])
         large = [one for one in budgets if one.amount > longest]
         if large and is_first(f"all fits into {large}"):
-            warn(
-                f"No list is longer than {amount_in_words(longest, large[0].unit)} altogether, so "
-                f"{_spoken(large)} whole lists and no more.",
-                "Have more documents retrieved, or choose smaller budgets",
-            )
+            amount = w[unit].format(longest)
+            problem = w["all fits"].format(longest=amount, these=_spoken(large, w))
+            warn(problem, w["smaller budgets"])
+
+
+# What is said of lists that do not reach far enough, in both languages.
+_REACH: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "document": "document",
+        "documents": "documents",
+        "and": " and ",
+        "sees": " sees",
+        "see": " see",
+        "w": "{} words",
+        "c": "{} characters",
+        "t": "{} units of length",
+        "short lists": "Every list has at most {most} {documents}, so {these} no more.",
+        "nothing fits": "No query's first document fits into {budget} (the shortest has "
+        "{shortest}): {these} nothing.",
+        "little fits": "In {unseen} of {n} queries not even the first document fits into {budget}, "
+        "so that @{one} sees nothing of them.",
+        "all fits": "No list is longer than {longest} altogether, so {these} whole lists and no "
+        "more.",
+        "larger budget": "Choose a larger budget",
+        "smaller budgets": "Have more documents retrieved, or choose smaller budgets",
+    },
+    "ko": {
+        "document": "문서",
+        "documents": "문서",
+        "and": ", ",
+        "sees": "",
+        "see": "",
+        "w": "{}단어",
+        "c": "{}자",
+        "t": "길이 {}",
+        "short lists": "검색된 {documents}가 질문마다 최대 {most}개라 {these}에서 더 볼 문서가 "
+        "없습니다.",
+        "nothing fits": "첫 문서가 {budget} 안에 들어가는 질문이 없어(가장 짧은 문서의 길이는 "
+        "{shortest}) {these}에서는 아무 문서도 보지 못합니다.",
+        "little fits": "질문 {n}개 중 {unseen}개는 첫 문서조차 {budget} 안에 들어가지 않아 "
+        "@{one}에서 아무 문서도 보지 못합니다.",
+        "all fits": "검색 결과를 모두 합쳐도 {longest} 이내라 {these}의 값은 전체 목록의 값과 "
+        "같습니다.",
+        "larger budget": "예산을 더 크게 잡으세요",
+        "smaller budgets": "문서를 더 많이 검색하거나 예산을 더 작게 잡으세요",
+    },
+}
 
 
 def _joined(
@@ -516,10 +562,10 @@ def _joined(
     }
 
 
-def _spoken(budgets: Sequence[Budget]) -> str:
+def _spoken(budgets: Sequence[Budget], w: Mapping[str, str]) -> str:
     """Name budgets as the subject of what they see."""
-    these = " and ".join(", ".join(f"@{one}" for one in budgets).rsplit(", ", 1))
-    return f"{these} {'sees' if len(budgets) == 1 else 'see'}"
+    these = w["and"].join(", ".join(f"@{one}" for one in budgets).rsplit(", ", 1))
+    return these + w["sees" if len(budgets) == 1 else "see"]
 
 
 def no_texts() -> InvalidInput:

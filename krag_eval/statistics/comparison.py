@@ -24,13 +24,16 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     one_of,
     text,
     unknown,
     warn,
     whole,
 )
+from krag_eval._text import padded, width_of
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
@@ -266,7 +269,10 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
 
 
 #: What a star in a leaderboard means.
-BEST = "* the best average; the differences below say what is more than chance"
+BEST: Mapping[Language, str] = {
+    "en": "* the best average; the differences below say what is more than chance",
+    "ko": "* 평균이 가장 좋은 시스템. 우연이 아닌 차이인지는 아래의 차이를 보고 판단하세요",
+}
 # Labels, by system, of the queries that not all systems have.
 _LeftOut: TypeAlias = Mapping[str, list[str | int]]
 
@@ -611,12 +617,12 @@ class Comparison:
 
         return sliced_comparison(self, tag)
 
-    def plot(self, ax: Axes | None = None, *, language: Literal["en", "ko"] = "en") -> Axes:
+    def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the differences with their intervals, one row per pair and metric.
 
         Args:
             ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.
@@ -629,7 +635,7 @@ class Comparison:
         self,
         path: str | os.PathLike[str],
         *,
-        language: Literal["en", "ko"] = "en",
+        language: Language | None = None,
         **page: Any,
     ) -> None:
         """Write this comparison as a page: what is shown, how surely, what changed most.
@@ -638,7 +644,7 @@ class Comparison:
 
         Args:
             path: The file; one of that name is replaced.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
             **page: What else ``krag_eval.report.write_comparison_report`` takes: ``n_queries``,
                 ``by``, ``title``, ``date``.
 
@@ -650,14 +656,18 @@ class Comparison:
 
         write_comparison_report(self, path, language=language, **page)
 
-    def summary(self) -> str:
+    def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence per pair and metric, each on its own line.
 
         The last line says which queries were left out, if any were.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        lines = [sentence(difference, self.level) for difference in self.differences]
+        language = language_of(language)
+        lines = [sentence(difference, self.level, language) for difference in self.differences]
         if self.left_out:
-            lines.append(told_left_out(len(self.queries), self.left_out))
+            lines.append(told_left_out(len(self.queries), self.left_out, language))
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -671,21 +681,29 @@ class Comparison:
             for name in systems
         }
 
-    def to_markdown(self) -> str:
-        """Return the table in GitHub's Markdown, rounded for reading."""
-        return as_markdown(self._cells())
+    def to_markdown(self, language: Language | None = None) -> str:
+        """Return the table in GitHub's Markdown, rounded for reading.
 
-    def to_latex(self) -> str:
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        return as_markdown(self._cells(language))
+
+    def to_latex(self, language: Language | None = None) -> str:
         r"""Return the table as a LaTeX ``tabular``, rounded for reading.
 
         It needs ``\usepackage{booktabs}``.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return as_latex(self._cells())
+        return as_latex(self._cells(language))
 
     def __repr__(self) -> str:
-        head = f"Comparison over {len(self.queries)} queries"
+        language = language_of()
+        head = _WORDS[language]["head"].format(len(self.queries))
         many = len(self.names) > 2
-        board = [*as_text(self._board(), n_names=1), BEST, ""] if many else []
+        board = [*as_text(self._board(), n_names=1), BEST[language], ""] if many else []
         lines = (head, *board, *as_text(self._cells()), self.summary(), *self._notes())
         return "\n".join(lines)
 
@@ -693,7 +711,9 @@ class Comparison:
         sentences = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
         notes = [f"<p><small>{html.escape(line)}</small></p>" for line in self._notes()]
         many = len(self.names) > 2
-        board = f"{as_html(self._board())}<p><small>{BEST}</small></p>" if many else ""
+        board = (
+            f"{as_html(self._board())}<p><small>{BEST[language_of()]}</small></p>" if many else ""
+        )
         return f"{board}{as_html(self._cells())}<p>{sentences}</p>{''.join(notes)}"
 
     def _notes(self) -> list[str]:
@@ -711,18 +731,19 @@ class Comparison:
 
     def _board(self) -> Cells:
         """Return the leaderboard as text, header first; a star marks the best."""
-        header, rows = ["system"], {name: [name] for name in self._standings[self.metrics[0]]}
+        w = _WORDS[language_of()]
+        header, rows = [w["system"]], {name: [name] for name in self._standings[self.metrics[0]]}
         for metric, systems in self._standings.items():
-            header += [metric, f"{_percent(self.level)} interval"]
+            header += [metric, w["interval"].format(_percent(self.level))]
             best = self._best(metric)
             for name, one in systems.items():
                 star = "*" if name in best else ""
-                interval = f"{_rounded(one.low)} to {_rounded(one.high)}"
+                interval = w["from to"].format(_rounded(one.low), _rounded(one.high))
                 rows[name] += [f"{_rounded(one.value)}{star}", interval]
         return [header, *rows.values()]
 
-    def _cells(self) -> list[list[str]]:
-        return cells(self.differences, self.level)
+    def _cells(self, language: Language | None = None) -> list[list[str]]:
+        return cells(self.differences, self.level, language_of(language))
 
 
 def checked_metrics(
@@ -905,10 +926,10 @@ def _named(labels: Sequence[str | int]) -> str:
     return f"{'query' if len(labels) == 1 else 'queries'} {_some(labels)}"
 
 
-def _some(labels: Sequence[str | int], n: int = _NAMED) -> str:
+def _some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
     """Name the first few labels, and say how many more there are."""
-    more = f" and {len(labels) - n} more" if len(labels) > n else ""
-    return ", ".join(map(clipped, labels[:n])) + more
+    named = ", ".join(map(clipped, labels[:n]))
+    return named + more.format(len(labels) - n) if len(labels) > n else named
 
 
 def _differing_column(
@@ -1001,11 +1022,62 @@ _N_NAMES = 3
 Cells = list[list[str]]
 
 
-def cells(differences: Sequence[Difference], level: float) -> Cells:
+# What is said of a comparison, in both languages.
+_WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "head": "Comparison over {} queries",
+        "system": "system",
+        "metric": "metric",
+        "value a": "value a",
+        "value b": "value b",
+        "interval": "{} % interval",
+        "from to": "{} to {}",
+        "p (t-test)": "p (t-test)",
+        "wins": "wins / ties / losses of b",
+        "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
+        "and": " and ",
+        "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
+        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
+        "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
+        "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
+        "left out": "Compared on the {n} queries that all have; left out: {told}.",
+        "left out of one": "Compared on the one query that all have; left out: {told}.",
+        "of": "{n} of {name} ({labels})",
+        "and more": " and {} more",
+    },
+    "ko": {
+        "head": "질문 {}개 비교",
+        "system": "시스템",
+        "metric": "지표",
+        "value a": "a의 값",
+        "value b": "b의 값",
+        "interval": "{}% 신뢰구간",
+        "from to": "{}~{}",
+        "p (t-test)": "p (t 검정)",
+        "wins": "b의 승 / 무 / 패",
+        "undefined": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 값이 정의되지 "
+        "않은 시스템: {without}.",
+        "and": ", ",
+        "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
+        "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
+        "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
+        "보정 p {p}).",
+        "left out": "모든 시스템에 공통으로 있는 질문 {n}개만 비교했습니다. 제외한 질문: {told}.",
+        "left out of one": "모든 시스템에 공통으로 있는 질문 1개만 비교했습니다. 제외한 질문: "
+        "{told}.",
+        "of": "{name} {n}개({labels})",
+        "and more": " 외 {}개",
+    },
+}
+
+
+def cells(differences: Sequence[Difference], level: float, language: Language = "en") -> Cells:
     """Return the table as text, header first, rounded for reading."""
-    interval_name = f"{_percent(level)} interval"
-    header = ["a", "b", "metric", "value a", "value b", "b − a", interval_name]
-    header += ["p", "p (Holm)", "p (t-test)", "d_z", "wins / ties / losses of b"]
+    w = _WORDS[language]
+    header = ["a", "b", w["metric"], w["value a"], w["value b"], "b − a"]
+    header += [w["interval"].format(_percent(level)), "p", "p (Holm)", w["p (t-test)"], "d_z"]
+    header += [w["wins"]]
     return [header] + [
         [
             row.a,
@@ -1014,7 +1086,7 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
             _rounded(row.value_a),
             _rounded(row.value_b),
             _rounded(row.difference),
-            f"{_rounded(row.ci_low)} to {_rounded(row.ci_high)}",
+            w["from to"].format(_rounded(row.ci_low), _rounded(row.ci_high)),
             rounded_p(row.p_permutation),
             rounded_p(row.p_holm),
             rounded_p(row.p_t),
@@ -1028,10 +1100,10 @@ def cells(differences: Sequence[Difference], level: float) -> Cells:
 def as_text(table: Cells, n_names: int = _N_NAMES) -> list[str]:
     """Return the table as aligned lines; its first columns are names, the others numbers."""
     header, *rows = [[" ".join(cell.split()) for cell in row] for row in table]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(header, *rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if i < n_names else cell.rjust(width)
+            padded(cell, width, to_the_right=i >= n_names)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in (header, *rows)
@@ -1072,51 +1144,53 @@ def as_html(table: Cells) -> str:
     )
 
 
-def sentence(row: Difference, level: float) -> str:
+def sentence(row: Difference, level: float, language: Language = "en") -> str:
     """Say in plain words what is known of one difference."""
+    w, known = _WORDS[language], {"a": row.a, "b": row.b, "metric": row.metric}
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
-        undefined = " and ".join(name for name, value in values.items() if math.isnan(value))
-        return (
-            f"{row.a} and {row.b} cannot be compared on {row.metric}: "
-            f"it is undefined for {undefined}."
-        )
-    low, high = row.ci_low, row.ci_high
-    first, second = (row.b, row.value_b), (row.a, row.value_a)
-    if row.is_shown(level):
-        low, high = sorted((abs(low), abs(high)))
-        if row.better == row.a:
-            first, second = second, first
-        start = f"{first[0]} is better than {second[0]} on {row.metric} by"
-    else:
-        start = (
-            f"No difference shown between {row.a} and {row.b} on {row.metric}: "
-            f"{row.b} minus {row.a} is"
-        )
-    by = abs(row.difference) if row.is_shown(level) else row.difference
-    p = "p < 0.001" if row.p_holm < 0.001 else f"p = {row.p_holm:.3f}"
-    return (
-        f"{start} {_short(by)} ({_short(first[1])} against {_short(second[1])}; "
-        f"{_percent(level)} interval {_short(low)} to {_short(high)}; {p} after Holm)."
-    )
+        undefined = w["and"].join(name for name, value in values.items() if math.isnan(value))
+        return w["undefined"].format(**known, without=undefined)
+    known |= {"level": _percent(level), "p": _p_words(row.p_holm)}
+    known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
+    if not row.is_shown(level):
+        low, high = _short(row.ci_low), _short(row.ci_high)
+        return w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
+    low, high = map(_short, sorted((abs(row.ci_low), abs(row.ci_high))))
+    better, worse = ("a", "b") if row.better == row.a else ("b", "a")
+    known |= {
+        "better": known[better],
+        "worse": known[worse],
+        "value_better": known[f"value_{better}"],
+        "value_worse": known[f"value_{worse}"],
+    }
+    return w["shown"].format(**known, by=_short(abs(row.difference)), low=low, high=high)
 
 
-def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) -> str:
+def told_left_out(
+    n_compared: int, left_out: Mapping[str, Sequence[str | int]], language: Language = "en"
+) -> str:
     """Say which queries a comparison left out, because not all systems have them.
 
     >>> told_left_out(80, {"old": ["Who?"], "new": [f"Question {i}?" for i in range(7)]})
     "Compared on the 80 queries that all have; left out: 1 of old ('Who?'); 7 of new
     ('Question 0?', 'Question 1?', 'Question 2?' and 4 more)."
     """
-    queries = "the one query" if n_compared == 1 else f"the {n_compared} queries"
+    w = _WORDS[language]
     told = "; ".join(
-        f"{len(labels)} of {name} ({_some(labels, 3)})" for name, labels in left_out.items()
+        w["of"].format(n=len(labels), name=name, labels=_some(labels, 3, w["and more"]))
+        for name, labels in left_out.items()
     )
-    return f"Compared on {queries} that all have; left out: {told}."
+    key = "left out of one" if n_compared == 1 else "left out"
+    return w[key].format(n=n_compared, told=told)
 
 
 def _percent(level: float) -> str:
-    return f"{100 * level:.10g} %"
+    return f"{100 * level:.10g}"
+
+
+def _p_words(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _short(value: float) -> str:

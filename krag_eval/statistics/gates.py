@@ -16,7 +16,9 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     number,
     text,
     told_apart,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from krag_eval.statistics.comparison import Comparison, Difference, On
 
 __all__ = [
+    "WORDS",
     "Gate",
     "GateFailedError",
     "GateReport",
@@ -42,6 +45,55 @@ __all__ = [
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12
+
+
+#: What is said of gates, in both languages.
+WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "passed": "passed",
+        "failed": "failed",
+        "undefined": "{name} is undefined: nothing was found",
+        "new": "{name} is {value}; the baseline had none",
+        "floor kept": "{name} is {value}, at or above the floor of {bound}",
+        "floor missed": "{name} is {value}, below the floor of {bound}",
+        "ceiling kept": "{name} is {value}, at or below {bound}",
+        "ceiling missed": "{name} is {value}, above {bound}",
+        "moved": "{name} went from {before} to {after}",
+        "in common": " on the {} queries that both have",
+        "no worse": "{moved}, no worse than the allowed {allowed}",
+        "too far": "{moved}, worse by {worse} where {allowed} is allowed ({interval})",
+        "by chance": "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance "
+        "({interval})",
+        "interval": "{level} % interval of the difference {low} to {high}",
+        "nothing": "Nothing matched, neither in the baseline nor in the new result, so {} cannot "
+        "drop and this gate protects nothing.",
+        "another matcher": "Evaluate both with another matcher, such as {}",
+        "too few": "{name} is of {n} queries, too few to check",
+        "too few for one": "{name} is of {n} query, too few to check",
+    },
+    "ko": {
+        "passed": "통과",
+        "failed": "실패",
+        "undefined": "{name}: 찾은 것이 없어 값이 정의되지 않습니다",
+        "new": "{name}: {value}. 기준 결과에는 값이 없습니다",
+        "floor kept": "{name}: {value}, 하한 {bound} 이상입니다",
+        "floor missed": "{name}: {value}, 하한 {bound}보다 낮습니다",
+        "ceiling kept": "{name}: {value}, 상한 {bound} 이하입니다",
+        "ceiling missed": "{name}: {value}, 상한 {bound}보다 높습니다",
+        "moved": "{name}: {before} → {after}",
+        "in common": "(양쪽에 모두 있는 질문 {}개)",
+        "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다",
+        "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다({interval})",
+        "by chance": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었지만 우연일 수 "
+        "있습니다({interval})",
+        "interval": "차이의 {level}% 신뢰구간 {low}~{high}",
+        "nothing": "기준 결과에서도 새 결과에서도 일치한 문서가 없습니다. {}의 값이 "
+        "떨어질 수 없으니 이 게이트는 아무것도 막지 못합니다.",
+        "another matcher": "{}처럼 다른 매처로 둘 다 다시 평가하세요",
+        "too few": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
+        "too few for one": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
+    },
+}
 
 
 class GateFailedError(AssertionError):
@@ -74,11 +126,13 @@ class GateReport:
         left_out: ``"baseline"`` and ``"new"`` -> the labels of the queries that only that result
             has, and that the comparison left out; empty if none was.
         n_compared: Number of queries the two were compared on; ``None`` without a baseline.
+        language: What the reasons are written in, ``"en"`` or ``"ko"``.
     """
 
     gates: tuple[Gate, ...]
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, hash=False)
     n_compared: int | None = None
+    language: Language = "en"
 
     @property
     def passed(self) -> bool:
@@ -107,10 +161,14 @@ class GateReport:
         """One sentence that says which queries were left out; ``""`` if none was."""
         from krag_eval.statistics.comparison import told_left_out
 
-        return told_left_out(self.n_compared or 0, self.left_out) if self.left_out else ""
+        if not self.left_out:
+            return ""
+        return told_left_out(self.n_compared or 0, self.left_out, self.language)
 
     def __repr__(self) -> str:
-        lines = [f"{'passed' if gate.passed else 'FAILED'}  {gate.reason}" for gate in self.gates]
+        w = WORDS[self.language]
+        verdicts = {True: w["passed"], False: w["failed"].upper()}
+        lines = [f"{verdicts[gate.passed]}  {gate.reason}" for gate in self.gates]
         return "\n".join([*lines, *filter(None, [self.note])])
 
 
@@ -153,14 +211,16 @@ def check(
     on: On = "all",
     by: str | None = None,
     sampling: Mapping[str, Any],
+    language: Language | None = None,
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
+    language = language_of(language)
     values = result.to_dict()
     has_rejections = result.summary.rejection_rate(result.k[0]) is not None
     held = checked_floors(floors, result.summary, rejection_rate=has_rejections)
     known = result.definitions
     gates = [
-        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]])
+        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]], WORDS[language])
         for name, floor in held
     ]
     if baseline is not None:
@@ -172,15 +232,16 @@ def check(
         compared = _compared(result, baseline, metric, on, sampling)
         if result.conventions.credit != "every":  # else scores can pass 1
             _check_within_range(allowed, compared)
-        _warn_if_nothing_matched(compared, result, baseline)
-        gates += [_drop_gate(row, allowed, compared) for row in compared.differences]
-        gates += [] if by is None else _slice_gates(compared, by, allowed)
-        return GateReport(tuple(gates), compared.left_out, len(compared.queries))
+        w = WORDS[language]
+        _warn_if_nothing_matched(compared, result, baseline, w)
+        gates += [_drop_gate(row, allowed, compared, w) for row in compared.differences]
+        gates += [] if by is None else _slice_gates(compared, by, allowed, w)
+        return GateReport(tuple(gates), compared.left_out, len(compared.queries), language)
     _check_no_drop(metric=metric, max_drop=max_drop, on=None if on == "all" else on, by=by)
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates))
+    return GateReport(tuple(gates), language=language)
 
 
 def _check_no_drop(**given: object) -> None:
@@ -232,18 +293,17 @@ def checked_floors(
     return checked
 
 
-def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate:
+def _floor_gate(
+    name: str, value: float, floor: float, average: Average, w: Mapping[str, str]
+) -> Gate:
     """Check one floor; where lower is better, it is a ceiling."""
     if math.isnan(value):
-        return Gate(name, False, f"{name} is undefined: nothing was found")
+        return Gate(name, False, w["undefined"].format(name=name))
     number, bound = told_apart(value, floor)
-    if average.lower_is_better:
-        passed = value <= floor
-        relation = "at or below" if passed else "above"
-        return Gate(name, passed, f"{name} is {number}, {relation} {bound}")
-    passed = value >= floor
-    relation = "at or above" if passed else "below"
-    return Gate(name, passed, f"{name} is {number}, {relation} the floor of {bound}")
+    passed = value <= floor if average.lower_is_better else value >= floor
+    kind = "ceiling" if average.lower_is_better else "floor"
+    said = w[f"{kind} {'kept' if passed else 'missed'}"]
+    return Gate(name, passed, said.format(name=name, value=number, bound=bound))
 
 
 def _checked_metric(metric: str, summary: Summary, *, rejection_rate: bool) -> tuple[str, Cutoff]:
@@ -286,18 +346,17 @@ def _check_within_range(max_drop: float, compared: Comparison) -> None:
 
 
 def _warn_if_nothing_matched(
-    compared: Comparison, result: EvaluationResult, baseline: EvaluationResult
+    compared: Comparison,
+    result: EvaluationResult,
+    baseline: EvaluationResult,
+    w: Mapping[str, str],
 ) -> None:
     """Warn where a gate holds because there is nothing that could drop."""
     cutoffs = {parse_metric(row.metric, "metric")[1] for row in compared.differences}
     if any(one.tables[k]["relevant"].any() for one in (result, baseline) for k in cutoffs):
         return
     metrics = ", ".join(dict.fromkeys(row.metric for row in compared.differences))
-    warn(
-        f"Nothing matched, neither in the baseline nor in the new result, so {metrics} cannot "
-        "drop and this gate protects nothing.",
-        Advice("Evaluate both with another matcher, such as {}", matcher="coverage"),
-    )
+    warn(w["nothing"].format(metrics), Advice(w["another matcher"], matcher="coverage"))
 
 
 def _compared(
@@ -313,7 +372,9 @@ def _compared(
     return compare({"baseline": baseline, "new": result}, metric=metrics, on=on, **sampling)
 
 
-def _slice_gates(compared: Comparison, by: str, max_drop: float) -> Iterator[Gate]:
+def _slice_gates(
+    compared: Comparison, by: str, max_drop: float, w: Mapping[str, str]
+) -> Iterator[Gate]:
     """Yield the gates of each slice; those with too few queries say so, and pass."""
     from krag_eval.statistics.slices import differences_by
 
@@ -325,31 +386,36 @@ def _slice_gates(compared: Comparison, by: str, max_drop: float) -> Iterator[Gat
         raise InvalidInput(argument, error.problem, error.fix) from None
     for name, n, differences in of_slices:
         for row in differences:
-            gate = _drop_gate(row, max_drop, compared)
+            gate = _drop_gate(row, max_drop, compared, w)
             yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
         if not differences:
-            few = f"{n} {'query' if n == 1 else 'queries'}, too few to check"
+            few = w["too few for one" if n == 1 else "too few"]
             for metric in compared.metrics:
-                yield Gate(metric, True, f"{by} {name}: {metric} is of {few}", name)
+                reason = f"{by} {name}: {few.format(name=metric, n=n)}"
+                yield Gate(metric, True, reason, name)
 
 
-def _drop_gate(row: Difference, max_drop: float, compared: Comparison) -> Gate:
+def _drop_gate(
+    row: Difference, max_drop: float, compared: Comparison, w: Mapping[str, str]
+) -> Gate:
     """Fail a drop that is larger than allowed and more than chance."""
+    name, before, after = row.metric, f"{row.value_a:.4f}", f"{row.value_b:.4f}"
     if math.isnan(row.value_b):
-        return Gate(row.metric, False, f"{row.metric} is undefined: nothing was found")
+        return Gate(name, False, w["undefined"].format(name=name))
     if math.isnan(row.value_a):
-        return Gate(row.metric, True, f"{row.metric} is {row.value_b:.4f}; the baseline had none")
+        return Gate(name, True, w["new"].format(name=name, value=after))
     lower = row.average is not None and row.average.lower_is_better
     drop = row.difference if lower else -row.difference
-    moved = f"{row.metric} went from {row.value_a:.4f} to {row.value_b:.4f}"
+    moved = w["moved"].format(name=name, before=before, after=after)
     if compared.left_out:
-        moved += f" on the {len(compared.queries)} queries that both have"
-    level = compared.level
+        moved += w["in common"].format(len(compared.queries))
     if drop <= max_drop + _ROUNDING:
-        return Gate(row.metric, True, f"{moved}, no worse than the allowed {max_drop:g}")
-    interval = f"{100 * level:g} % interval of the difference {row.ci_low:.4f} to {row.ci_high:.4f}"
+        return Gate(name, True, w["no worse"].format(moved=moved, allowed=f"{max_drop:g}"))
+    level, low, high = f"{100 * compared.level:g}", f"{row.ci_low:.4f}", f"{row.ci_high:.4f}"
+    interval = w["interval"].format(level=level, low=low, high=high)
     worse, allowed = told_apart(drop, max_drop)
-    too_far = f"{moved}, worse by {worse} where {allowed} is allowed"
-    if not (row.ci_low > 0 or row.ci_high < 0):
-        return Gate(row.metric, True, f"{too_far}, but that may be chance ({interval})")
-    return Gate(row.metric, False, f"{too_far} ({interval})")
+    passed = not (row.ci_low > 0 or row.ci_high < 0)
+    said = w["by chance" if passed else "too far"]
+    return Gate(
+        name, passed, said.format(moved=moved, worse=worse, allowed=allowed, interval=interval)
+    )

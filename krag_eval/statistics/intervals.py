@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, number, one_of, warn, whole
+from krag_eval._errors import InvalidInput, Language, language_of, number, one_of, warn, whole
 from krag_eval.results.evidence import no_lengths
 from krag_eval.results.rows import RowsInFile
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -342,6 +342,34 @@ def _acceleration(left_out: FloatArray) -> float:
     return float((influence**3).sum() / (6 * (influence**2).sum() ** 1.5))
 
 
+# What is said of intervals, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "few": "The intervals rest on {n} queries. With fewer than {few} they are too narrow: they "
+        "miss the true value more often than their level says. Ask more queries, or treat the true "
+        "uncertainty as larger.",
+        "one": "The intervals rest on {n} query. With fewer than {few} they are too narrow: they "
+        "miss the true value more often than their level says. Ask more queries, or treat the true "
+        "uncertainty as larger.",
+        "few of some": "Fewer than {few} queries have a value, so these intervals are too narrow: "
+        "{names}.",
+        "flat": "All queries have the same value, so resampling cannot tell how far these averages "
+        "would move: {names}.",
+    },
+    "ko": {
+        "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
+        "표시된 신뢰수준보다 자주 참값을 벗어납니다. 실제 불확실성은 이보다 클 수 있으니, 질문을 "
+        "늘려 평가하세요.",
+        "one": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
+        "표시된 신뢰수준보다 자주 참값을 벗어납니다. 실제 불확실성은 이보다 클 수 있으니, 질문을 "
+        "늘려 평가하세요.",
+        "few of some": "값이 있는 질문이 {few}개보다 적어 신뢰구간이 너무 좁은 지표: {names}.",
+        "flat": "모든 질문의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 재표집으로는 알 수 "
+        "없는 지표: {names}.",
+    },
+}
+
+
 def warn_of_few_queries(n_queries: int) -> None:
     """Warn if intervals and tests rest on few queries."""
     if n_queries < FEW_QUERIES:
@@ -349,18 +377,15 @@ def warn_of_few_queries(n_queries: int) -> None:
 
 
 def _few_queries(n_queries: int) -> str:
-    return (
-        f"The intervals rest on {n_queries} {'query' if n_queries == 1 else 'queries'}. With fewer "
-        f"than {FEW_QUERIES} they are too narrow: they miss the true value more often than their "
-        "level says. Ask more queries, or treat the true uncertainty as larger."
-    )
+    told = _WORDS[language_of()]["one" if n_queries == 1 else "few"]
+    return told.format(n=n_queries, few=FEW_QUERIES)
 
 
 def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
-    reasons = []
+    reasons, w = [], _WORDS[language_of()]
     if len(sums.columns) < FEW_QUERIES:
         reasons.append(_few_queries(len(sums.columns)))
     else:
@@ -371,16 +396,10 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
             if 0 < n_queries[name] < FEW_QUERIES
         ]
         if few:
-            reasons.append(
-                f"Fewer than {FEW_QUERIES} queries have a value, so these intervals are too "
-                f"narrow: {', '.join(few)}."
-            )
+            reasons.append(w["few of some"].format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
     if flat and len(sums.columns) > 1:
-        reasons.append(
-            "All queries have the same value, so resampling cannot tell how far these averages "
-            f"would move: {', '.join(flat)}."
-        )
+        reasons.append(w["flat"].format(names=", ".join(flat)))
     if reasons:
         warn(" ".join(reasons))
 

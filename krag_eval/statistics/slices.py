@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,10 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     Place,
     clipped,
+    language_of,
     one_line,
     text,
     unknown,
@@ -76,6 +78,7 @@ __all__ = [
     "notes_on",
     "sliced_comparison",
     "slices",
+    "title_of",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -264,36 +267,41 @@ class _Sliced:
     @property
     def notes(self) -> list[str]:
         """What to bear in mind: too many slices, slices too small to say anything."""
-        return notes_on(self)
+        return notes_on(self, language_of())
 
     @property
     def _n_tests(self) -> int:
         return sum(not math.isnan(row.p_permutation) for row in self.rows)
 
-    def summary(self) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
+    def summary(self, language: Language | None = None) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
         raise NotImplementedError
 
-    def _shown(self) -> Iterator[tuple[Any, str]]:
-        """Yield each row that is shown, and its sentence."""
+    def _shown(self, language: Language, **names: str) -> Iterator[tuple[Any, str]]:
+        """Yield each row that is shown, and its sentence, with other names for a or b."""
         for row in self.rows:
             lower = row.metric in self.lower_is_better
             if row.is_shown(self.level):
-                yield row, sentence(row.as_difference(lower_is_better=lower), self.level)
+                difference = replace(row.as_difference(lower_is_better=lower), **names)
+                yield row, sentence(difference, self.level, language)
 
     def plot(
         self,
         metric: str | None = None,
         ax: Axes | None = None,
         *,
-        language: Literal["en", "ko"] = "en",
+        language: Language | None = None,
     ) -> Axes:
         """Draw one metric, one row per slice.
 
         Args:
             metric: One of the metrics; the first if not given.
             ax: Where to draw; a new figure if not given.
-            language: ``"en"`` or ``"ko"``.
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         Returns:
             The matplotlib Axes; nothing is shown or saved.
@@ -347,11 +355,6 @@ class _Sliced:
 
     __hash__ = None  # type: ignore[assignment]  # rows may hold NaN
 
-    def _head(self) -> str:
-        n = len(self.names)
-        about = f" ({self.about})" if self.about else ""
-        return f"{n} slice{'s' * (n != 1)} of {self.n_queries} queries by {self.tag}{about}"
-
     def _cells(self) -> list[list[str]]:
         raise NotImplementedError
 
@@ -361,7 +364,7 @@ class _Sliced:
     def _footnotes(self) -> list[str]:
         more = len(self.rows) - _ROWS_SHOWN
         sampled = f"n_resamples={self.n_resamples} | seed={self.seed}"
-        left_out = [f"… and {more} more rows in .table"] if more > 0 else []
+        left_out = [_NOTES[language_of()]["more rows"].format(more)] if more > 0 else []
         return [
             *left_out,
             *self.summary().split("\n"),
@@ -371,11 +374,12 @@ class _Sliced:
 
     def __repr__(self) -> str:
         lines = as_text(self._shown_cells(), self._n_names)
-        return "\n".join([self._head(), *lines, *self._footnotes()])
+        return "\n".join([title_of(self, language_of()), *lines, *self._footnotes()])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in self._footnotes())
-        return f"<p>{html.escape(self._head())}</p>{as_html(self._shown_cells())}{notes}"
+        title = html.escape(title_of(self, language_of()))
+        return f"<p>{title}</p>{as_html(self._shown_cells())}{notes}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -408,19 +412,26 @@ class Slices(_Sliced):
         rows = [row for i, row in enumerate(self.rows) if i not in same]
         return sum(not math.isnan(row.p_permutation) for row in rows)
 
-    def summary(self) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
-        lines = [line for _, line in self._shown()]
-        return "\n".join(lines) or "No slice is shown to differ from the rest."
+    def summary(self, language: Language | None = None) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        language = language_of(language)
+        shown = self._shown(language, a=_NOTES[language]["the rest"])
+        lines = [line for _, line in shown]
+        return "\n".join(lines) or _NOTES[language]["no slice"]
 
     def _content(self) -> dict[str, Any]:
         overall = {metric: _or_none(value) for metric, value in self.overall.items()}
         return super()._content() | {"overall": overall}
 
     def _cells(self) -> list[list[str]]:
-        within = f"{100 * self.level:.10g} % interval"
-        header = ["slice", "metric", "n", "value", within, "rest", "difference", within, "p (Holm)"]
-        return [header] + [
+        w = _NOTES[language_of()]
+        within = w["interval"].format(f"{100 * self.level:.10g}")
+        header = [w["slice"], w["metric"], "n", w["value"], within, w["rest"], w["difference"]]
+        return [[*header, within, "p (Holm)"]] + [
             [
                 row.slice,
                 row.metric,
@@ -455,15 +466,21 @@ class SlicedComparison(_Sliced):
     _kind: ClassVar[str] = "comparison"
     _n_names: ClassVar[int] = 4
 
-    def summary(self) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is."""
-        lines = [f"{row.slice}: {line}" for row, line in self._shown()]
-        return "\n".join(lines) or "No difference is shown in any slice."
+    def summary(self, language: Language | None = None) -> str:
+        """Return one plain sentence for each slice that is shown to differ, or one that none is.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        language = language_of(language)
+        lines = [f"{row.slice}: {line}" for row, line in self._shown(language)]
+        return "\n".join(lines) or _NOTES[language]["no difference"]
 
     def _cells(self) -> list[list[str]]:
-        within = f"{100 * self.level:.10g} % interval"
-        header = ["slice", "a", "b", "metric", "n", "value a", "value b", "b − a", within]
-        return [[*header, "p (Holm)", "wins / ties / losses of b"]] + [
+        w = _NOTES[language_of()]
+        within = w["interval"].format(f"{100 * self.level:.10g}")
+        header = [w["slice"], "a", "b", w["metric"], "n", w["value a"], w["value b"], "b − a"]
+        return [[*header, within, "p (Holm)", w["wins"]]] + [
             [
                 *(row.slice, row.a, row.b, row.metric, str(row.n)),
                 *_rounded(row.value_a, row.value_b, row.difference, (row.ci_low, row.ci_high)),
@@ -474,9 +491,18 @@ class SlicedComparison(_Sliced):
         ]
 
 
+def title_of(sliced: _Sliced, language: Language) -> str:
+    """Say how many slices there are, and of what."""
+    w, n = _NOTES[language], len(sliced.names)
+    told = {"n": n, "queries": sliced.n_queries, "tag": sliced.tag}
+    title = w["title of one" if n == 1 else "title"].format(**told)
+    about = w.get(f"about {sliced.tag}", sliced.about) if sliced.about else ""
+    return f"{title} ({about})" if about else title
+
+
 def notes_on(
     sliced: _Sliced,
-    language: Literal["en", "ko"] = "en",
+    language: Language = "en",
     name_of: Callable[[str], str] = str,
 ) -> list[str]:
     """Return what to bear in mind; see ``Slices.notes``.
@@ -513,8 +539,30 @@ def notes_on(
     return notes
 
 
-_NOTES: dict[str, dict[str, str]] = {
+# What is said of slices, in both languages.
+_NOTES: dict[Language, dict[str, str]] = {
     "en": {
+        "title": "{n} slices of {queries} queries by {tag}",
+        "title of one": "{n} slice of {queries} queries by {tag}",
+        "about items": "ground-truth items",
+        "about question_length": "words of the question",
+        "about golden_length": "words of the longest ground-truth item",
+        "about language": "language as the script tells it",
+        "slice": "slice",
+        "metric": "metric",
+        "value": "value",
+        "value a": "value a",
+        "value b": "value b",
+        "interval": "{} % interval",
+        "to": " to ",
+        "rest": "rest",
+        "the rest": "the rest",
+        "difference": "difference",
+        "wins": "wins / ties / losses of b",
+        "no slice": "No slice is shown to differ from the rest.",
+        "no difference": "No difference is shown in any slice.",
+        "more rows": "… and {} more rows in .table",
+        "fewer values": "Slice by a tag of fewer values",
         "on": "{slice} on {metric}",
         "resamples": "With n_resamples={n}, no p of {tests} tests can be small after Holm; take "
         "more.",
@@ -527,6 +575,27 @@ _NOTES: dict[str, dict[str, str]] = {
         "from chance, so there are none; at most {most} are made.",
     },
     "ko": {
+        "title": "{tag} 기준, 질문 {queries}개를 슬라이스 {n}개로 나눔",
+        "title of one": "{tag} 기준, 질문 {queries}개가 모두 슬라이스 {n}개에 속함",
+        "about items": "정답 항목 수",
+        "about question_length": "질문의 단어 수",
+        "about golden_length": "가장 긴 정답의 단어 수",
+        "about language": "글자로 판단한 질문의 언어",
+        "slice": "슬라이스",
+        "metric": "지표",
+        "value": "값",
+        "value a": "a의 값",
+        "value b": "b의 값",
+        "interval": "{}% 신뢰구간",
+        "to": "~",
+        "rest": "나머지",
+        "the rest": "나머지 질문",
+        "difference": "차이",
+        "wins": "b의 승 / 무 / 패",
+        "no slice": "나머지 질문과 유의한 차이가 확인된 슬라이스가 없습니다.",
+        "no difference": "유의한 차이가 확인된 슬라이스가 없습니다.",
+        "more rows": "… 외 {}행은 .table에 있습니다",
+        "fewer values": "값의 종류가 더 적은 태그로 나누어 보세요",
         "on": "{slice}의 {metric}",
         "resamples": "n_resamples={n}에서는 검정을 {tests}번 하면 Holm 보정 p가 작아질 수 "
         "없습니다. 값을 더 키우세요.",
@@ -544,9 +613,9 @@ _NOTES: dict[str, dict[str, str]] = {
 def _rounded(*values: float | tuple[float, float]) -> list[str]:
     """Round numbers, and pairs of them, for reading."""
     pairs = [value if isinstance(value, tuple) else (value,) for value in values]
+    to = _NOTES[language_of()]["to"]
     return [
-        "–" if math.isnan(pair[0]) else " to ".join(f"{value:.4f}" for value in pair)
-        for pair in pairs
+        "–" if math.isnan(pair[0]) else to.join(f"{value:.4f}" for value in pair) for pair in pairs
     ]
 
 
@@ -721,12 +790,13 @@ class _Division:
     def warn_of_too_many(self, n_metrics: int) -> None:
         """Warn if the slices are too many to mean anything."""
         n_large = sum(size >= FEWEST_QUERIES for size in self.sizes)
-        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics)
+        language = language_of()
+        reasons = _too_many(self.tag, self.sizes, n_large * n_metrics, language)
         if reasons:
-            warn(" ".join(reasons), "Slice by a tag of fewer values")
+            warn(" ".join(reasons), _NOTES[language]["fewer values"])
 
 
-def _too_many(tag: str, sizes: Sequence[int], n_tests: int, language: str = "en") -> list[str]:
+def _too_many(tag: str, sizes: Sequence[int], n_tests: int, language: Language) -> list[str]:
     """Say why the slices are too many to mean anything, if they are."""
     reasons, phrases = [], _NOTES[language]
     if 2 * sum(size for size in sizes if size < FEWEST_QUERIES) > sum(sizes) and len(sizes) > 1:

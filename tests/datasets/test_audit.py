@@ -193,6 +193,15 @@ class TestLengths:
         assert row.concerns == "14 characters"
         assert found.settings == {"k": 10, "min_run": 15, "tokenizer": "character"}
 
+    def test_auto_reads_all_texts_as_the_ground_truth_asks_for(self) -> None:
+        """Fourteen letters in three words, which the chunk holds without its spaces."""
+        index = ["안내: 가나다라마바사아자차카타파", "Opening hours"]
+        found = audit(dataset(["가나다 라마바사 아자차카타파"]), index, tokenizer="auto")
+        assert found.settings == {"k": 10, "min_run": 12, "tokenizer": "letters"}
+        assert places(found, "dangling") == []
+        english = audit(dataset(["Open from nine."]), index, tokenizer="auto")
+        assert english.settings == {"k": 10, "min_run": 5, "tokenizer": "words"}
+
     def test_longer_than_the_longest_chunk(self) -> None:
         """Ten words do not fit into nine; into ten they do."""
         nine = "one two three four five six seven eight nine"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from matplotlib import font_manager, pyplot
 
@@ -56,6 +58,16 @@ def test_without_a_font_there_is_one_warning():
 
 
 @pytest.mark.usefixtures("no_korean_font")
+def test_matplotlib_has_nothing_to_add():
+    """It would warn of every letter when the picture is drawn, fifty times over."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ax = metric_bars(evaluated(), language="ko")
+        ax.figure.canvas.draw()
+    assert [one.category for one in caught] == [KragEvalWarning]
+
+
+@pytest.mark.usefixtures("no_korean_font")
 def test_without_hangul_there_is_none():
     """Nobody is bothered about letters that are not there."""
     metric_bars(evaluated())
@@ -70,6 +82,45 @@ def test_fonts_installed_since_are_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(font_manager.fontManager, "addfont", added.append)
     fonts._installed_since()
     assert added == ["/fonts/NanumGothic.ttf"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NanumGothic.ttf",
+        "NanumBarunGothic.ttf",
+        "NanumSquareR.ttf",
+        "NotoSansCJK-Regular.ttc",
+        "NotoSerifCJK-Regular.ttc",
+        "NotoSansCJKjp-Regular.otf",
+        "NotoSansKR-Regular.otf",
+        "malgun.ttf",
+        "AppleGothic.ttf",
+        "AppleSDGothicNeo.ttc",
+        "Pretendard-Regular.otf",
+    ],
+)
+def test_files_of_korean_fonts(name: str, monkeypatch: pytest.MonkeyPatch):
+    """As they are called on Debian, Windows and macOS."""
+    added: list[str] = []
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_: [f"/fonts/{name}"])
+    monkeypatch.setattr(font_manager.fontManager, "addfont", added.append)
+    fonts._installed_since()
+    assert added == [f"/fonts/{name}"]
+
+
+def test_the_first_picture_is_drawn_as_the_next_one(monkeypatch: pytest.MonkeyPatch):
+    """What the list has is used if it does; else all there is, the best of them first."""
+    known = ["NanumGothic"]
+    monkeypatch.setattr(fonts, "_known", lambda: list(known))
+    monkeypatch.setattr(fonts, "_installed_since", lambda: ["Noto Sans CJK KR", *known])
+    lacking = {"NanumGothic": {"ㆍ"}, "Noto Sans CJK KR": set()}
+    monkeypatch.setattr(
+        fonts, "_without_glyph", lambda letters, families: {*letters} & lacking[families[0]]
+    )
+    assert fonts._families([{"가"}, {"나"}]) == ["NanumGothic"]
+    assert fonts._families([{"가"}, {"ㆍ"}]) == ["Noto Sans CJK KR", "NanumGothic"]
+    assert fonts._families([]) == []
 
 
 def test_dollar_signs_are_no_formula():

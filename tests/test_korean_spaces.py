@@ -1,0 +1,39 @@
+"""What the guides say of Korean text that was changed, and what the default is held to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import korean_spaces
+from krag_eval import CoverageMatcher
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.mark.parametrize("change", korean_spaces.HELD)
+def test_the_default_decides_right_whatever_happened_to_spaces(change: str) -> None:
+    """Right are the windows that hold four fifths of an excerpt by its place in the text."""
+    assert korean_spaces.decided("coverage", change)["f1"] >= 0.95
+
+
+def test_another_number_is_often_another_passage() -> None:
+    """Of a hundred passages with one digit changed at most 70 match; with numbers, 20."""
+    assert korean_spaces.accepted(CoverageMatcher(), "one digit changed") <= 0.7
+    assert korean_spaces.accepted(CoverageMatcher(numbers=True), "one digit changed") <= 0.2
+
+
+@pytest.mark.parametrize(("page", "language"), [("texts.md", "en"), ("ko/texts.md", "ko")])
+def test_the_tables_are_those_of_the_file(page: str, language: str) -> None:
+    found = json.loads(korean_spaces.FILE.read_text("utf-8"))
+    text = (DOCS / page).read_text("utf-8")
+    assert f"\n\n{korean_spaces.markdown(found, language)}\n\n" in text
+
+
+def test_the_file_says_what_the_default_does() -> None:
+    """Every line of it; the other matchers take longer."""
+    found = json.loads(korean_spaces.FILE.read_text("utf-8"))
+    for change in korean_spaces.CHANGES:
+        assert korean_spaces.decided("coverage", change) == found["decided"][change]["coverage"]

@@ -1,0 +1,225 @@
+"""What people are told, in English or Korean: who chooses, and that both say the same."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+import string
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import krag_eval
+from krag_eval import (
+    OfflineRetrievalEvaluator,
+    audit,
+    calibrate,
+    compare,
+)
+from krag_eval._errors import LANGUAGES, SPOKEN, InvalidInput, language_of
+from krag_eval.datasets import Dataset
+from krag_eval.datasets.audit import _IN_ENGLISH, _IN_KOREAN, FINDINGS, Audit
+
+HANGUL = re.compile("[가-힣]")
+CHUNKS = [
+    "도서관은 평일 오전 아홉 시에 문을 엽니다.",
+    "책은 한 번에 세 권까지 빌릴 수 있습니다.",
+    "주말에는 열람실을 열지 않고 반납함만 씁니다.",
+    "회원증을 만들려면 신분증을 가져오세요.",
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the language to the tests, whatever the one who runs them speaks."""
+    monkeypatch.delenv("KRAG_EVAL_LANG", raising=False)
+
+
+# Who chooses.
+
+
+def test_the_one_asked_for_comes_first(monkeypatch: pytest.MonkeyPatch):
+    """What was asked for, then what the shell was told, then the variable, then English."""
+    assert language_of() == "en"
+    monkeypatch.setenv("KRAG_EVAL_LANG", "")
+    assert language_of() == "en"
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert language_of() == "ko"
+    token = SPOKEN.set("en")
+    assert (language_of(), language_of("ko")) == ("en", "ko")
+    SPOKEN.reset(token)
+
+
+def test_an_unknown_language_is_refused_by_its_source(monkeypatch: pytest.MonkeyPatch):
+    """The argument, or the variable if that said so."""
+    with pytest.raises(InvalidInput) as caught:
+        language_of("kr")
+    assert caught.value.argument == "language"
+    monkeypatch.setenv("KRAG_EVAL_LANG", "Korean")
+    with pytest.raises(InvalidInput) as caught:
+        language_of()
+    assert caught.value.argument == "KRAG_EVAL_LANG"
+
+
+# What is said.
+
+
+def tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every table of phrases in the package, by its name."""
+    for found in pkgutil.walk_packages(krag_eval.__path__, "krag_eval."):
+        if found.name.endswith("__main__"):
+            continue
+        for name, value in vars(importlib.import_module(found.name)).items():
+            if isinstance(value, Mapping) and {*value} == {*LANGUAGES}:
+                yield f"{found.name}.{name}", value
+
+
+TABLES = dict(tables())
+
+
+def placeholders(phrase: str) -> list[str]:
+    """Return what is filled into a phrase; numbered ones by their place."""
+    names = [name for _, name, _, _ in string.Formatter().parse(phrase) if name is not None]
+    return sorted(name or str(place) for place, name in enumerate(names))
+
+
+def test_there_are_tables():
+    """Every room that tells people things has its own."""
+    rooms = {name.split(".")[1] for name in TABLES}
+    assert {"calibration", "cli", "datasets", "plotting", "report", "results", "scoring",
+            "statistics"} <= rooms  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_both_languages_say_the_same(name: str):
+    """The same phrases, with the same things to fill in."""
+    english, korean = (TABLES[name][language] for language in LANGUAGES)
+    if isinstance(english, str):
+        english, korean = {"": english}, {"": korean}
+    assert english.keys() == korean.keys()
+    for key in english:
+        if key not in ("demo", "next"):  # nothing is filled in, and braces are JSON
+            assert placeholders(english[key]) == placeholders(korean[key]), key
+
+
+def test_findings_of_an_audit_say_the_same():
+    """In Korean, the numbers stand within the sentence."""
+    assert [*_IN_ENGLISH] == [*_IN_KOREAN] == [*FINDINGS]
+    for name, (counted, sentence, _) in _IN_ENGLISH.items():
+        korean = _IN_KOREAN[name]
+        assert korean[0] == counted
+        said = {*placeholders(korean[1])}
+        assert {"total", "n"} <= said
+        assert {*placeholders(sentence)} <= said
+
+
+# In Python.
+
+
+def numbers(text: str) -> list[str]:
+    """Return the numbers in a text, wherever a language puts them."""
+    return sorted(re.findall(r"\d+(?:\.\d+)?", text))
+
+
+def result(predicted: list[list[str]] | None = None) -> Any:
+    """Return four queries: found, found second, missed, nothing retrieved."""
+    lists = [[CHUNKS[0]], [CHUNKS[3], CHUNKS[1]], [CHUNKS[0], CHUNKS[1]], []]
+    tags = {"유형": ["가", "가", "나", "나"]}
+    evaluator = OfflineRetrievalEvaluator(
+        [[one] for one in CHUNKS], predicted or lists, "coverage", tags=tags
+    )
+    return evaluator.evaluate(2)
+
+
+def test_explanations():
+    """As asked of the result, or of the explanation."""
+    told = result().explain(1, language="ko")
+    lines = str(told).splitlines()
+    assert lines[:2] == ["질문 1", "모두 찾음: 상위 2개 안에서 정답 항목 1개 중 1개 찾음, 검색된 "
+                         "문서 2개"]  # fmt: skip
+    assert "2위에서 찾음" in str(told)
+    assert told.to_text(language="en").startswith("Query 1\nperfect: 1 of 1 items found within")
+    assert ">판정</th>" in told.to_html()
+    missed = result().explain(2).to_text(language="ko")
+    assert "놓침: 연속한 단어 5개 이상이 겹치는 문서가 없음" in missed
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_gates():
+    """The verdict stays what it is; the reasons are what is worded."""
+    english, korean = (
+        result().check({"recall@2": 0.8, "mean_rank@2": 2}, language=one) for one in LANGUAGES
+    )
+    assert [one.passed for one in korean.gates] == [one.passed for one in english.gates]
+    assert korean.failures == ["macro_recall@2: 0.5000, 하한 0.8보다 낮습니다"]
+    assert repr(korean).splitlines() == [
+        "실패  macro_recall@2: 0.5000, 하한 0.8보다 낮습니다",
+        "통과  mean_rank@2: 1.5000, 상한 2 이하입니다",
+    ]
+    worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
+    assert worse.gates[0].reason == (
+        "macro_recall@2: 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_comparisons_and_slices():
+    """With the words of the report."""
+    comparison = compare({"전": result(), "후": result([[one] for one in CHUNKS])}, "recall@2")
+    told = comparison.summary(language="ko")
+    assert told.startswith("macro_recall@2 기준으로는 두 시스템(전, 후) 사이에 유의한 차이가")
+    assert comparison.to_markdown("ko").startswith("| a | b | 지표 | a의 값 | b의 값 |")
+    assert comparison.to_markdown() == comparison.to_markdown("en")
+    slices = result().by("유형", metrics="recall")
+    assert slices.summary("ko") == "나머지 질문과 유의한 차이가 확인된 슬라이스가 없습니다."
+    diagnosis = result().diagnose(CHUNKS, k=1)
+    assert (
+        diagnosis.waterfall("ko")
+        .drop(columns="label")
+        .equals(diagnosis.waterfall().drop(columns="label"))
+    )
+
+
+def test_calibrations():
+    """Numbers are written as they are in English."""
+    pairs = [(one, one, True) for one in CHUNKS] + [(CHUNKS[0], CHUNKS[1], False)]
+    found = calibrate("coverage", pairs, n_resamples=50)
+    assert found.summary("ko").startswith(
+        "coverage(min_run=5,tokenizer=words) 임계값 조정: 5쌍(관련 있음 4쌍)\n최적 임계값 "
+    )
+    assert numbers(found.summary("ko")) == numbers(found.summary("en"))
+    ax = found.plot(language="ko")
+    assert ax.get_xlabel() == "임계값"
+
+
+def test_audits(tmp_path: Path):
+    """An audit is written in one language, which is kept with it; in English, nothing is."""
+    dataset = Dataset(["a", "b"], [["없는 문서입니다."], [CHUNKS[0]]], questions=["언제?", "언제?"])
+    found = audit(dataset, CHUNKS, language="ko")
+    assert found.summary().splitlines()[0] == "질문 2개, 정답 항목 2개, 청크 4개를 점검했습니다."
+    assert found.findings["dangling"].said == "정답 문서 2개 중 1개가 색인에 없습니다"
+    assert found.findings["dangling"].rows[0].concerns == "단어 2개 중 0개만 청크에 있음"
+    assert repr(found.check("dangling")).startswith("실패  dangling: 정답 문서 2개 중 1개")
+    found.to_json(tmp_path / "audit.json")
+    assert Audit.from_json(tmp_path / "audit.json") == found
+    audit(dataset, CHUNKS).to_json(tmp_path / "audit.json")
+    assert "language" not in json.loads((tmp_path / "audit.json").read_text())
+
+
+def test_the_variable_is_what_objects_are_shown_in(monkeypatch: pytest.MonkeyPatch):
+    """Of what takes no argument, as ``print`` and a notebook; columns stay as they are."""
+    one = result()
+    columns = list(one.explain(0).predicted.columns)
+    english = [repr(one.explain(0)), repr(one.diagnose(CHUNKS)), repr(one.by("items"))]
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    korean = [repr(one.explain(0)), repr(one.diagnose(CHUNKS)), repr(one.by("items"))]
+    for first, second in zip(english, korean, strict=True):
+        assert HANGUL.search(second)
+        assert numbers(first) == numbers(second)
+    assert list(one.explain(0).predicted.columns) == columns
+    with pytest.warns(krag_eval.KragEvalWarning, match="신뢰구간을 구한 질문이 4개뿐입니다"):
+        one.confidence_intervals(n_resamples=100)
