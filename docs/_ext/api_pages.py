@@ -253,7 +253,8 @@ def said_of(name: str) -> list[str]:
         places = [f"krag_eval.{krag_eval._HOMES[constant]}"]
     else:
         module = import_module(package)
-        places = [package, *(f"{package}.{inner}" for inner in _modules_in(module))]
+        inner = (f"{package}.{name}" for name in _modules_in(module))
+        places = [package, *inner, "krag_eval._errors"]
     for place in places:
         comments = ModuleAnalyzer.for_module(place).find_attr_docs()
         if ("", constant) in comments:
