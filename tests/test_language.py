@@ -145,7 +145,7 @@ def test_explanations():
     assert told.to_text(language="en").startswith("Query 1\nperfect: 1 of 1 items found within")
     assert ">판정</th>" in told.to_html()
     missed = result().explain(2).to_text(language="ko")
-    assert "놓침: 연속한 단어 5개 이상이 겹치는 문서가 없음" in missed
+    assert "놓침: 연속한 글자 12개 이상이 겹치는 문서가 없음" in missed
 
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
@@ -189,7 +189,7 @@ def test_calibrations():
     pairs = [(one, one, True) for one in CHUNKS] + [(CHUNKS[0], CHUNKS[1], False)]
     found = calibrate("coverage", pairs, n_resamples=50)
     assert found.summary("ko").startswith(
-        "coverage(min_run=5,tokenizer=words) 임계값 조정: 5쌍(관련 있음 4쌍)\n최적 임계값 "
+        "coverage(min_run=5,tokenizer=auto(words,letters)) 임계값 조정: 5쌍(관련 있음 4쌍)\n최적 "
     )
     assert numbers(found.summary("ko")) == numbers(found.summary("en"))
     ax = found.plot(language="ko")

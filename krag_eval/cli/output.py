@@ -570,6 +570,7 @@ _WIDTH, _NARROWEST = 100, 60
 _CUTOFFS, _CUTOFFS_IN_PAIRS, _CUTOFFS_WITH_INTERVALS = 8, 5, 3
 # What goes without saying in a terminal, where a result is to fit: what the table shows, what a
 # warning says, and defaults.
+_COVERAGE_BY_DEFAULT = "coverage(min_run=5,tokenizer=auto(words,letters))"
 _SHOWN_BESIDE = ("k=", "queries=", "retrieved<=", "krag_eval=")
 _BY_DEFAULT = ("threshold=-", "criteria=all", "averaging=both", "conventions=default", "grades=-",
                "no_ground_truth=error")  # fmt: skip
@@ -950,6 +951,7 @@ def print_signature(signature: str, *, whole: bool = True) -> None:
 
     line, parts = _WORDS[language_of()]["signature"], signature.split(" | ")
     if not whole:
+        parts[0] = parts[0].replace(_COVERAGE_BY_DEFAULT, "coverage")
         told = [
             one for one in parts if not one.startswith(_SHOWN_BESIDE) and one not in _BY_DEFAULT
         ]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._errors import DatasetError, Place, Refusal
-from krag_eval._text import fitted, width_of
-from krag_eval.cli.output import terminal_width
 from krag_eval.cli.shell import printable
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ __all__ = [
 ]
 
 _CELLS = ("cells", "delimiter")
-# The columns of a note at least, beside a file of a long name.
-_NOTE = 60
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)
 # Read by the names of their columns; JSON lines have a reader of their own.
 _TABLES = (".csv", ".tsv", ".json", ".parquet", ".pq")
@@ -78,9 +74,7 @@ def evaluated_file(
         click.echo(printable(f"{dataset.source}: {notes}."), err=True)
     # Said each time of the same file, so that a line of it is enough.
     for note in dataset.notes[N_SAID:] if dataset.vocabulary else dataset.notes:
-        source = printable(dataset.source)
-        room = max(terminal_width() - width_of(source) - 2, _NOTE)
-        click.echo(f"{source}: {fitted(printable(note), room)}", err=True)
+        click.echo(f"{printable(dataset.source)}: {printable(note)}", err=True)
     return dataset, result
 
 

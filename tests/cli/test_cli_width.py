@@ -127,7 +127,7 @@ def test_a_result_fits_a_screen(
     assert sum(line.startswith("metric ") for line in lines) == 1
     (signature,) = (number for number, line in enumerate(lines) if line.startswith("signature:"))
     assert all(line.startswith("warning: ") for line in lines[signature + 1 :])
-    assert f"matcher={matcher}" in lines[signature]
+    assert f"matcher={matcher} |" in lines[signature]
     assert lines[0].startswith("results.jsonl: 1 column cannot be a tag")
 
 
