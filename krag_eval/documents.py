@@ -416,7 +416,7 @@ def _not_a_document(value: Any, at: Location) -> InvalidType:
     if isinstance(value, AnyOf):
         return at.type_error("is an AnyOf; alternatives belong in the ground truth, one level deep")
     fix = _NEEDED
-    if isinstance(value, _LISTS) and _first_is_document(value):
+    if isinstance(value, _LISTS) and (_first_is_document(value) or _ends_in_score(value)):
         fix = "if these are pairs of document and score, keep the document alone"
     elif isinstance(value, int) and not isinstance(value, bool):
         fix = 'ids are text, as in ["7"]'
@@ -429,6 +429,10 @@ def _not_a_document(value: Any, at: Location) -> InvalidType:
 
 def _first_is_document(values: Sequence[Any]) -> bool:
     return isinstance(values, tuple) and bool(values) and _foreign(values[0]) is not None
+
+
+def _ends_in_score(values: Sequence[Any]) -> bool:
+    return len(values) == 2 and isinstance(values[1], Real)
 
 
 def _mapping(value: Mapping[Any, Any], at: Location) -> DocumentLike:
@@ -1071,6 +1075,8 @@ def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
     holding = [str(at) for at, label in enumerate(labels) if part and part in str(label).lower()]
     if holding:
         named = ", ".join(holding[:_NAMED]) + (", …" if len(holding) > _NAMED else "")
+        if len(holding) == 1:
+            return f"the label that holds it stands at position {named}; name it by that"
         return f"labels that hold it stand at the positions {named}; name one by its position"
     looks = _clipped_label(labels[0]).replace("{", "{{").replace("}", "}}")
     return Advice(f"labels look like {looks}, and {{}} names a query by its place", position=...)

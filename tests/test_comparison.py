@@ -786,7 +786,11 @@ def test_results_are_checked(results, error, match):
         ("ndcg", ValueError, "must be spelled with its cutoff, .* got 'ndcg'"),
         ("@10", ValueError, "must be spelled with its cutoff, .* got '@10'"),
         ("nDCG@10", ValueError, "no average 'nDCG'; did you mean 'ndcg'"),
-        ("ndcg@5", ValueError, "'ndcg@5' needs the cutoff 5, and 'a' was evaluated at 10; name it"),
+        (
+            "ndcg@5",
+            ValueError,
+            "'ndcg@5' needs the cutoff 5, and 'a' was evaluated at 10; evaluate with",
+        ),
         ("ndcg@all", ValueError, "needs the cutoff all, and 'a' was evaluated at 10"),
         ("ndcg@x", ValueError, "metric: 'ndcg@x': the cutoff must be a whole number"),
         ([], ValueError, "metric must name at least one metric, got none"),

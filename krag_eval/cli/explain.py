@@ -240,7 +240,8 @@ def explain(
     saved, whose name ends in .json. QUERY is its question, or its position, from 0.
     """
     if (query is None) == (asked is None):
-        raise InvalidInput("query", "must be named once", "'krag-eval misses FILE' lists queries")
+        problem = f"must be one question, or its position, got {'two' if query else 'none'}"
+        raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
     with warnings_as("warning"):
         result = _saved_or_evaluated(file, k, given(options))
         named = _named(asked or query or "", result.labels)

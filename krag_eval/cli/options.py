@@ -89,13 +89,12 @@ def cutoff_option(default: tuple[int | None, ...], help: str) -> Option:
         "-k",
         metavar="K",
         multiple=True,
-        show_default=", ".join(map(spelled, default)),
         callback=lambda _, __, typed: (
             check_cutoffs([unspelled(one.strip()) for one in ",".join(typed).split(",")])
             if typed
             else default
         ),
-        help=help,
+        help=f"{help}  [default: {','.join(map(spelled, default))}]",
     )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import EVALUATOR_OPTIONS, Fix, InvalidInput, Place, check_options, warn
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    Fix,
+    InvalidInput,
+    Place,
+    check_options,
+    warn,
+)
 from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
 
 if TYPE_CHECKING:
@@ -95,7 +103,11 @@ class Dataset:
         if self.predicted is None:
             raise Place(self.source or "dataset").error(
                 "holds no retrieved documents",
-                "evaluate_retriever(retriever, dataset) asks a retriever for them",
+                Advice(
+                    "evaluate_retriever(retriever, dataset) asks a retriever for them; a column of "
+                    "another name is named by {}",
+                    predicted=...,
+                ),
             )
         known = {"queries": self.queries, "tags": self.tags, **self.defaults}
         if self.judged is not None:

@@ -919,7 +919,7 @@ def _checked_metric(
                 "metric",
                 f": {metric!r} needs the cutoff {spelled(k)}, and {name!r} was evaluated at "
                 f"{', '.join(map(spelled, result.k))}",
-                Advice("name it in {}", k=...),
+                Advice("evaluate with {}", k=...),
             )
         try:
             key = resolved_average("metric", key, result.averages(k), result.keys)

@@ -320,7 +320,7 @@ def _checked_metric(metric: str, summary: Summary, *, rejection_rate: bool) -> t
             "floors",
             f": {clipped(metric)} needs the cutoff {spelled(k)}, and the result was evaluated at "
             f"{', '.join(map(spelled, summary.k))}",
-            Advice("name it in {}", k=...),
+            Advice("evaluate with {}", k=...),
         )
     known = [*summary.averages(k), *([REJECTION_RATE.key] if rejection_rate else [])]
     return resolved_average("floors", key, known, summary.keys), k

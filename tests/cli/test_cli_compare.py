@@ -296,7 +296,7 @@ class TestRefusals:
         [
             (["--metric", "ndgc@10"], "did you mean 'ndcg'?"),
             (["--metric", "ndcg"], "--metric: an average must be spelled with its cutoff"),
-            (["--metric", "ndcg@7"], "was evaluated at 1, 3, 5, 10; name it"),
+            (["--metric", "ndcg@7"], "was evaluated at 1, 3, 5, 10; evaluate with"),
             (["--metric", "mrr@5", "--metric", "mrr@5"], "--metric must not name a metric twice"),
             (["--matcher", "contain"], "did you mean 'contains'?"),
             (["--plot", "out.gif"], "must end in one of .png, .svg, .pdf"),

@@ -1,4 +1,4 @@
-"""The pages of CI that docs/gating.md gives: they parse, and their commands run and decide."""
+"""What docs/gating.md gives for CI, in both languages: it parses, and its commands decide."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from cli_runs import ENVIRONMENT, run
 
 pytest_plugins = ("pytester",)
 
-PAGE = (Path(__file__).parents[2] / "docs" / "gating.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {folder: (DOCS / folder / "gating.md").read_text("utf-8") for folder in ("", "ko")}
+SECTIONS = [
+    (page, section)
+    for page, elsewhere in (("", "Anywhere else"), ("ko", "그 밖의 CI"))
+    for section in ("GitHub Actions", "GitLab", elsewhere)
+]
 # Of 40 questions, 38 found what they were to find at rank 1 and 2 found nothing: every average
 # is 38/40 = 0.95, above all floors of the page.
 FOUND = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["It opens at nine."]}\n'
 MISSED = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["At ten."]}\n'
 
 
-def blocks(language: str, section: str) -> list[str]:
-    """Return the blocks of a section of the page, in one language."""
-    text = re.split(rf"^#+ {section}$", PAGE, flags=re.MULTILINE)[1]
+def blocks(page: str, language: str, section: str) -> list[str]:
+    """Return the blocks of a section of a page, in one language of code."""
+    text = re.split(rf"^#+ {section}$", PAGES[page], flags=re.MULTILINE)[1]
     text = re.split(r"^#+ ", text, flags=re.MULTILINE)[0]
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-def commands(section: str) -> list[list[str]]:
+def commands(page: str, section: str) -> list[list[str]]:
     """Return the commands of ``krag-eval`` that a section has a CI run."""
-    if section == "Anywhere else":
-        (lines,) = blocks("sh", section)
+    if section not in ("GitHub Actions", "GitLab"):
+        (lines,) = blocks(page, "sh", section)
         steps = lines.splitlines()
     else:
-        (text,) = blocks("yaml", section)
-        page = yaml.safe_load(text)
-        job = page.get("jobs", page)["retrieval"]
+        (text,) = blocks(page, "yaml", section)
+        settings = yaml.safe_load(text)
+        job = settings.get("jobs", settings)["retrieval"]
         steps = job["script"] if "script" in job else [one.get("run", "") for one in job["steps"]]
     split = [shlex.split(one) for one in steps]
     return [one[1:] for one in split if one[:1] == ["krag-eval"]]
@@ -51,31 +57,36 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("section", ["GitHub Actions", "GitLab", "Anywhere else"])
-def test_commands_of_a_page_run(repository: Path, section: str) -> None:
+@pytest.mark.parametrize(("page", "section"), SECTIONS)
+def test_commands_of_a_page_run(repository: Path, page: str, section: str) -> None:
     """Two commands each; both conditions hold, and what is to be kept is there."""
-    evaluate, gate = commands(section)
+    evaluate, gate = commands(page, section)
     assert run(*evaluate).exit_code == 0
     assert run(*gate).exit_code == 0
     assert {"new.json", "report.html"} <= {one.name for one in repository.iterdir()}
 
 
-@pytest.mark.parametrize("section", ["GitHub Actions", "GitLab", "Anywhere else"])
-def test_commands_of_a_page_stop_a_build(repository: Path, section: str) -> None:
+@pytest.mark.parametrize(("page", "section"), SECTIONS)
+def test_commands_of_a_page_stop_a_build(repository: Path, page: str, section: str) -> None:
     """All questions but 8 lose what they found: a recall of 0.2, and no chance."""
     lines = [FOUND % n for n in range(8)] + [MISSED % n for n in range(8, 40)]
     Path("results.jsonl").write_text("".join(lines), "utf-8")
-    codes = [run(*one).exit_code for one in commands(section)]
+    codes = [run(*one).exit_code for one in commands(page, section)]
     assert codes[-1] == 1
 
 
+@pytest.mark.parametrize(("page", "section"), [("", "In pytest"), ("ko", "pytest에서")])
 def test_the_test_of_the_page_runs(
-    repository: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    page: str,
+    section: str,
+    repository: Path,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With a retriever that finds everything."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
-    (test,) = blocks("python", "In pytest")
+    (test,) = blocks(page, "python", section)
     pytester.makepyfile(
         my_app='def retriever(question): return ["It opens at nine."] * 10', test_retrieval=test
     )

@@ -12,11 +12,15 @@ from krag_eval.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, KOREAN_PAGE = ((folder / "shell.md").read_text("utf-8") for folder in (DOCS, DOCS / "ko"))
-COMMANDS = [
-    shlex.split(line)[1:]
-    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    for line in block.splitlines()
-]
+
+
+def commands(page: str) -> list[list[str]]:
+    """Return the words of each command on a page, without the program's name."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+
+
+COMMANDS = commands(PAGE)
 
 
 def block(page: str, language: str, begins: str) -> str:
@@ -56,6 +60,7 @@ def test_every_command_is_on_the_page() -> None:
     """With an example of its own; the demo takes nothing."""
     assert {one[0] for one in COMMANDS} == main.commands.keys() - {"demo"}
     assert "krag-eval demo" in PAGE
+    assert commands(KOREAN_PAGE) == COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -96,11 +96,11 @@ class TestFloors:
             ("mrr=0.5", "must be"),
             ("mrr@2=high", "number after the ="),
             ("mrr@2=80", "from 0 to 1, got 80.0"),
-            ("mrr@7=0.5", "evaluated at 1, 2; name it"),
+            ("mrr@7=0.5", "evaluated at 1, 2; evaluate with"),
             ("recal@2=0.5", "no average 'recal'"),
             ("rbp(p=2)@2=0.5", "p of rbp must be a number strictly between 0 and 1"),
             ("rbp(q=0.5)@2=0.5", "rbp has no setting 'q'"),
-            ("rbp@7=0.5", "evaluated at 1, 2; name it"),
+            ("rbp@7=0.5", "evaluated at 1, 2; evaluate with"),
             ("rejection_rate@2=0.5", "got 'rejection_rate'"),
         ],
     )
@@ -267,7 +267,10 @@ class TestGate:
             (["--on", "common"], "--on is about a baseline, and none was given."),
             (["--baseline", "{old}"], "--metric must name what may not drop"),
             (["--baseline", "{old}", "--metric", "ndcg"], "an average must be spelled with"),
-            (["--baseline", "{old}", "--metric", "ndcg@7"], "was evaluated at 5, 10; name it"),
+            (
+                ["--baseline", "{old}", "--metric", "ndcg@7"],
+                "was evaluated at 5, 10; evaluate with",
+            ),
             (
                 ["--baseline", "{old}", "--metric", "ndcg@5", "--max-drop", "-1"],
                 "--max-drop must be a",

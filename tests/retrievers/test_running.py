@@ -207,6 +207,7 @@ def test_what_cannot_be_asked_is_refused(retriever, message):
             "must return a list of documents under 'docs', best first, got None",
         ),
         ([(Document("x"), 0.5)], {}, TypeError, "pairs of document and score, keep the document"),
+        ([["x", 0.5]], {}, TypeError, "pairs of document and score, keep the document"),
         (["x", 3], {}, TypeError, r"retrieved documents\[1\] must be .* got the number 3"),
         ([{"text": "x"}], {}, ValueError, 'needs the key "page_content"'),
         (
