@@ -218,6 +218,7 @@ def evaluated_again(
             conventions=result.conventions,
             no_ground_truth=settings["no_ground_truth"].partition("(")[0],
             grade_key=None if grades == "-" else grades,
+            aspect_key=settings.get("aspects"),
         ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
     if isinstance(result.rows, NoRows):
         _check_same_sums(result, again)

@@ -337,7 +337,7 @@ OWN = "krag_eval"
 JUDGED = ("judged", "판정문서", "판정 문서")
 _KEYS = {"label", "evaluator", "shielded", "tags"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
-            "grade_key", "averaging_method")  # fmt: skip
+            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
 
 
 class Mark(NamedTuple):
