@@ -44,6 +44,7 @@ __all__ = [
     "check_characters",
     "check_documents",
     "check_text",
+    "checked_labels",
     "document_in",
     "documents_in",
     "id_of",
@@ -723,7 +724,7 @@ class QuerySet:
         n_queries = len(actual)
         labels: list[str | int] = list(range(n_queries))
         if queries is not None:
-            labels = _labels(queries, n_queries)
+            labels = checked_labels(queries, n_queries)
         return cls(actual, predicted, labels)
 
     @property
@@ -1025,7 +1026,13 @@ def _checked_grade(value: Any, at: Location) -> float | None:
     return float(value)
 
 
-def _labels(queries: Any, n_queries: int) -> list[str | int]:
+def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
+    """Return labels, if there is one per query.
+
+    Raises:
+        InvalidType: If one is neither a text nor a whole number.
+        InvalidInput: If there is another number of them.
+    """
     labels = _as_list(queries, Location("queries"), "a list with one label per query")
     if len(labels) != n_queries:
         raise InvalidInput(

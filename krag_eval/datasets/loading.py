@@ -208,6 +208,8 @@ def evaluated_again(
         problem = f"must have the {result.n_queries} queries of the result, got {data.n_queries}"
         raise InvalidInput("dataset", problem, _EVALUATED_ON)
     held = None if result.evidence is None else result.evidence.matcher
+    if "matcher" not in settings:
+        raise InvalidInput("dataset", ": this result was made of judgements, without documents")
     grades, threshold = settings.get("grades", "-"), settings["threshold"]
     with muted():
         again = data.evaluator(
