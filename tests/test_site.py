@@ -37,6 +37,7 @@ KOREAN = (
     "slices",
     "comparing",
     "incomplete-ground-truth",
+    "everything-needed",
     "gating",
     "undefined",
     "conventions",
