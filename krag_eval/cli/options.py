@@ -379,7 +379,7 @@ def metrics_of(
     for name, metric in more.items():
         if metric.needs_words:
             raise words_unknown(argument, name)
-        if metric.needs_aspects:
+        if metric.needs_aspects and "aspect_recall" not in by_default:
             raise aspects_unknown(argument, name)
     return (*by_default, *more) if more else None
 
