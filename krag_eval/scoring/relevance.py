@@ -7,8 +7,8 @@ metrics are computed from them.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
@@ -720,7 +720,7 @@ class Relevance:
     ) -> tuple[IntArray, IntArray]:
         aspects = self.aspects_known
         start, of_pairs = aspects.start.tolist(), aspects.aspect.tolist()
-        of_item = [of_pairs[start[one] : start[one + 1]] for one in item.tolist()]
+        of_item = [tuple(of_pairs[start[one] : start[one + 1]]) for one in item.tolist()]
         begins = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query)).tolist()
         order: list[int] = []
         places: list[int] = []
@@ -921,31 +921,47 @@ def _seated(rank: Sequence[int], worth: Sequence[float]) -> list[int]:
 
 
 def _turns(
-    rank: Sequence[int], aspects: Sequence[Sequence[int]], novelty: Sequence[float]
+    rank: Sequence[int], aspects: Sequence[tuple[int, ...]], novelty: Sequence[float]
 ) -> Iterator[tuple[int, int]]:
     """Yield who takes each place, and the place; items of one query are given by first rank.
 
     What an item gains only falls as others go before it, so that who gains most among those
-    waiting needs no look at all of them (Minoux 1978).
+    waiting needs no look at all of them (Minoux 1978); and those of the same aspects gain the same.
     """
     seen: Counter[int] = Counter()
+    alike: dict[tuple[int, ...], deque[int]] = {}
     waiting: list[tuple[float, int]] = []
 
-    def gain(one: int) -> float:
-        return math.fsum(novelty[seen[aspect]] for aspect in aspects[one])
+    def wait(first: int) -> None:
+        gain = math.fsum(novelty[seen[aspect]] for aspect in aspects[first])
+        heappush(waiting, (-gain, first))
 
     place = arrived = 0
     while waiting or arrived < len(rank):
         place = place + 1 if waiting else max(place + 1, rank[arrived])
         while arrived < len(rank) and rank[arrived] <= place:
-            heappush(waiting, (-gain(arrived), arrived))
+            queue = alike.setdefault(aspects[arrived], deque())
+            queue.append(arrived)
+            if len(queue) == 1:
+                wait(arrived)
             arrived += 1
-        claimed, one = heappop(waiting)
-        while -claimed > gain(one):
-            heappush(waiting, (-gain(one), one))
-            claimed, one = heappop(waiting)
-        seen.update(aspects[one])
+        one = _best_of(waiting, wait)
         yield one, place
+        seen.update(aspects[one])
+        queue = alike[aspects[one]]
+        queue.popleft()
+        if queue:
+            wait(queue[0])
+
+
+def _best_of(waiting: list[tuple[float, int]], wait: Callable[[int], None]) -> int:
+    """Take who gains most, the gains of those in front worked out anew."""
+    while True:
+        claimed, one = heappop(waiting)
+        wait(one)
+        if waiting[0] == (claimed, one):
+            heappop(waiting)
+            return one
 
 
 def _shared(counts: IntArray) -> IntArray:
