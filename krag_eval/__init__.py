@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.results.support import evaluate_support
     from krag_eval.retrievers.agents import (
         aevaluate_agent,
         evaluate_agent,
@@ -117,6 +118,7 @@ _HOMES = {
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",
     "evaluate_retrievers": "retrievers.evaluating",
+    "evaluate_support": "results.support",
     "load_dataset": "datasets.loading",
     "read_judgements": "statistics.judged",
     "plan_questions": "statistics.planning",
@@ -187,6 +189,7 @@ __all__ = [
     "evaluate_file",
     "evaluate_retriever",
     "evaluate_retrievers",
+    "evaluate_support",
     "load_dataset",
     "plan_questions",
     "read_judgements",

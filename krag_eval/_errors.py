@@ -610,6 +610,7 @@ PLAN_OPTIONS = (
     "no_ground_truth",
     "grade_key",
     "unjudged",
+    "aspect_key",
 )
 #: All that an evaluator takes beside documents.
 EVALUATOR_OPTIONS = (*PLAN_OPTIONS, "queries", "n_jobs", "tags", "judged")

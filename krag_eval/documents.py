@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn
+from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn, warn_of
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ __all__ = [
     "check_characters",
     "check_documents",
     "check_text",
+    "checked_labels",
     "document_in",
     "documents_in",
     "id_of",
@@ -761,7 +762,7 @@ class QuerySet:
         n_queries = len(actual)
         labels: list[str | int] = list(range(n_queries))
         if queries is not None:
-            labels = _labels(queries, n_queries)
+            labels = checked_labels(queries, n_queries)
         return cls(actual, predicted, labels)
 
     @property
@@ -826,11 +827,40 @@ class QuerySet:
         ]
         return np.array([np.nan if grade is None else grade for grade in grades], np.float64)
 
+    def aspects(self, key: str) -> list[tuple[str, ...]]:
+        """Return the aspects that each item speaks to, from its documents' metadata, sorted.
+
+        A document has one, a text or a whole number, or a list of them. Those without any get an
+        empty tuple, and a warning says how many they are.
+
+        Raises:
+            InvalidInput: For an aspect that is blank or of another type, and for an ``AnyOf`` whose
+                alternatives have different aspects.
+        """
+        text("aspect_key", key, "the name of a metadata key")
+        aspects = [
+            _aspects_of(item, key, query, position)
+            for query, items in enumerate(self.actual)
+            for position, item in enumerate(items)
+        ]
+        shown = repr(key).replace("{", "{{").replace("}", "}}")
+        warn_of(
+            f"aspect_key={shown}: {{}} ground-truth items have no aspect in their metadata; each "
+            "of them is an aspect of its own.",
+            aspects.count(()),
+        )
+        return aspects
+
     def ground_truth(self) -> QuerySet:
         """Return the same ground truth without the predicted documents."""
         return QuerySet(self.actual, Lists([]), self.labels)
 
-    def digests(self, grades: NDArray[np.float64] | None, reading: Reading) -> list[str]:
+    def digests(
+        self,
+        grades: NDArray[np.float64] | None,
+        reading: Reading,
+        aspects: Sequence[tuple[str, ...]] | None = None,
+    ) -> list[str]:
         """Return, per query, what tells its ground truth from another one, without its words.
 
         That is a hash (BLAKE2b, 8 bytes in hexadecimal) of the texts, in Unicode NFC, and ids of
@@ -842,19 +872,25 @@ class QuerySet:
         Args:
             grades: The grade of each item; ``None`` if all are 1. Items of grade 0 do not count.
             reading: What the matcher looks at in a document.
+            aspects: The aspects of each item, which tell it from an equal one of other aspects.
         """
-        documents = self._digests(grades, _read_text_and_id)
+        documents = self._digests(grades, _read_text_and_id, aspects)
         if self.texts_only[0] and (
             reading in (read_text, read_everything) or all(map(str.isascii, self.actual.elements))
         ):
             return documents  # a text is its own id
-        seen = self._digests(grades, reading)
+        seen = self._digests(grades, reading, aspects)
         return [
             whole if whole == part else f"{whole}-{part}"
             for whole, part in zip(documents, seen, strict=True)
         ]
 
-    def _digests(self, grades: NDArray[np.float64] | None, reading: Reading) -> list[str]:
+    def _digests(
+        self,
+        grades: NDArray[np.float64] | None,
+        reading: Reading,
+        aspects: Sequence[tuple[str, ...]] | None,
+    ) -> list[str]:
         elements = self.actual.elements
         if self.texts_only[0] and all(map(str.isascii, elements)):
             items = list(map(encode_basestring_ascii, elements))  # whatever is looked at
@@ -866,6 +902,10 @@ class QuerySet:
             ]
         else:
             items = [_as_json(reading(document)) for document in elements]
+        if aspects is not None:
+            items = [
+                f"{_as_json(of_item)}:{item}" for of_item, item in zip(aspects, items, strict=True)
+            ]
         if grades is not None:
             items = [
                 f"{grade!r}*{item}" if grade not in (0, 1) else item if grade else ""
@@ -985,6 +1025,33 @@ def _grade_of(item: Item, key: str, query: int, position: int) -> float | None:
     return grades.pop()
 
 
+def _aspects_of(item: Item, key: str, query: int, position: int) -> tuple[str, ...]:
+    """Return the aspects of an item, sorted; none if it has none."""
+    at = Location("actual_docs", query, f"[{position}]")
+    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
+    found = {_checked_aspects(metadata_of(document).get(key), at) for document in alternatives}
+    if len(found) > 1:
+        problem = ": the alternatives of one AnyOf must have the same aspects, got "
+        raise at.error(problem + " and ".join(clipped(list(one)) for one in sorted(found)))
+    return found.pop()
+
+
+def _checked_aspects(value: Any, at: Location) -> tuple[str, ...]:
+    several = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    names = []
+    for one in several:
+        number = isinstance(one, Integral) and not isinstance(one, bool | np.bool_)
+        if one is None and several is not value:
+            continue
+        if not number and not (isinstance(one, str) and not is_blank(one)):
+            raise at.error(
+                f": an aspect must be a text, a whole number or a list of them, got {clipped(one)}",
+                "leave it out where there is none",
+            )
+        names.append(str(one))
+    return tuple(sorted(set(names)))
+
+
 def _checked_grade(value: Any, at: Location) -> float | None:
     if value is None:
         return None
@@ -997,7 +1064,13 @@ def _checked_grade(value: Any, at: Location) -> float | None:
     return float(value)
 
 
-def _labels(queries: Any, n_queries: int) -> list[str | int]:
+def checked_labels(queries: Any, n_queries: int) -> list[str | int]:
+    """Return labels, if there is one per query.
+
+    Raises:
+        InvalidType: If one is neither a text nor a whole number.
+        InvalidInput: If there is another number of them.
+    """
     labels = _as_list(queries, Location("queries"), "a list with one label per query")
     if len(labels) != n_queries:
         raise InvalidInput(

@@ -131,6 +131,7 @@ class Plan:
         no_ground_truth: How queries without ground truth are treated.
         grade_key: Key in the metadata that holds the grade; ``None`` if all grades are 1.
         unjudged: How documents that nobody looked at are treated.
+        aspect_key: Key in the metadata that holds the aspects; ``None`` if there are none.
     """
 
     matcher: Matcher
@@ -141,6 +142,7 @@ class Plan:
     no_ground_truth: NoGroundTruth
     grade_key: str | None
     unjudged: Unjudged = "wrong"
+    aspect_key: str | None = None
 
     @classmethod
     def checked(
@@ -154,6 +156,7 @@ class Plan:
         no_ground_truth: NoGroundTruth = "error",
         grade_key: str | None = None,
         unjudged: Unjudged = "wrong",
+        aspect_key: str | None = None,
     ) -> Plan:
         """Settle the arguments of an evaluator.
 
@@ -173,6 +176,8 @@ class Plan:
             one_of("unjudged", unjudged, get_args(Unjudged))
         if grade_key is not None:
             text("grade_key", grade_key, "the name of a metadata key")
+        if aspect_key is not None:
+            text("aspect_key", aspect_key, "the name of a metadata key")
         resolved = resolve_matcher(matcher)
         if threshold is not None or resolved.takes_threshold:
             threshold = _checked_threshold(threshold, resolved)
@@ -185,6 +190,7 @@ class Plan:
             no_ground_truth,
             grade_key,
             unjudged,
+            aspect_key,
         )
 
     def with_threshold(self, threshold: float) -> Plan:
@@ -228,6 +234,7 @@ class Plan:
             if self.conventions == DEFAULT_CONVENTIONS
             else str(self.conventions),
             "grades": self.grade_key or "-",
+            **({"aspects": self.aspect_key} if self.aspect_key else {}),
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
             **({"unjudged": self.unjudged} if self.unjudged == "leave_out" else {}),
@@ -236,7 +243,11 @@ class Plan:
         }
 
     def relevance(
-        self, queries: QuerySet, matches: Matches, grades: NDArray[np.float64] | None
+        self,
+        queries: QuerySet,
+        matches: Matches,
+        grades: NDArray[np.float64] | None,
+        aspects: Sequence[tuple[str, ...]] | None = None,
     ) -> Relevance:
         """Settle what was found in the matches of a query set."""
         found = Relevance.from_matches(
@@ -247,6 +258,7 @@ class Plan:
             grade=grades,
             n_alternatives=queries.n_alternatives if queries.has_alternatives else None,
             union=self.matcher.union,
+            aspects=aspects,
         )
         return replace(found, queries=queries)
 
@@ -254,7 +266,8 @@ class Plan:
     def metrics(self) -> dict[str, Metric]:
         """The built-in metrics there are, by column."""
         words = self.matcher.counts_words and self.unjudged != "leave_out"
-        return metrics_for(self.matching_criteria, words=words)
+        aspects = self.aspect_key is not None
+        return metrics_for(self.matching_criteria, words=words, aspects=aspects)
 
     def counted(self, relevance: Relevance) -> NDArray[np.bool_]:
         """Return whether each query counts in the averages; shape (queries,)."""
@@ -404,6 +417,10 @@ class OfflineRetrievalEvaluator:
         unjudged: What to make of unjudged documents that match nothing: ``"wrong"``, as everywhere;
             ``"bounds"``, the same with an upper bound behind precision and RBP; ``"leave_out"``,
             as if they had not been retrieved (condensed lists). The last two need ``judged``.
+        aspect_key: Key in the metadata of ground-truth documents that holds the aspects of the
+            question they speak to, such as ``"sub_question"``: a text, a whole number, or a list of
+            those. Aspect recall and α-nDCG are then computed as well. A document without it is an
+            aspect of its own, with a warning; one listed once for each of its aspects has them all.
 
     Raises:
         TypeError: If the lists are not lists of lists of documents.
@@ -436,6 +453,7 @@ class OfflineRetrievalEvaluator:
         tags: Mapping[str, Sequence[Tag]] | None = None,
         judged: Sequence[Any] | Mapping[str | int, Any] | None = None,
         unjudged: Literal["wrong", "bounds", "leave_out"] = "wrong",
+        aspect_key: str | None = None,
     ) -> None:
         plan = Plan.checked(
             matcher=matcher,
@@ -446,6 +464,7 @@ class OfflineRetrievalEvaluator:
             no_ground_truth=no_ground_truth,
             grade_key=grade_key,
             unjudged=unjudged,
+            aspect_key=aspect_key,
         )
         if unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
@@ -453,13 +472,14 @@ class OfflineRetrievalEvaluator:
             n_jobs = check_n_jobs(n_jobs)
         query_set = QuerySet.from_lists(actual_docs, predicted_docs, queries)
         grades = None if grade_key is None else query_set.grades(grade_key)
+        aspects = None if aspect_key is None else query_set.aspects(aspect_key)
         plan.check_ground_truth(query_set, grades)
         self._tags = {} if tags is None else checked_tags(tags, len(query_set.labels))
         self._plan = plan
         self._looked_at = (
             None if judged is None else looked_at(judged, query_set, plan.matcher, grades)
         )
-        self._matching = _Matching(query_set, grades, plan.matcher, n_jobs)
+        self._matching = _Matching(query_set, grades, plan.matcher, n_jobs, aspects)
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
@@ -733,7 +753,9 @@ class OfflineRetrievalEvaluator:
 
     def _cut_matches(self, cutoffs: Sequence[Cutoff]) -> Relevance:
         matching = self._matching
-        relevance = self._plan.relevance(matching.queries, matching.matches, matching.grades)
+        relevance = self._plan.relevance(
+            matching.queries, matching.matches, matching.grades, matching.aspects
+        )
         if self._looked_at is not None:
             relevance = replace(relevance, looked_at=self._looked_at)
         # Evaluators that share matches warn once for all.
@@ -994,9 +1016,11 @@ class _Matching:
         grades: NDArray[np.float64] | None,
         matcher: Matcher,
         n_jobs: int | None,
+        aspects: Sequence[tuple[str, ...]] | None = None,
     ) -> None:
         self.queries = queries
         self.grades = grades
+        self.aspects = aspects
         self.matcher = matcher
         self.n_jobs = n_jobs
         self._digests: Digests | None = None
@@ -1013,7 +1037,8 @@ class _Matching:
         """
         if self._digests is None:
             reading = self.matcher._document_reading
-            make = partial(self.queries.ground_truth().digests, self.grades, reading)
+            truth = self.queries.ground_truth()
+            make = partial(truth.digests, self.grades, reading, self.aspects)
             self._digests = Digests(make, len(self.queries.labels))
         return self._digests
 
@@ -1185,7 +1210,7 @@ class PartitionPlan:
         names = None if queries is None else _labels(queries)
         query_set = QuerySet.from_lists(actual, predicted, names)
         with tallied() as tallies:
-            relevance, grades, any_grade = self._relevance(query_set)
+            relevance, grades, aspects, any_grade = self._relevance(query_set)
         counted = self.plan.counted(relevance)
         relevance, reach = self._measured(query_set, relevance)
         if judged is not None:
@@ -1212,7 +1237,7 @@ class PartitionPlan:
             Findings(Likeness.of(relevance), any_grade, tallies, reach),
         )
         rows = {"query": _as_texts(queries, query_set.n_queries)}
-        digests = query_set.digests(grades, self.plan.matcher._document_reading)
+        digests = query_set.digests(grades, self.plan.matcher._document_reading, aspects)
         known = checked_tags(tags or {}, query_set.n_queries)
         columns = flat_columns(tables, counted, self.metrics, digests, known, relevance)
         return Part({**rows, **columns, **flags}, partial)
@@ -1275,16 +1300,20 @@ class PartitionPlan:
             declared=summary.declared,
         )
 
-    def _relevance(self, queries: QuerySet) -> tuple[Relevance, NDArray[np.float64] | None, bool]:
-        """Return what was found in a part, its grades, and whether a document had one."""
+    def _relevance(
+        self, queries: QuerySet
+    ) -> tuple[Relevance, NDArray[np.float64] | None, list[tuple[str, ...]] | None, bool]:
+        """Return what was found in a part, grades and aspects, and whether there was a grade."""
         grades, any_grade = None, False
         if self.plan.grade_key is not None:
             given = queries.given_grades(self.plan.grade_key)
             grades, any_grade = np.nan_to_num(given, nan=1.0), not np.isnan(given).all()
         self.plan.check_ground_truth(queries, grades, part=True)
-        relevance = self.plan.relevance(queries, self.plan.matcher.match(queries), grades)
+        key = self.plan.aspect_key
+        aspects = None if key is None else queries.aspects(key)
+        relevance = self.plan.relevance(queries, self.plan.matcher.match(queries), grades, aspects)
         relevance.warn_of_repeats()
-        return relevance, grades, any_grade
+        return relevance, grades, aspects, any_grade
 
     def _measured(self, queries: QuerySet, found: Relevance) -> tuple[Relevance, Reach]:
         """Return what was found with the lengths that budgets need, and how far lists reach."""

@@ -403,3 +403,53 @@ def test_it_works_on_saved_results(tmp_path):
     again = compare(saved, metric="ndcg@3", n_resamples=100).to_judge()
     found = comparison.to_judge()
     assert (again.low, again.high, again.documents) == (found.low, found.high, found.documents)
+
+
+# --- saved with a data set ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    "judged",
+    [
+        {"q0": ["A", "N"], "q1": ["B"]},
+        {"q1": ["B", "N"]},
+        [("A", "N"), None],
+        [{"A": True, "N": False}, ["B"]],
+        [{"A": True, "N": False}, {"B": True}],
+    ],
+)
+def test_a_data_set_keeps_what_was_looked_at(tmp_path, ending, judged):
+    """Given by label or per query, as lists or as a pool of which some were looked at."""
+    made = Dataset(["q0", "q1"], [["A"], ["B"]], [["N", "A"], ["U", "B"]], questions=["q0", "q1"],
+                   judged=judged)  # fmt: skip
+    made.save(tmp_path / f"run.{ending}")
+    read = load_dataset(tmp_path / f"run.{ending}")
+    assert read == made
+    metrics = ["judged", "bpref", "infap"]
+    expected = OfflineRetrievalEvaluator(
+        made.actual, made.predicted, queries=made.queries, judged=judged
+    )
+    averages = expected.evaluate(2, metrics=metrics).to_dict()
+    assert read.evaluator().evaluate(2, metrics=metrics).to_dict() == averages
+    if ending != "csv":  # which is read whole
+        streamed = evaluate_file(tmp_path / f"run.{ending}", k=2, metrics=metrics)
+        assert streamed.to_dict() == averages
+
+
+@pytest.mark.parametrize("judged", [{"q7": ["A"]}, 3, "A"])
+def test_a_data_set_refuses_judgements_of_other_queries(judged):
+    """A label that is none, or no list at all."""
+    with pytest.raises((InvalidInput, InvalidType)) as caught:
+        Dataset(["q0"], [["A"]], [["A"]], judged=judged)
+    assert caught.value.argument == "judged"
+
+
+@pytest.mark.parametrize("field", ['{"A": "yes"}', "{A: 1}"])
+def test_a_pool_says_true_or_false(tmp_path, field):
+    """Another object is refused, with its place."""
+    path = tmp_path / "run.csv"
+    field = field.replace('"', '""')
+    path.write_text(f'question,actual,predicted,judged\nq,"[""A""]","[""A""]","{field}"\n', "utf-8")
+    with pytest.raises((InvalidInput, InvalidType), match=r"run\.csv"):
+        load_dataset(path)

@@ -18,11 +18,11 @@ from krag_eval.scoring.metrics import COUNTS, metrics_for, precision_base
 from krag_eval.scoring.metrics import METRICS as REGISTERED
 
 # Those that count words, of which relevance made of numbers has none, are in test_pieces.py, and
-# those that ask what was looked at in test_judged.py.
+# those that ask what was looked at or for aspects in test_judged.py and test_aspects.py.
 METRICS = {
     name: metric
     for name, metric in REGISTERED.items()
-    if not metric.needs_words and not metric.needs_judged
+    if not (metric.needs_words or metric.needs_judged or metric.needs_aspects)
 }
 # The hit rate has two definitions, and an evaluator uses one of them.
 ALL = {**METRICS, "hit_any": metrics_for(MatchingCriteria.PARTIAL)["hit_rate"]}

@@ -15,7 +15,11 @@ from krag_eval.evaluator import PartitionPlan
 from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
 from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for
 
-ACTUAL = [["a", "b", "c"], ["d"], ["e", "f"]] * 12
+PARTS = {"a": "one", "b": "one", "c": "two", "d": "one", "e": ["one", "two"], "f": "three"}
+ACTUAL = [
+    [{"page_content": text, "metadata": {"part": PARTS[text]}} for text in texts]
+    for texts in ("abc", "d", "ef")
+] * 12
 BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
 WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
 JUDGED = [["x"], ["x"], ["x", "y"]] * 12
@@ -35,7 +39,8 @@ def closed_pictures():
 
 def evaluated(predicted=BETTER, metrics=None):
     """Evaluate at two cutoffs."""
-    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, matcher="coverage", judged=JUDGED)
+    options = {"matcher": "coverage", "judged": JUDGED, "aspect_key": "part"}
+    evaluator = OfflineRetrievalEvaluator(ACTUAL, predicted, **options)
     return evaluator.evaluate([2, 4], metrics=metrics)
 
 
@@ -136,7 +141,7 @@ def test_pictures_and_reports_have_the_label(name, language, tmp_path):
     page = (tmp_path / "page.html").read_text("utf-8")
     for key in result.averages(4):
         label = result.definitions[key].label(language)
-        assert label != key or key in ("f1",)
+        assert label != key or key in ("f1", "bpref")
         assert label in page
         assert metric_name(key, language, result) == label
         assert cutoff_curves(result, key, language=language).lines[0].get_label().startswith(label)
@@ -159,6 +164,7 @@ def test_row_files_hold_every_metric(ending, tmp_path):
         k=[2, 4],
         metrics=metrics,
         matcher="coverage",
+        aspect_key="part",
         per_query=tmp_path / f"rows.{ending}",
         chunk_size=5,
     )
@@ -176,9 +182,8 @@ def test_row_files_hold_every_metric(ending, tmp_path):
 def test_parts_add_up_to_the_whole(name):
     """As they do on a cluster; the plan can be pickled."""
     metric = metric_of(name)
-    plan = pickle.loads(
-        pickle.dumps(PartitionPlan.of([2, 4], metrics=[metric], matcher="coverage"))
-    )
+    plan = PartitionPlan.of([2, 4], metrics=[metric], matcher="coverage", aspect_key="part")
+    plan = pickle.loads(pickle.dumps(plan))
     parts = [
         plan.evaluate(ACTUAL[i::2], BETTER[i::2], judged=JUDGED[i::2]).partial for i in range(2)
     ]

@@ -53,7 +53,9 @@ WORDS = {
 
 @cache
 def _example() -> OfflineRetrievalEvaluator:
-    return OfflineRetrievalEvaluator(ACTUAL, PREDICTED, judged=[["x"]])
+    aspects = {"a": "price", "b": "hours", "c": "price"}
+    actual = [{"page_content": one, "metadata": {"aspect": aspects[one]}} for one in ACTUAL[0]]
+    return OfflineRetrievalEvaluator([actual], PREDICTED, judged=[["x"]], aspect_key="aspect")
 
 
 @cache

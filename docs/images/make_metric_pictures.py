@@ -29,6 +29,8 @@ ACTUAL, PREDICTED = [["a", "b", "c"]], [["a", "x", "b", "y", "z"]]
 RELEVANT = {"a", "b"}
 #: What somebody looked at and found not relevant.
 JUDGED = [["x"]]
+#: The aspect of the question that each item speaks to.
+ASPECTS = {"a": "price", "b": "hours", "c": "price"}
 CUTOFFS = [1, 2, 3, 4, 5]
 #: A query whose third document holds three of its five items.
 FIVE = ["g1", "g2", "g3", "g4", "g5"]
@@ -99,8 +101,9 @@ def save(figure: Figure, path: Path) -> None:
 
 def of_example(metric: str, criteria: str = "all") -> list[float]:
     """Return a metric of the example at every cutoff."""
+    actual = [{"page_content": one, "metadata": {"aspect": ASPECTS[one]}} for one in ACTUAL[0]]
     evaluator = OfflineRetrievalEvaluator(
-        ACTUAL, PREDICTED, matching_criteria=criteria, judged=JUDGED
+        [actual], PREDICTED, matching_criteria=criteria, judged=JUDGED, aspect_key="aspect"
     )
     result = evaluator.evaluate(k=CUTOFFS, metrics=[metric])
     column = next(iter(result.keys))
@@ -345,6 +348,8 @@ PICTURES: dict[str, Callable[[str], Figure]] = {
     "infap": one_metric("infap"),
     "precision_upper": one_metric("precision_upper"),
     "rbp_residual": one_metric("rbp_residual"),
+    "aspect_recall": one_metric("aspect_recall"),
+    "alpha_ndcg": one_metric("alpha_ndcg"),
     "token_recall": in_words("token_recall"),
     "token_precision": in_words("token_precision"),
     "token_iou": in_words("token_iou"),

@@ -198,6 +198,12 @@ _query_options = bundled(
         help="For queries without ground truth: refuse, leave out of averages, or count as 0.",
     ),
     click.option(
+        "--aspect-key",
+        metavar="KEY",
+        help="Metadata key of the ground truth with the aspects of a question: adds aspect recall "
+        "and α-nDCG.",
+    ),
+    click.option(
         "--unjudged",
         type=click.Choice(["wrong", "bounds", "leave_out"]),
         default="wrong",
@@ -417,6 +423,7 @@ def metrics_of(
     ('rank', 'rbp(p=0.8)')
     """
     from krag_eval.scoring.metrics import built_in, words_unknown
+    from krag_eval.scoring.relevance import aspects_unknown
 
     named = [built_in(parse_metric(one, argument)[0], argument) for one in averages]
     by_default = checked_plan(DEFAULT_CUTOFFS, settings).metrics
@@ -424,6 +431,8 @@ def metrics_of(
     for name, metric in more.items():
         if metric.needs_words:
             raise words_unknown(argument, name)
+        if metric.needs_aspects and "aspect_recall" not in by_default:
+            raise aspects_unknown(argument, name)
     return (*by_default, *more) if more else None
 
 

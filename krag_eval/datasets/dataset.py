@@ -6,15 +6,17 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
     Advice,
     Fix,
     InvalidInput,
+    InvalidType,
     Place,
     check_options,
+    clipped,
     warn,
 )
 from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
@@ -46,11 +48,13 @@ class Dataset:
         vocabulary: Whose column names those of a table are, such as ``"RAGAS"``.
         tags: Name -> one value per query, such as ``{"corpus": ["wiki", "chat"]}``: the columns
             that have no other meaning; ``None`` where a query has none.
-        judged: Per query, the documents that somebody looked at, as the evaluator takes them;
-            ``None`` if that is not known.
+        judged: Per query, the documents that somebody looked at, as the evaluator takes them, or
+            label -> those; kept as one list per query, or mapping from documents to whether they
+            were looked at. ``None`` if that is not known.
 
     Raises:
-        InvalidInput: If there is not one question, or one value of a tag, per query.
+        InvalidInput: If there is not one question, or one value of a tag, per query, or ``judged``
+            is of other queries.
 
     >>> Dataset(queries=["q1"], actual=[["At nine."]], questions=["When does it open?"])
     Dataset of 1 queries, nothing retrieved yet
@@ -66,7 +70,7 @@ class Dataset:
     notes: list[str] = field(default_factory=list, compare=False)
     vocabulary: str = field(default="", compare=False)
     tags: dict[str, list[Tag]] = field(default_factory=dict)
-    judged: Sequence[Any] | None = None
+    judged: Sequence[Any] | Mapping[str | int, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -77,6 +81,8 @@ class Dataset:
                 "leave them out if some are unknown",
             )
         object.__setattr__(self, "tags", checked_tags(self.tags, len(self.queries)))
+        if self.judged is not None:
+            object.__setattr__(self, "judged", _per_query(self.judged, self.queries))
 
     @property
     def n_queries(self) -> int:
@@ -146,7 +152,7 @@ class Dataset:
                 self.questions,
                 self.defaults,
                 self.tags,
-                self.judged,
+                cast("list[Any] | None", self.judged),
             ),
             path,
         )
@@ -155,6 +161,20 @@ class Dataset:
         read_from = f" from {self.source}" if self.source else ""
         bare = ", nothing retrieved yet" if self.predicted is None else ""
         return f"Dataset of {self.n_queries} queries{read_from}{bare}"
+
+
+def _per_query(judged: Any, labels: Sequence[str | int]) -> list[Any]:
+    """Return what was looked at as one list, or mapping, per query; what is no list as it is."""
+    if isinstance(judged, Mapping):
+        known = set(labels)
+        strange = [one for one in judged if one not in known]
+        if strange:
+            raise InvalidInput("judged", f": there is no query {clipped(strange[0])}")
+        judged = [judged.get(label) for label in labels]
+    if isinstance(judged, str) or not isinstance(judged, Sequence):
+        problem = f"must be one list of documents per query, got {clipped(judged)}"
+        raise InvalidType("judged", problem)
+    return [list(one or ()) if isinstance(one, tuple | None) else one for one in judged]
 
 
 def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:

@@ -227,6 +227,8 @@ def evaluated_again(
         problem = f"must have the {result.n_queries} queries of the result, got {data.n_queries}"
         raise InvalidInput("dataset", problem, _EVALUATED_ON)
     held = None if result.evidence is None else result.evidence.matcher
+    if "matcher" not in settings:
+        raise InvalidInput("dataset", ": this result was made of judgements, without documents")
     grades, threshold = settings.get("grades", "-"), settings["threshold"]
     with muted():
         again = data.evaluator(
@@ -237,6 +239,7 @@ def evaluated_again(
             conventions=result.conventions,
             no_ground_truth=settings["no_ground_truth"].partition("(")[0],
             grade_key=None if grades == "-" else grades,
+            aspect_key=settings.get("aspects"),
         ).evaluate([k for k in result.k if not isinstance(k, Budget)] or [None])
     if isinstance(result.rows, NoRows):
         _check_same_sums(result, again)

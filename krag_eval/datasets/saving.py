@@ -106,17 +106,22 @@ class _Rows:
                 problem = f"the data set has {n_queries} queries and {len(lists)} lists in {side}"
                 raise Place(name).error(problem, "give each query one")
         for query, judged in enumerate(self.sides.get("judged", ())):
-            if not isinstance(judged, list):
-                raise self.refusal(query, "what was judged must be a list of documents")
+            pool = isinstance(judged, Mapping) and all(isinstance(one, str) for one in judged)
+            if not pool and not isinstance(judged, list):
+                problem = (
+                    "what was judged must be a list of documents, or map ids or texts to bools"
+                )
+                raise self.refusal(query, problem)
 
     @property
     def questions(self) -> list[str] | None:
         """What to ask, one text per query."""
         return self.content.questions
 
-    def documents(self, side: str) -> Iterator[list[Any]]:
-        """Yield each query's documents of a side."""
-        return ([_plain(one) for one in items] for items in self.sides[side])
+    def documents(self, side: str) -> Iterator[Any]:
+        """Yield each query's documents of a side; of a pool, which of them were looked at."""
+        for items in self.sides[side]:
+            yield dict(items) if isinstance(items, Mapping) else [_plain(one) for one in items]
 
     @property
     def tags(self) -> dict[str, list[Tag]]:
@@ -282,7 +287,10 @@ def _write_parquet(rows: _Rows, path: Path) -> None:
         problem = f"{rows.name}: writing Parquet files needs pyarrow"
         raise MissingPackage("", problem, install_line("parquet")) from error
     texts = {
-        side: all(isinstance(one, str) for items in lists for one in items)
+        side: all(
+            isinstance(items, list) and all(isinstance(one, str) for one in items)
+            for items in lists
+        )
         for side, lists in rows.sides.items()
     }
     types = {name: _type_of(values) for name, values in rows.tags.items()}
@@ -337,7 +345,9 @@ def _check_again(rows: _Rows, path: Path, kind: str) -> None:
         ) from error
     wanted = rows.content._asdict()
     for side in rows.sides:
-        wanted[side] = [[_again(one) for one in documents] for documents in rows.documents(side)]
+        wanted[side] = [
+            one if isinstance(one, dict) else list(map(_again, one)) for one in rows.documents(side)
+        ]
     for field in ("queries", "questions", "actual", "predicted", "judged"):
         before, after = wanted[field], again.get(field)
         if before != after:

@@ -109,7 +109,7 @@ class Chunk(NamedTuple):
     #: Name -> one value per query, once it is settled which there are.
     tags: Mapping[str, list[Tag]] = {}
     #: Per query, the documents that somebody looked at, where the files say which.
-    judged: list[list[Any] | None] | None = None
+    judged: list[list[Any] | dict[str, bool] | None] | None = None
 
 
 @dataclass(frozen=True)

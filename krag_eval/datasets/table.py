@@ -340,7 +340,7 @@ OWN = "krag_eval"
 JUDGED = ("judged", "판정문서", "판정 문서")
 _KEYS = {"label", "evaluator", "shielded", "tags"}
 _OPTIONS = ("matcher", "threshold", "conventions", "matching_criteria", "no_ground_truth",
-            "grade_key", "averaging_method")  # fmt: skip
+            "grade_key", "averaging_method", "aspect_key")  # fmt: skip
 
 
 class Mark(NamedTuple):
@@ -537,7 +537,7 @@ class TagReader:
         """Return the tags of a row; where it has none, there is none."""
         found: dict[str, Tag] = {}
         for name, value in row.items():
-            if name in JUDGED and _is_list(value):
+            if name in JUDGED and _holds_judged(value):
                 continue
             if name not in self._asked and (name in self.names or self._is_new(name)):
                 tag, problem = tag_in(value)
@@ -615,7 +615,7 @@ def tags_of(
     """
     others, left_out = dict(table.others), dict(table.left_out)
     for name, values in table.columns.items():
-        if name in JUDGED and any(map(_is_list, values)):
+        if name in JUDGED and any(map(_holds_judged, values)):
             continue
         if name not in asked and is_wanted(name, choice):
             found = tags_in(values)
@@ -686,7 +686,7 @@ class Query(NamedTuple):
     predicted: list[Any]
     mark: Mark = _NO_MARK
     tags: Mapping[str, Tag] = _NO_TAGS
-    judged: list[Any] | None = None
+    judged: list[Any] | dict[str, bool] | None = None
 
     @property
     def label(self) -> str | int | None:
@@ -721,19 +721,34 @@ def query_in(
             predicted = _documents(row, roles.predicted, roles.options, ground_truth=False)
         judged = None
         for name in JUDGED:
-            if name in row and _is_list(row[name]):
-                judged = documents_in(row[name], Location(name), ground_truth=False)
+            if name in row and _holds_judged(row[name]):
+                judged = _judged_in(row[name], Location(name))
     except Refusal as error:
         raise error.at(place) from error
     found = _NO_TAGS if tags is None else tags.read(row, mark)
     return Query(place, question, actual, predicted, mark, found, judged)
 
 
-def _is_list(value: Any) -> bool:
-    """Tell whether a cell holds a list, perhaps written as text."""
+def _holds_judged(value: Any) -> bool:
+    """Tell whether a cell holds a list or an object, perhaps written as text."""
     if isinstance(value, str):
-        return value.startswith("[") and value.endswith("]")
-    return isinstance(plain(value), list | tuple)
+        return value[:1] + value[-1:] in ("[]", "{}")
+    return isinstance(plain(value), list | tuple | Mapping)
+
+
+def _judged_in(value: Any, at: Location) -> list[Any] | dict[str, bool]:
+    """Return the documents that were looked at or, of a pool, which of them were."""
+    content = plain(value)
+    if isinstance(content, str) and content.startswith("{"):
+        try:
+            content = parsed(content)
+        except ValueError as error:
+            raise at.error(f": must be a list, or an object in JSON ({error})") from error
+    if not isinstance(content, Mapping):
+        return documents_in(value, at, ground_truth=False)
+    if not all(isinstance(one, bool) for one in content.values()):
+        raise at.type_error(": must map ids or texts to whether they were looked at, true or false")
+    return dict(content)
 
 
 def _question_in(value: Any, name: str) -> str | int | None:

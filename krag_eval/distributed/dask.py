@@ -31,6 +31,7 @@ def evaluate_dask(
     question_field: str | None = "question",
     actual_field: str = "actual",
     predicted_field: str = "predicted",
+    judged_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Dask DataFrame, or a Bag of dicts, with one row per query.
@@ -51,6 +52,9 @@ def evaluate_dask(
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
         predicted_field: Column with the retrieved documents, best first.
+        judged_field: Column with the documents that somebody looked at, lists as the others; what
+            is known of each retrieved one is then in the per-query columns ``judged``,
+            ``document_keys`` and ``judged_digest``. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -84,7 +88,7 @@ def evaluate_dask(
         problem = "must be a Dask DataFrame or a Dask Bag of dicts, got a "
         raise InvalidType("collection", problem + type(collection).__name__)
     columns = None if is_bag else list(collection.columns)
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field)
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
     plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     if is_bag:
@@ -130,12 +134,11 @@ def _meta(task: Task) -> pd.DataFrame:
 
 def _check_lists(frame: DataFrame, fields: Fields) -> None:
     """Refuse columns that Dask has turned into text."""
-    for argument in ("actual", "predicted"):
-        name = getattr(fields, argument)
+    for argument, name in fields.of_documents.items():
         kind = str(frame.dtypes[name])
         if kind.startswith(("string", "str")):
             raise InvalidType(
-                f"{argument}_field",
+                argument,
                 f": the column {name!r} holds text ({kind}), not lists: Dask turns columns of "
                 "Python objects into text by default",
                 "Set its option dataframe.convert-string to False before the frame is made, or use "

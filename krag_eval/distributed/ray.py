@@ -35,6 +35,7 @@ def evaluate_ray(
     question_field: str | None = "question",
     actual_field: str = "actual",
     predicted_field: str = "predicted",
+    judged_field: str | None = None,
     batch_size: int = 4096,
     **options: Any,
 ) -> DistributedRun[Dataset]:
@@ -54,6 +55,9 @@ def evaluate_ray(
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
         predicted_field: Column with the retrieved documents, best first.
+        judged_field: Column with the documents that somebody looked at, lists as the others; what
+            is known of each retrieved one is then in the per-query columns ``judged``,
+            ``document_keys`` and ``judged_digest``. ``None`` for none.
         batch_size: Rows evaluated together.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
@@ -76,7 +80,7 @@ def evaluate_ray(
     whole("batch_size", batch_size, 1)
     schema = dataset.schema(fetch_if_missing=False)
     columns = None if schema is None else schema.names
-    fields = Fields.checked(columns, question_field, actual_field, predicted_field)
+    fields = Fields.checked(columns, question_field, actual_field, predicted_field, judged_field)
     plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
     batches = {"batch_format": "pyarrow", "batch_size": batch_size}

@@ -29,6 +29,7 @@ def evaluate_spark(
     question_field: str | None = "question",
     actual_field: str = "actual",
     predicted_field: str = "predicted",
+    judged_field: str | None = None,
     **options: Any,
 ) -> DistributedRun[DataFrame]:
     """Evaluate a Spark DataFrame with one row per query.
@@ -47,6 +48,9 @@ def evaluate_spark(
         question_field: Column with the question, as the label of the query; ``None`` for none.
         actual_field: Column with the ground truth.
         predicted_field: Column with the retrieved documents, best first.
+        judged_field: Column with the documents that somebody looked at, lists as the others; what
+            is known of each retrieved one is then in the per-query columns ``judged``,
+            ``document_keys`` and ``judged_digest``. ``None`` for none.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``matcher``, …
 
     Returns:
@@ -68,7 +72,9 @@ def evaluate_spark(
         raise MissingPackage("", "evaluate_spark needs PySpark", install_line("spark")) from error
     if not hasattr(frame, "mapInPandas"):
         raise InvalidType("frame", f"must be a Spark DataFrame, got a {type(frame).__name__}")
-    fields = Fields.checked(frame.columns, question_field, actual_field, predicted_field)
+    fields = Fields.checked(
+        frame.columns, question_field, actual_field, predicted_field, judged_field
+    )
     _check_types(frame, fields)
     plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **options)
     task = Task.of(plan, fields, cloudpickle.dumps)
@@ -120,12 +126,11 @@ def _schema(columns: dict[str, type]) -> Any:
 def _check_types(frame: DataFrame, fields: Fields) -> None:
     from pyspark.sql.types import ArrayType
 
-    for argument in ("actual", "predicted"):
-        name = getattr(fields, argument)
+    for argument, name in fields.of_documents.items():
         kind = frame.schema[name].dataType
         if not isinstance(kind, ArrayType):
             raise InvalidType(
-                f"{argument}_field",
+                argument,
                 f": the column {name!r} must be an array of strings or of structs with "
                 f"page_content, got {kind.simpleString()}",
                 "Spark's from_json makes one of JSON text",

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, Refusal, clipped
-from krag_eval.documents import Location, documents_in
+from krag_eval.documents import Location, documents_in, is_missing, plain
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
-from krag_eval.results.rows import NoRows
+from krag_eval.results.rows import JUDGED_COLUMNS, NoRows
 from krag_eval.scoring.parts import Partial
 
 if TYPE_CHECKING:
@@ -34,11 +34,15 @@ PARTIAL = "krag_eval partial"
 
 
 class Fields(NamedTuple):
-    """The columns of a table that hold a query, its ground truth, and what was retrieved."""
+    """The columns of a table that hold a query, its ground truth, and what was retrieved.
+
+    And what somebody looked at, where there is such a column.
+    """
 
     question: str | None
     actual: str
     predicted: str
+    judged: str | None = None
 
     @classmethod
     def checked(
@@ -47,6 +51,7 @@ class Fields(NamedTuple):
         question_field: str | None,
         actual_field: str,
         predicted_field: str,
+        judged_field: str | None = None,
     ) -> Fields:
         """Check the names against a table's columns (``None``: they are not known yet).
 
@@ -57,9 +62,11 @@ class Fields(NamedTuple):
             "question_field": question_field,
             "actual_field": actual_field,
             "predicted_field": predicted_field,
+            "judged_field": judged_field,
         }
+        may_lack = ("question_field", "judged_field")
         for argument, name in given.items():
-            if columns is None or name in columns or (argument == "question_field" and not name):
+            if columns is None or name in columns or (argument in may_lack and not name):
                 continue
             optional = Advice("pass {} if there is none", question_field=None)
             raise InvalidInput(
@@ -68,7 +75,13 @@ class Fields(NamedTuple):
                 f"{clipped(name)}",
                 optional if argument == "question_field" else "",
             )
-        return cls(question_field, actual_field, predicted_field)
+        return cls(question_field, actual_field, predicted_field, judged_field)
+
+    @property
+    def of_documents(self) -> dict[str, str]:
+        """The columns that hold lists of documents, by the argument that names each."""
+        named = {name: getattr(self, name) for name in ("actual", "predicted", "judged")}
+        return {f"{name}_field": column for name, column in named.items() if column is not None}
 
     @property
     def names(self) -> list[str]:
@@ -97,7 +110,13 @@ class Task:
 
         Raises:
             InvalidType: If the matcher or a metric cannot be pickled.
+            InvalidInput: If the plan asks what was looked at, and no column says so.
         """
+        asks = [one.name for one in plan.metrics.values() if one.needs_judged]
+        if fields.judged is None and (asks or plan.plan.unjudged != "wrong"):
+            what = asks[0] if asks else f"unjudged={plan.plan.unjudged!r}"
+            problem = f"must name the column with the documents that were looked at, for {what}"
+            raise InvalidInput("judged_field", problem)
         try:
             return cls(dumps(plan), fields)
         except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
@@ -116,11 +135,12 @@ class Task:
     @property
     def types(self) -> dict[str, type]:
         """The columns of what comes back, and their types."""
-        return {**self.plan.row_types, PARTIAL: object}
+        judged = {} if self.fields.judged is None else dict.fromkeys(JUDGED_COLUMNS, object)
+        return {**self.plan.row_types, **judged, PARTIAL: object}
 
     def part(self, columns: Mapping[str, Iterable[Any]]) -> Part:
         """Evaluate some rows, given by column."""
-        question, actual, predicted = self.fields
+        question, actual, predicted, judged = self.fields
         for name in self.fields.names:
             if name not in columns:
                 problem = f"no column {name!r}; the columns are {', '.join(columns)}"
@@ -130,6 +150,7 @@ class Task:
             document_lists(columns[actual], actual, ground_truth=True),
             document_lists(columns[predicted], predicted, ground_truth=False),
             labels,
+            judged=None if judged is None else _judged_lists(columns[judged], judged),
         )
 
     def rows(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -169,11 +190,14 @@ class Task:
         import pandas as pd
 
         carried = np.full(len(rows["query"]), partial, object)
+        # What was looked at has no column where there is no query.
+        nothing = np.full(len(carried), None, object)
+        columns = {name: rows.get(name, nothing) for name in self.types}
         # Texts as objects: their default type differs between versions of pandas.
         return pd.DataFrame(
             {
                 name: pd.Series(values, dtype=values.dtype)
-                for name, values in {**rows, PARTIAL: carried}.items()
+                for name, values in {**columns, PARTIAL: carried}.items()
             }
         )
 
@@ -227,6 +251,12 @@ def document_lists(
         except Refusal as error:
             raise error.at(Place("part of the table", row=row)) from error
     return lists
+
+
+def _judged_lists(cells: Iterable[Any], name: str) -> list[list[Any]]:
+    """Return the documents that were looked at, one list per row; an absent cell holds none."""
+    there = [[] if is_missing(plain(cell)) else cell for cell in cells]
+    return document_lists(there, name, ground_truth=False)
 
 
 Table = TypeVar("Table")

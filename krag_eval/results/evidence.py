@@ -242,6 +242,7 @@ class Evidence:
             pieces=None if pieces is None else pieces.between(int(first), int(last), documents),
             queries=None,
             looked_at=None,
+            aspects=None,
             n_repeats=0,
             _counts={},
             lengths=None

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNT_COLUMNS",
     "DIGEST",
+    "JUDGED_COLUMNS",
     "POSITION",
     "ROW_FORMATS",
     "JudgedRows",
@@ -88,6 +89,8 @@ _NUMBERS = re.compile("([0-9]{1,10}( [0-9]{1,10})*)?")
 #: Where it is known what was looked at: the flags of each query's documents, what these are known
 #: by, and what tells the documents that were looked at from others.
 JUDGED, KEYS, JUDGED_DIGEST = "judged", "document_keys", "judged_digest"
+#: The columns of flat rows that tell what was looked at.
+JUDGED_COLUMNS = (JUDGED, KEYS, JUDGED_DIGEST)
 
 #: What the columns with tags begin with; a tag may be named like a metric.
 TAG = "tag:"

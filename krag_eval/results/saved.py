@@ -39,7 +39,7 @@ from krag_eval.results.rows import (
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of
-from krag_eval.scoring.relevance import Judged, Relevance, RelevanceTogether
+from krag_eval.scoring.relevance import Aspects, Judged, Relevance, RelevanceTogether
 
 __all__ = [
     "FORMAT_VERSION",
@@ -330,8 +330,38 @@ def _evidence_content(evidence: Evidence, n_queries: int) -> Content:
         "rank": found.pair_rank.tolist(),
         "similarity": _unless_all_1(found.pair_similarity),
         **({"lengths": lengths} if lengths else {}),
+        **({} if found.aspects is None else {"aspects": _aspects_content(found.aspects)}),
         **({} if found.pieces is None else {"pieces": _pieces_content(found, found.pieces)}),
     }
+
+
+def _aspects_content(aspects: Aspects) -> Content:
+    return {
+        "query": aspects.query.tolist(),
+        "item": aspects.item.tolist(),
+        "aspect": aspects.aspect.tolist(),
+    }
+
+
+def _aspects(kept: Content, item_query: NDArray[np.int64]) -> Aspects | None:
+    """Return the aspects of the items, checked for what is made of them."""
+    if "aspects" not in kept:
+        return None
+    query, item, aspect = (
+        _whole(kept["aspects"][name], len(kept["aspects"][name]))
+        for name in ("query", "item", "aspect")
+    )
+    if (
+        len(item) != len(aspect)
+        or (np.diff(item) < 0).any()
+        or (
+            {*item.tolist()} != {*range(len(item_query))}
+            or {*aspect.tolist()} != {*range(len(query))}
+            or (query[aspect] != item_query[item]).any()
+        )
+    ):
+        raise ValueError("its aspects are not those of its ground truth")
+    return Aspects(query, item, aspect)
 
 
 def _pieces_content(found: Relevance, pieces: Pieces) -> Content:
@@ -398,9 +428,10 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
     if "pieces" in kept:
         pieces = _pieces(kept["pieces"], n_alternatives, sum(retrieved.tolist()))
     together = pieces is not None and _flag(kept["pieces"]["union"])
+    item_query = np.repeat(np.arange(n_queries), items)
     relevance = (RelevanceTogether if together else Relevance)(
         n_retrieved=retrieved,
-        item_query=np.repeat(np.arange(n_queries), items),
+        item_query=item_query,
         grade=_or_all_1(kept["grade"], n_items),
         n_alternatives=n_alternatives,
         pair_item=np.repeat(np.arange(n_items), pairs),
@@ -412,6 +443,7 @@ def _evidence(content: Content, n_queries: int) -> Evidence | None:
         lengths=_lengths(kept, retrieved),
         pieces=pieces,
         looked_at=_looked_at(content, retrieved),
+        aspects=_aspects(kept, item_query),
     )
     if pieces is not None:
         _check_ranks(pieces, relevance)

@@ -563,6 +563,8 @@ class Evaluation:
             )
             key = plan.plan.grade_key
             plan.plan.check_ground_truth(queries, None if key is None else queries.grades(key))
+            if plan.plan.aspect_key is not None:
+                queries.aspects(plan.plan.aspect_key)
         return cls(questions, plan, options)
 
     @property

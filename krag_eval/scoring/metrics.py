@@ -28,10 +28,11 @@ from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
-from krag_eval.scoring.relevance import Judged, Relevance, numbers_within
+from krag_eval.scoring.relevance import Judged, Relevance, aspects_unknown, numbers_within
 from krag_eval.scoring.tokens import token_counts
 
 __all__ = [
+    "ASPECT_METRICS",
     "COUNTS",
     "DEFAULT_METRICS",
     "JUDGED_METRICS",
@@ -138,6 +139,7 @@ class Metric:
             with them: ``rbp`` is ``rbp(p=0.8)``.
         needs_words: Whether it counts words, so that only coverage can tell.
         needs_judged: Whether it asks which documents were looked at.
+        needs_aspects: Whether it asks which aspects a question has.
 
     >>> METRICS["reciprocal_rank"].key, METRICS["rank"].lower_is_better
     ('mrr', True)
@@ -157,6 +159,7 @@ class Metric:
     parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
     needs_words: bool = False
     needs_judged: bool = False
+    needs_aspects: bool = False
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -499,6 +502,56 @@ def infap(relevance: Relevance, k: int | None, conventions: Conventions) -> Floa
     return _ratio(_total(relevance, query, expected), relevance.n_items)
 
 
+def aspect_recall(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
+    """Share of the question's aspects that a document within the cutoff speaks to, in [0, 1].
+
+    An aspect is there if one of its ground-truth items is covered. It is the subtopic recall of
+    Zhai, Cohen and Lafferty 2003, strec of TREC's ndeval.
+    """
+    n_aspects = np.bincount(relevance.aspects_known.query, minlength=relevance.n_queries)
+    return _ratio(relevance.aspects_within(k), n_aspects)
+
+
+def alpha_ndcg(
+    relevance: Relevance, k: int | None, conventions: Conventions, *, alpha: float
+) -> FloatArray:
+    """Return nDCG in which an aspect gains less each time: (1 - alpha)**n after n times; in [0, 1].
+
+    Clarke et al. 2008, as TREC's ndeval computes it: the discount is 1 / log2(place + 1), and the
+    best list picks, place by place, the ground-truth item that gains most. Places are those of
+    nDCG: first ranks, unless one document covers several items, which then queue, the greatest
+    gain first. Grades and conventions make no difference. A list that beats the best one, which is
+    picked without foresight, has 1.
+    """
+    n_items = int(relevance.n_items.max(initial=0))
+    novelty = powers(1 - alpha, n_items + 1)
+    steps = novelty.tolist()
+    item, place = relevance.in_best_turn(steps)
+    if k is not None:
+        item, place = item[place <= k], place[place <= k]
+    best = _novel_gains(relevance, item, place, novelty)
+    return np.minimum(
+        _ratio(_novel_gains(relevance, *relevance.in_turn(k, steps), novelty), best), 1.0
+    )
+
+
+def _novel_gains(
+    relevance: Relevance, item: IntArray, place: IntArray, novelty: FloatArray
+) -> FloatArray:
+    """Return what each query gains by its items at their places, after the discount."""
+    aspects = relevance.aspects_known
+    at = np.zeros(len(relevance.item_query), np.int64)
+    at[item] = place
+    rows = np.flatnonzero(at[aspects.item])
+    rows = rows[np.lexsort((at[aspects.item[rows]], aspects.aspect[rows]))]
+    before = numbers_within(aspects.aspect[rows]) - 1
+    # In an order that equal lists share, so that their sums are the same to the last digit.
+    query, place = aspects.query[aspects.aspect[rows]], at[aspects.item[rows]]
+    order = np.lexsort((before, place, query))
+    gains = novelty[before[order]] / log2(place[order] + 1)
+    return _total(relevance, query[order], gains)
+
+
 def _relevant(relevance: Relevance, k: int | None) -> tuple[IntArray, IntArray]:
     """Return query and rank of the documents that are relevant within the cutoff, in order."""
     query, rank, since = relevance.relevant_from
@@ -792,6 +845,18 @@ JUDGED_METRICS = _registered(
     ),
 )  # fmt: skip
 
+#: The metrics that ask which aspects a question has, computed by default too where that is known.
+ASPECT_METRICS = _registered(
+    Metric(
+        "aspect_recall", aspect_recall, "aspect_recall", range=_SHARE, needs_aspects=True,
+        labels={"en": "Aspect recall", "ko": "측면 재현율"},
+    ),
+    Metric(
+        "alpha_ndcg", alpha_ndcg, "alpha_ndcg", range=_SHARE, needs_aspects=True,
+        labels={"en": "α-nDCG", "ko": "α-nDCG"}, parameters={"alpha": Parameter(0.5, 0, 1)},
+    ),
+)  # fmt: skip
+
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -812,6 +877,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             ),
         ),
         **JUDGED_METRICS,
+        **ASPECT_METRICS,
     }
 )  # fmt: skip
 
@@ -830,16 +896,23 @@ _WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit
 _ALIASES = {"hit": "hit_rate"}
 
 
-def metrics_for(criteria: MatchingCriteria, *, words: bool = True) -> dict[str, Metric]:
+def metrics_for(
+    criteria: MatchingCriteria, *, words: bool = True, aspects: bool = True
+) -> dict[str, Metric]:
     """Return the built-in metrics with the hit rate that ``criteria`` asks for.
 
     Args:
         criteria: When a query is a hit.
         words: Whether the matcher knows which words a document holds; without, the metrics that
             need it are left out.
+        aspects: Whether it is known which aspects a question has, likewise.
     """
     known = METRICS if criteria is MatchingCriteria.ALL else _WITH_ANY_HIT
-    return {name: one for name, one in known.items() if words or not one.needs_words}
+    return {
+        name: one
+        for name, one in known.items()
+        if (words or not one.needs_words) and (aspects or not one.needs_aspects)
+    }
 
 
 def built_in(name: str, argument: str = "metrics") -> Metric | None:
@@ -1039,7 +1112,9 @@ def chosen_metrics(
     """
     if metrics is None:
         by_default = {**DEFAULT_METRICS, **TOKEN_METRICS}
-        return {name: one for name, one in known.items() if name in by_default}
+        aspects = [one.at() for name, one in known.items() if name in ASPECT_METRICS]
+        usual = {name: one for name, one in known.items() if name in by_default}
+        return usual | {one.name: one for one in aspects}
     if isinstance(metrics, str):
         raise InvalidType("metrics", f"must be a list of metrics, got the text {metrics!r}")
     chosen: dict[str, Metric] = {}
@@ -1087,6 +1162,8 @@ def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
         raise unknown("metrics", name, (*(one.key for one in known.values()), *known))
     if found.needs_words and found.name not in known:
         raise words_unknown("metrics", found.name)
+    if found.needs_aspects and found.name.partition("(")[0] not in known:
+        raise aspects_unknown("metrics", found.name)
     return replace(found, compute=known[found.name].compute) if found.name in known else found
 
 

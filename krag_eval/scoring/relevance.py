@@ -6,11 +6,13 @@ metrics are computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,10 +24,12 @@ from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
 
 __all__ = [
+    "Aspects",
     "Documents",
     "Judged",
     "Relevance",
     "RelevanceTogether",
+    "aspects_unknown",
     "judgements_unknown",
     "numbers_within",
 ]
@@ -67,6 +71,62 @@ class Judged:
     def known(self) -> NDArray[np.bool_]:
         """Whether each retrieved document is judged; shape (documents,)."""
         return self.number >= Judged.RELEVANT
+
+
+@dataclass(frozen=True, eq=False)
+class Aspects:
+    """Which aspects of a question each ground-truth item speaks to.
+
+    Attributes:
+        query: Query of each aspect, aspects numbered through all queries; shape (aspects,).
+        item, aspect: Every pair of an item and an aspect of it, sorted by item; shape (pairs,).
+    """
+
+    query: IntArray
+    item: IntArray
+    aspect: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        given: Sequence[tuple[str, ...]],
+        item_query: IntArray,
+        same_as: IntArray,
+        kept: NDArray[np.bool_],
+    ) -> tuple[Aspects, int]:
+        """Settle the aspects of the items that are kept; one without any is an aspect of its own.
+
+        A document that is listed several times, once for each of its aspects, has all of them.
+
+        Args:
+            given: The aspects of each item as given; shape (items,).
+            item_query: Query of each; shape (items,).
+            same_as: The item that each is the same as; shape (items,).
+            kept: Whether each is kept; shape (items,).
+
+        Returns:
+            The aspects, and how many items that are not kept brought a new one to another.
+        """
+        names: dict[int, dict[str | None, None]] = {}
+        brought = 0
+        for first, of_item in zip(same_as.tolist(), given, strict=True):
+            known = names.setdefault(first, {})
+            brought += bool(known) and not known.keys() >= set(of_item)
+            known.update(dict.fromkeys(of_item))
+        numbers: dict[tuple[int, str | int | None], int] = {}
+        pairs = []
+        for item, first in enumerate(np.flatnonzero(kept).tolist()):
+            query = int(item_query[first])
+            named = [(query, name) for name in names[first] or (item,)]
+            pairs += [(item, numbers.setdefault(one, len(numbers))) for one in named]
+        items, aspects = np.array(pairs, np.int64).reshape(-1, 2).T
+        queries = np.array([query for query, _ in numbers], np.int64)
+        return cls(queries, items, aspects), brought
+
+    @cached_property
+    def start(self) -> IntArray:
+        """Where each item's pairs begin, and where the last one's end; shape (items + 1,)."""
+        return np.append(np.flatnonzero(np.diff(self.item, prepend=-1)), len(self.item))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +188,7 @@ class Relevance:
             rank, each of shape (documents,); ``None`` where no budget was asked for.
         queries: The documents themselves; ``None`` where they are not at hand.
         looked_at: Which documents somebody looked at; ``None`` where that is not known.
+        aspects: What aspects of its question each item speaks to; ``None`` where that is not known.
     """
 
     n_retrieved: IntArray
@@ -144,6 +205,7 @@ class Relevance:
     lengths: Mapping[str, IntArray] | None = field(default=None, repr=False)
     queries: QuerySet | None = field(default=None, repr=False)
     looked_at: Judged | None = field(default=None, repr=False)
+    aspects: Aspects | None = field(default=None, repr=False)
     _counts: dict[tuple[str, int | None], Any] = field(default_factory=dict, repr=False)
     # Not an argument: what ``replace`` makes is cut anew.
     _cuts: dict[Budget, Relevance] = field(default_factory=dict, repr=False, init=False)
@@ -159,6 +221,7 @@ class Relevance:
         grade: FloatArray | None = None,
         n_alternatives: IntArray | None = None,
         union: bool = False,
+        aspects: Sequence[tuple[str, ...]] | None = None,
     ) -> Relevance:
         """Settle what was found.
 
@@ -170,6 +233,7 @@ class Relevance:
             grade: Grade of each item, 1 if not given; shape (items,). Grade 0 drops the item.
             n_alternatives: Documents of each item, 1 if not given; shape (items,).
             union: Whether documents complete an item together.
+            aspects: The aspects of each item, where they are known; shape (items,).
 
         Raises:
             InvalidInput: If items that say the same have different grades.
@@ -186,6 +250,10 @@ class Relevance:
         repeats = matches.same_as != np.arange(n_items)
         n_repeats = int(repeats.sum())
         kept = ~repeats & (grade > 0)
+        known = None
+        if aspects is not None:
+            known, brought = Aspects.of(aspects, item_query, matches.same_as, kept)
+            n_repeats -= brought
         item_number = None
         if not kept.all():
             item_number = numbers_within(item_query)[kept]
@@ -198,7 +266,7 @@ class Relevance:
             pieces = None if pieces is None else pieces.of_items(kept)
         return (RelevanceTogether if union else cls)(
             n_retrieved, item_query, grade, n_alternatives,
-            item, rank, similarity, threshold, n_repeats, item_number, pieces,
+            item, rank, similarity, threshold, n_repeats, item_number, pieces, aspects=known,
         )  # fmt: skip
 
     def warn_of_repeats(self) -> None:
@@ -228,6 +296,17 @@ class Relevance:
                 Advice("choose {}", matcher="coverage"),
             )
         return self.pieces
+
+    @property
+    def aspects_known(self) -> Aspects:
+        """What aspects of its question each item speaks to.
+
+        Raises:
+            InvalidInput: If that is not known.
+        """
+        if self.aspects is None:
+            raise aspects_unknown()
+        return self.aspects
 
     def prefix(self, budget: Budget) -> IntArray:
         """Return how many of each query's first documents fit into a budget; shape (queries,).
@@ -595,6 +674,62 @@ class Relevance:
         place = _queued(query, rank)
         return _by_worth(item, query, rank, place, worth), place
 
+    def aspects_within(self, k: int | None) -> IntArray:
+        """Return the aspects of which some item is covered within the cutoff; shape (queries,)."""
+        aspects = self.aspects_known
+        found = np.zeros(len(self.item_query), np.bool_)
+        found[self.covered if k is None else self.covered[self.first_rank <= k]] = True
+        covered = np.unique(aspects.aspect[found[aspects.item]])
+        return np.asarray(np.bincount(aspects.query[covered], minlength=self.n_queries), np.int64)
+
+    def in_turn(self, k: int | None, novelty: Sequence[float]) -> tuple[IntArray, IntArray]:
+        """Give every item covered within the cutoff a place by what it adds to those before it.
+
+        At each place stands, of the items that were found at it or before, the one that gains most
+        there; then the one found first, then the order of the ground truth.
+
+        Args:
+            k: The cutoff.
+            novelty: What an aspect gains that n items before have spoken to, by n.
+
+        Returns:
+            The items, and the place of each.
+        """
+        order = np.lexsort((self.covered, self.first_rank, self.covered_query))
+        if k is not None:
+            order = order[self.first_rank[order] <= k]
+        item, rank, query = self.covered[order], self.first_rank[order], self.covered_query[order]
+        if len(self.credited.start) == len(self.credited.order):
+            return item, rank  # no two items share a document
+        return self._taking_turns(item, rank, query, novelty)
+
+    def in_best_turn(self, novelty: Sequence[float]) -> tuple[IntArray, IntArray]:
+        """Return all items and their places in the list that picks the greatest gain each time."""
+        key = f"in best turn {novelty[1:2]}", None
+        if key not in self._counts:
+            item = np.arange(len(self.item_query))
+            order = np.argsort(self.item_query, kind="stable")
+            self._counts[key] = self._taking_turns(
+                item[order], np.ones(len(item), np.int64), self.item_query[order], novelty
+            )
+        found: tuple[IntArray, IntArray] = self._counts[key]
+        return found
+
+    def _taking_turns(
+        self, item: IntArray, rank: IntArray, query: IntArray, novelty: Sequence[float]
+    ) -> tuple[IntArray, IntArray]:
+        aspects = self.aspects_known
+        start, of_pairs = aspects.start.tolist(), aspects.aspect.tolist()
+        of_item = [tuple(of_pairs[start[one] : start[one + 1]]) for one in item.tolist()]
+        begins = np.append(np.flatnonzero(np.diff(query, prepend=-1)), len(query)).tolist()
+        order: list[int] = []
+        places: list[int] = []
+        for first, last in pairwise(begins):
+            for one, place in _turns(rank[first:last].tolist(), of_item[first:last], novelty):
+                order.append(first + one)
+                places.append(place)
+        return item[np.array(order, np.int64)], np.array(places, np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class RelevanceTogether(Relevance):
@@ -785,6 +920,50 @@ def _seated(rank: Sequence[int], worth: Sequence[float]) -> list[int]:
     return order + [heappop(waiting)[1] for _ in range(len(waiting))]
 
 
+def _turns(
+    rank: Sequence[int], aspects: Sequence[tuple[int, ...]], novelty: Sequence[float]
+) -> Iterator[tuple[int, int]]:
+    """Yield who takes each place, and the place; items of one query are given by first rank.
+
+    What an item gains only falls as others go before it, so that who gains most among those
+    waiting needs no look at all of them (Minoux 1978); and those of the same aspects gain the same.
+    """
+    seen: Counter[int] = Counter()
+    alike: dict[tuple[int, ...], deque[int]] = {}
+    waiting: list[tuple[float, int]] = []
+
+    def wait(first: int) -> None:
+        gain = math.fsum(novelty[seen[aspect]] for aspect in aspects[first])
+        heappush(waiting, (-gain, first))
+
+    place = arrived = 0
+    while waiting or arrived < len(rank):
+        place = place + 1 if waiting else max(place + 1, rank[arrived])
+        while arrived < len(rank) and rank[arrived] <= place:
+            queue = alike.setdefault(aspects[arrived], deque())
+            queue.append(arrived)
+            if len(queue) == 1:
+                wait(arrived)
+            arrived += 1
+        one = _best_of(waiting, wait)
+        yield one, place
+        seen.update(aspects[one])
+        queue = alike[aspects[one]]
+        queue.popleft()
+        if queue:
+            wait(queue[0])
+
+
+def _best_of(waiting: list[tuple[float, int]], wait: Callable[[int], None]) -> int:
+    """Take who gains most, the gains of those in front worked out anew."""
+    while True:
+        claimed, one = heappop(waiting)
+        wait(one)
+        if waiting[0] == (claimed, one):
+            heappop(waiting)
+            return one
+
+
 def _shared(counts: IntArray) -> IntArray:
     """Make counts read-only, for the next metric starts from them."""
     counts.flags.writeable = False
@@ -797,6 +976,15 @@ def judgements_unknown(argument: str = "metrics") -> InvalidInput:
         argument,
         ": which documents were looked at is not known",
         Advice("pass {}: per query, the ids or texts of those that were", judged=...),
+    )
+
+
+def aspects_unknown(argument: str = "metrics", name: str = "") -> InvalidInput:
+    """Return the error for what needs to know which aspects a question has."""
+    return InvalidInput(
+        argument,
+        f": {name or 'this'} counts aspects of a question, and which there are is not known",
+        Advice("pass {}: the metadata key of the ground truth that holds them", aspect_key=...),
     )
 
 

@@ -228,7 +228,7 @@ class _Run:
                 self._state.add(rows, self._done)
         return self._done
 
-    def _judged_of(self, chunk: Chunk) -> list[list[Any] | None] | None:
+    def _judged_of(self, chunk: Chunk) -> list[list[Any] | dict[str, bool] | None] | None:
         """Return what was looked at, where the first query of all says so."""
         judged = [record.judged for record in chunk.records]
         if self._has_judged:

@@ -83,3 +83,37 @@ def test_compare_takes_several_names_with_commas(sample: Path, tmp_path: Path) -
     other.write_text(sample.read_text("utf-8"), "utf-8")
     output = run("compare", sample, other, "--metric", "mrr@2,ndcg@2", "-k", 2).stdout
     assert {"mrr@2", "ndcg@2"} <= printed(output).keys()
+
+
+class TestAspects:
+    """``--aspect-key``: the metadata key with the aspects of a question."""
+
+    @pytest.fixture
+    def aspects(self, tmp_path: Path) -> Path:
+        """Return a file with two aspects, one of which came back first."""
+        documents = [{"page_content": one, "metadata": {"part": one}} for one in ("A", "B")]
+        row = {"question": "q", "actual": documents, "predicted": ["A", "x"]}
+        path = tmp_path / "aspects.jsonl"
+        path.write_text(json.dumps(row), "utf-8")
+        return path
+
+    def test_it_adds_the_metrics(self, aspects: Path) -> None:
+        """Beside the default ones, or alone where they are named."""
+        typed = ["evaluate", aspects, "--matcher", "text", "--aspect-key", "part"]
+        table = printed(run(*typed, "-k", 2).output)
+        assert table["aspect_recall"] == ["0.5000"]
+        assert table["alpha_ndcg(alpha=0.5)"] == ["0.6131"]  # 1 / (1 + 1 / log2(3))
+        assert "aspects=part" in run(*typed, "-k", 2).output
+        alone = printed(run(*typed, "--metric", "aspect_recall@1").output)
+        assert alone["aspect_recall"] == ["0.5000"]
+        floor = run(*typed, "-k", 2, "--fail-under", "alpha_ndcg(alpha=0.9)@2=0.7")
+        assert floor.exit_code == 1
+
+    @pytest.mark.parametrize(
+        "typed", [["--metric", "alpha_ndcg"], ["--fail-under", "alpha_ndcg@5=1"]]
+    )
+    def test_without_it_they_are_refused(self, aspects: Path, typed: list[str]) -> None:
+        """With the option that is missing."""
+        result = run("evaluate", aspects, "--matcher", "text", *typed)
+        assert result.exit_code == 2
+        assert "--aspect-key" in result.stderr

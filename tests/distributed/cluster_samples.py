@@ -69,6 +69,41 @@ def check_budgets(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -
     assert n_covered == whole.tables[None]["covered"].tolist()
 
 
+#: Rows that say what was looked at, in a column of their own; in the second, nothing was.
+SEEN = [
+    {"question": "q0", "actual": ["A", "B"], "predicted": ["N", "A", "U"], "seen": ["N"]},
+    {"question": "q1", "actual": ["C"], "predicted": ["U", "C"], "seen": None},
+    {"question": "q2", "actual": ["D"], "predicted": ["N"], "seen": ["U", "N"]},
+]
+
+
+def with_seen() -> dict[str, Any]:
+    """Return how these rows are evaluated."""
+    return {
+        "k": [1, 3],
+        "metrics": ["judged", "bpref", "precision_upper"],
+        "judged_field": "seen",
+        "unjudged": "leave_out",
+    }
+
+
+def check_seen(result: EvaluationResult, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check a run of them against one in this process: averages, and what is known of each."""
+    options = with_seen()
+    expected = OfflineRetrievalEvaluator(
+        [row["actual"] for row in SEEN],
+        [row["predicted"] for row in SEEN],
+        queries=[row["question"] for row in SEEN],
+        judged=[row["seen"] for row in SEEN],
+        unjudged="leave_out",
+    ).evaluate(options["k"], metrics=options["metrics"])
+    assert result.to_dict() == expected.to_dict()
+    of = {row["query"]: row for row in rows}
+    assert [of[label]["judged"] for label in expected.labels] == ["1 1 0", "0 1", "1"]
+    found = [of[label]["judged_digest"] for label in expected.labels]
+    assert found == list(expected.rows.judged.digests)
+
+
 def local(
     rows: Sequence[dict[str, Any]],
     k: Any = (1, 3, 10),

@@ -7,10 +7,10 @@ import dask.bag
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from cluster_samples import check_budgets, local, sample, within
+from cluster_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
 
 from krag_eval import CoverageMatcher, KragEvalWarning
-from krag_eval._errors import DatasetError
+from krag_eval._errors import DatasetError, InvalidInput
 from krag_eval.distributed import evaluate_dask
 
 ROWS = sample()
@@ -140,3 +140,22 @@ def test_rows_without_questions():
     rows = [{name: row[name] for name in ("actual", "predicted")} for row in ROWS]
     run = evaluate_dask(dask.bag.from_sequence(rows), k=3, matcher="contains", question_field=None)
     assert run.result.to_dict() == local(ROWS, 3, matcher="contains").to_dict()
+
+
+@pytest.mark.parametrize("is_bag", [True, False])
+def test_what_was_looked_at_is_a_column(is_bag):
+    """An absent cell says that nothing was; rows tell what is known of each document."""
+    bag = dask.bag.from_sequence(SEEN, npartitions=2)
+    frame = dd.from_pandas(pd.DataFrame(SEEN), npartitions=2)
+    run = evaluate_dask(bag if is_bag else frame, **with_seen())
+    check_seen(run.result, run.per_query.compute().to_dict("records"))
+
+
+@pytest.mark.parametrize("options", [{"metrics": ["bpref"]}, {"unjudged": "bounds"}])
+def test_the_column_that_says_what_was_looked_at_is_named(options):
+    """Before anything is computed; one that is not there is refused too."""
+    frame = dd.from_pandas(pd.DataFrame(SEEN), npartitions=2)
+    for more in ({}, {"judged_field": "nowhere"}):
+        with pytest.raises(InvalidInput) as caught:
+            evaluate_dask(frame, k=1, **options, **more)
+        assert caught.value.argument == "judged_field"

@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "distributed"))
 
-from cluster_samples import check_budgets, local, sample, within
+from cluster_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
 
-__all__ = ["check_budgets", "local", "sample", "within"]
+__all__ = ["SEEN", "check_budgets", "check_seen", "local", "sample", "with_seen", "within"]

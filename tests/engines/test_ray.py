@@ -7,7 +7,7 @@ import logging
 import pyarrow as pa
 import pytest
 import ray
-from engine_samples import check_budgets, local, sample, within
+from engine_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
 
 from krag_eval import CoverageMatcher
 from krag_eval.distributed import evaluate_ray
@@ -48,6 +48,15 @@ def test_budgets_are_those_of_a_local_run():
     dataset = ray.data.from_items(ROWS, override_num_blocks=4)
     run = evaluate_ray(dataset, **within(), matcher="coverage(union=yes)")
     check_budgets(run.result, run.per_query.take_all())
+
+
+def test_what_was_looked_at_is_a_column():
+    """Null says that nothing was."""
+    schema = pa.schema([("question", pa.string()), *((name, pa.list_(pa.string()))
+                        for name in ("actual", "predicted", "seen"))])  # fmt: skip
+    dataset = ray.data.from_arrow(pa.Table.from_pylist(SEEN, schema=schema))
+    run = evaluate_ray(dataset, **with_seen(), batch_size=2)
+    check_seen(run.result, run.per_query.take_all())
 
 
 def test_structs_are_documents():

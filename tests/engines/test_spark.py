@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from engine_samples import check_budgets, local, sample, within
+from engine_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
@@ -58,6 +58,17 @@ def test_budgets_are_those_of_a_local_run(spark):
     """By words and by a function of one's own; lengths and ranks come back as text."""
     run = evaluate_spark(frame_of(spark).repartition(3), **within(), matcher="coverage(union=yes)")
     check_budgets(run.result, [row.asDict() for row in run.per_query.collect()])
+
+
+def test_what_was_looked_at_is_a_column(spark):
+    """Null says that nothing was; a column of another type is refused."""
+    names = ("question", "actual", "predicted", "seen")
+    schema = "question string, actual array<string>, predicted array<string>, seen array<string>"
+    frame = spark.createDataFrame([tuple(row[name] for name in names) for row in SEEN], schema)
+    run = evaluate_spark(frame.repartition(2), **with_seen())
+    check_seen(run.result, [row.asDict() for row in run.per_query.collect()])
+    with pytest.raises(TypeError, match="judged_field"):
+        evaluate_spark(frame, judged_field="question")
 
 
 def test_structs_are_documents(spark):

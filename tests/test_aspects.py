@@ -1,0 +1,388 @@
+"""Aspects of a question: how many of them came back, and how soon each new one did."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import CUTOFFS, relevance_of
+
+from krag_eval import (
+    AnyOf,
+    EvaluationResult,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    compare,
+    evaluate_file,
+)
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.conventions import DEFAULT_CONVENTIONS
+from krag_eval.datasets import Dataset
+from krag_eval.evaluator import PartitionPlan
+from krag_eval.scoring.metrics import METRICS
+from krag_eval.scoring.relevance import Aspects
+
+short = pytest.mark.filterwarnings(
+    "ignore:.*(no more than|see no more|matched nothing|few|Fewer|same value)"
+)
+
+
+def passage(text, *aspects):
+    """Return a document that speaks to these aspects."""
+    return {"page_content": text, "metadata": {"sub_question": list(aspects)}}
+
+
+def evaluated(actual, predicted, k=None, **options):
+    """Evaluate by the aspects."""
+    options = {"aspect_key": "sub_question", **options}
+    return OfflineRetrievalEvaluator(actual, predicted, **options).evaluate(k)
+
+
+# a: A, b: B and D, c: C
+FOUR = [passage("A", "a"), passage("B", "b"), passage("D", "b"), passage("C", "c")]
+# 0: d0 and d1, 1: d0
+TWO = [passage("d0", 0, 1), passage("d1", 0)]
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+@short
+@pytest.mark.parametrize(
+    ("actual", "run", "alpha_ndcg", "aspect_recall"),
+    [
+        # DCG 1 + 1/log2(3) + .5/log2(5); the best list is A, B, C, D.
+        (FOUR, "A D E B", 0.786896, 2 / 3),
+        (FOUR, "A B C D", 1.0, 1.0),
+        (FOUR, "x y", 0.0, 0.0),
+        # The best list gains 2 and then .5/log2(3).
+        (TWO, "d0", 0.863757, 1.0),
+        (TWO, "d1", 0.431879, 0.5),
+    ],
+)
+def test_values_of_ndeval(actual, run, alpha_ndcg, aspect_recall):
+    """As TREC's ndeval (pyndeval) gives them, to its six digits."""
+    table = evaluated([actual], [run.split()], 5).tables[5]
+    assert table["alpha_ndcg(alpha=0.5)"][0] == pytest.approx(alpha_ndcg, abs=5e-7)
+    assert table["aspect_recall"][0] == pytest.approx(aspect_recall)
+
+
+@short
+@pytest.mark.parametrize(
+    ("judged", "run", "at_5", "at_10"),
+    [
+        # Made by pyndeval 0.0.8 from random judgements. Of documents that gain the same, its best
+        # list takes the last one by name; ours the first one of the ground truth.
+        (
+            {"d0": "c", "d1": "bcd", "d2": "d", "d3": "e", "d4": "ae", "d5": "bcde"},
+            "d3 d2",
+            0.276392373648036,
+            0.27228320150969076,
+        ),
+        (
+            {"d0": "b", "d1": "ab", "d2": "a", "d3": "a", "d4": "a", "d5": "b"},
+            "d0 d3 d4",
+            0.6790734670387575,
+            0.6683299177863806,
+        ),
+        (
+            {
+                "d0": "ace",
+                "d1": "abce",
+                "d2": "b",
+                "d3": "ae",
+                "d4": "abd",
+                "d5": "de",
+                "d6": "de",
+                "d7": "abe",
+            },
+            "d1 d7",
+            0.7724766578647672,
+            0.7510640160642034,
+        ),
+        (
+            {"d0": "ab", "d1": "a", "d2": "ab", "d3": "ab", "d4": "b", "d5": "c", "d6": "bc"},
+            "d0 d4",
+            0.6288943373233467,
+            0.6179249553383052,
+        ),
+        ({"d0": "bc", "d2": "c", "d4": "ab"}, "d0 d2", 0.7243989383522971, 0.7243989383522971),
+        (
+            {"d0": "abc", "d1": "abd", "d3": "abce", "d4": "abcd", "d5": "abe"},
+            "d2 d0 d3 d4",
+            0.5952993372093859,
+            0.5952993372093857,
+        ),
+        (
+            {
+                "d0": "bd",
+                "d1": "abcde",
+                "d2": "abc",
+                "d4": "abce",
+                "d5": "e",
+                "d6": "ae",
+                "d7": "cde",
+                "d8": "de",
+            },
+            "d5 d3 d1 d6 d7",
+            0.558550692016204,
+            0.5462637334709978,
+        ),
+        ({"d1": "ab", "d2": "b", "d3": "ab"}, "d4 d3 d1 d0", 0.6392976834259619, 0.639297683425962),
+        (
+            {"d0": "a", "d1": "b", "d2": "a", "d4": "ab", "d5": "b", "d7": "b", "d8": "a"},
+            "d1 d3 d8 d7 d2 d6 d4",
+            0.6891227321752931,
+            0.7266815264802062,
+        ),
+        ({"d0": "bc", "d1": "d", "d2": "bce"}, "d1 d0 d2", 0.7896187303409903, 0.7896187303409904),
+        (
+            {"d0": "c", "d1": "d", "d3": "b", "d4": "abc", "d5": "c"},
+            "d3 d0",
+            0.3889666236005244,
+            0.3889666236005245,
+        ),
+        ({"d1": "d", "d3": "a"}, "d2 d1", 0.3868528072345416, 0.3868528072345416),
+    ],
+)
+def test_agrees_with_ndeval(judged, run, at_5, at_10):
+    """Documents with any number of aspects, unjudged ones among those retrieved."""
+    actual = [passage(one, *aspects) for one, aspects in sorted(judged.items(), reverse=True)]
+    result = evaluated([actual], [run.split()], [5, 10])
+    found = [result.averages(k)["alpha_ndcg(alpha=0.5)"] for k in (5, 10)]
+    assert found == pytest.approx([at_5, at_10], abs=1e-12)
+
+
+def in_best_order(items, alpha, depth):
+    """Return DCG of picking, again and again, the item that gains most: all pairs, no heap."""
+    left, seen, total = list(items), [], 0.0
+    for place in range(1, min(depth, len(items)) + 1):
+        gains = [sum((1 - alpha) ** seen.count(one) for one in item) for item in left]
+        best = gains.index(max(gains))
+        total += gains[best] / math.log2(place + 1)
+        seen += left.pop(best)
+    return total
+
+
+def in_turns(found, alpha):
+    """Return DCG of items found at ranks: at each place the one that gains most of those there."""
+    waiting, seen, total, place = sorted(found, key=lambda one: one[0]), [], 0.0, 0
+    while waiting:
+        place += 1
+        there = [one for one in waiting if one[0] <= place]
+        if there:
+            gains = [sum((1 - alpha) ** seen.count(name) for name in one[1]) for one in there]
+            best = there[gains.index(max(gains))]
+            total += max(gains) / math.log2(place + 1)
+            seen += best[1]
+            waiting.remove(best)
+    return total
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    queries=st.lists(reference.queries(), min_size=1, max_size=3),
+    names=st.lists(st.lists(st.sampled_from("abc"), unique=True), min_size=9, max_size=9),
+    k=CUTOFFS,
+    alpha=st.sampled_from([0.5, 0.1, 0.9]),
+)
+def test_agrees_with_the_plain_definitions(queries, names, k, alpha):
+    """Any overlaps: documents that cover several items, items covered several times."""
+    found = relevance_of(queries)
+    items = [item for query in queries for item in query.items]
+    names = [sorted(of_item) or [number] for number, of_item in enumerate(names[: len(items)])]
+    given_names = [tuple(map(str, one)) for one in names]
+    here = np.arange(len(items))
+    aspects, _ = Aspects.of(given_names, found.item_query, here, np.full(len(items), True))
+    found = replace(found, aspects=aspects)
+    alpha_ndcg = METRICS["alpha_ndcg"].at(settings={"alpha": repr(alpha)})
+    values = alpha_ndcg.values(found, k, DEFAULT_CONVENTIONS).tolist()
+    recalls = METRICS["aspect_recall"].values(found, k, DEFAULT_CONVENTIONS).tolist()
+    start = 0
+    for query, value, recall in zip(queries, values, recalls, strict=True):
+        mine = list(map(list, given_names[start : start + len(query.items)]))
+        start += len(query.items)
+        firsts = [
+            min((r for r, s in one.similarity.items() if s >= reference.THRESHOLD), default=99)
+            for one in query.items
+        ]
+        seen = [(r, one) for r, one in zip(firsts, mine, strict=True) if r <= (k or 98)]
+        ideal = in_best_order(mine, alpha, k or len(mine))
+        expected = min(1.0, in_turns(seen, alpha) / ideal) if ideal else 0.0
+        assert value == pytest.approx(expected, abs=1e-12)
+        every = {name for one in mine for name in one}
+        covered = {name for _, one in seen for name in one}
+        assert recall == pytest.approx(len(covered) / len(every) if every else 0.0)
+
+
+def test_one_document_that_holds_everything_has_1():
+    """Its items queue, the one that gains most first, as in the best list."""
+    actual = [passage(one, name) for one, name in ("bb", "db", "aa")]
+    rich = evaluated([actual], [["x", "b d a"]], [1, 2, 5], matcher="contains")
+    expected = (1 / math.log2(3) + 1 / 2 + 0.5 / math.log2(5)) / (1 + 1 / math.log2(3) + 0.25)
+    values = [rich.averages(k)["alpha_ndcg(alpha=0.5)"] for k in (1, 5)]
+    assert values == pytest.approx([0.0, expected])
+    first = evaluated([actual], [["b d a"]], [1], matcher="contains")
+    assert first.averages(1)["alpha_ndcg(alpha=0.5)"] == 1.0
+    assert first.averages(1)["aspect_recall"] == 1.0
+
+
+def test_documents_that_repeat_an_aspect_gain_less_and_less():
+    """1, then 1 - alpha, then its square; what adds nothing new lowers no recall of aspects."""
+    actual = [passage(one, "same") for one in "ABC"] + [passage("D", "other")]
+    again = evaluated([actual], [list("ABCD")], 4).averages(4)["alpha_ndcg(alpha=0.5)"]
+    dcg = 1 + 0.5 / math.log2(3) + 0.25 / 2 + 1 / math.log2(5)
+    assert again == pytest.approx(dcg / (1 + 1 / math.log2(3) + 0.5 / 2 + 0.25 / math.log2(5)))
+
+
+# --- what the ground truth says --------------------------------------------------------------
+
+
+@short
+def test_a_document_listed_once_for_each_aspect_has_them_all():
+    """As the rows of TREC's judgements list it; nothing is warned of, and nothing counts twice."""
+    actual = [passage("d0", 0), passage("d1", 0), passage("d0", 1)]
+    one, other = (evaluated([truth], [["d0"]], 5) for truth in (actual, TWO))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_a_document_listed_twice_for_one_aspect_is_a_repeat():
+    """It brings nothing, and the warning says so."""
+    with pytest.warns(KragEvalWarning, match="1 ground-truth documents repeat"):
+        evaluated([[passage("d0", 0, 1), passage("d0", 1)]], [["d0"]])
+
+
+def test_without_an_aspect_a_document_is_one_of_its_own():
+    """A warning says how many are."""
+    with pytest.warns(KragEvalWarning, match="2 ground-truth items have no aspect"):
+        result = evaluated([["A", "B", passage("C", "c")]], [["A"]])
+    assert result.averages()["aspect_recall"] == pytest.approx(1 / 3)
+
+
+def test_what_is_no_ground_truth_has_no_aspects():
+    """A document of grade 0 is listed, and its aspect need not be found."""
+    actual = [[passage("A", "a"), passage("B", "b")]]
+    actual[0][1]["metadata"]["grade"] = 0
+    assert evaluated(actual, [["A"]], grade_key="grade").averages()["aspect_recall"] == 1.0
+
+
+def test_interchangeable_documents_have_the_same_aspects():
+    """Whichever came back, it speaks to them."""
+    same = AnyOf([passage("A", "x", "y"), passage("B", "y", "x")])
+    assert evaluated([[same]], [["B"]]).averages()["aspect_recall"] == 1.0
+    with pytest.raises(InvalidInput) as caught:
+        evaluated([[AnyOf([passage("A", "x"), "B"])]], [["B"]])
+    assert caught.value.argument.startswith("actual_docs")
+
+
+@pytest.mark.parametrize("aspect", [" ", True, 1.5, {"a": 1}, ["a", None], [["a"]]])
+def test_an_aspect_is_a_text_or_a_whole_number(aspect):
+    """Anything else is refused where it stands."""
+    document = {"page_content": "A", "metadata": {"sub_question": aspect}}
+    with pytest.raises(InvalidInput) as caught:
+        evaluated([[document]], [["A"]])
+    assert caught.value.argument.startswith("actual_docs")
+
+
+def test_the_key_is_a_text():
+    """A list of keys is none."""
+    with pytest.raises(InvalidType) as caught:
+        evaluated([["A"]], [["A"]], aspect_key=["a"])
+    assert caught.value.argument == "aspect_key"
+
+
+@pytest.mark.parametrize("metric", ["aspect_recall", "alpha_ndcg", "alpha_ndcg(alpha=0.3)"])
+def test_without_a_key_the_metrics_are_refused(metric):
+    """They would say something of aspects that nobody named."""
+    with pytest.raises(InvalidInput) as caught:
+        OfflineRetrievalEvaluator([["A"]], [["A"]]).evaluate(metrics=[metric])
+    assert caught.value.argument == "metrics"
+
+
+@short
+def test_other_metrics_do_not_change():
+    """To the digit; the signature names the key."""
+    with_key = evaluated([FOUR], [list("ADEB")], [1, 5])
+    without = evaluated([FOUR], [list("ADEB")], [1, 5], aspect_key=None)
+    shared = {name: with_key.to_dict()[name] for name in without.to_dict()}
+    assert shared == without.to_dict()
+    assert "aspects" not in without.settings
+    assert with_key.settings["aspects"] == "sub_question"
+
+
+@short
+def test_other_aspects_are_other_ground_truth():
+    """Two results of the same key and other aspects are not compared."""
+    rows = [[passage(str(i), "a")] for i in range(12)], [[str(i)] for i in range(12)]
+    other = [[passage(str(i), "b")] for i in range(12)]
+    first, second = evaluated(*rows, 1), evaluated(other, rows[1], 1)
+    with pytest.raises(InvalidInput):
+        compare(first, second, metric="aspect_recall@1")
+
+
+# --- wherever results go ---------------------------------------------------------------------
+
+LONG = [[*FOUR], [*TWO], [passage("e", "x"), passage("f", "x", "y")]] * 12
+RUNS = [list("ADEB"), ["d1", "z"], ["z", "f", "e"]] * 12
+
+
+@short
+def test_saved_streamed_and_in_parts(tmp_path):
+    """The same numbers everywhere, tags included."""
+    tags = {"kind": ["four", "two", "long"] * 12}
+    whole = evaluated(LONG, RUNS, [2, None], tags=tags, matcher="coverage")
+    whole.to_json(tmp_path / "whole.json", texts=True)
+    read = EvaluationResult.from_json(tmp_path / "whole.json")
+    assert read == whole
+    assert read.definitions == whole.definitions
+    wanted = ["aspect_recall@2", "alpha_ndcg@2", "alpha_ndcg(alpha=0.9)@all"]
+    table = whole.metrics_at_thresholds(wanted, [0.5, 0.8])
+    assert read.metrics_at_thresholds(wanted, [0.5, 0.8]).equals(table)
+    slices = read.by("kind", metrics="alpha_ndcg", n_resamples=200).table
+    assert set(slices["slice"]) == {"four", "two", "long"}
+    plan = PartitionPlan.of([2, None], matcher="coverage", aspect_key="sub_question")
+    parts = [plan.evaluate(LONG[i::5], RUNS[i::5]).partial for i in range(5)]
+    assert plan.result(parts).to_dict() == whole.to_dict()
+    Dataset([*range(36)], LONG, RUNS, defaults={"aspect_key": "sub_question"}).save(
+        tmp_path / "run.jsonl"
+    )
+    streamed = evaluate_file(
+        tmp_path / "run.jsonl",
+        k=[2, None],
+        matcher="coverage",
+        aspect_key="sub_question",
+        per_query=tmp_path / "rows.csv",
+        chunk_size=7,
+    )
+    assert streamed.to_dict() == whole.to_dict()
+    assert list(streamed.rows.digests) == list(whole.rows.digests)
+
+
+@short
+def test_budgets_and_pieces():
+    """A budget cuts the list; pieces that complete an item together speak to its aspects."""
+    actual = [[passage("one two three four five six", "a"), passage("seven eight nine", "b")]]
+    runs = [["one two three four", "three four five six", "seven eight nine"]]
+    result = OfflineRetrievalEvaluator(
+        actual, runs, "coverage(union=yes,min_run=2)", threshold=0.9, aspect_key="sub_question"
+    ).evaluate(budget=[4, 8, 11])
+    assert result.metrics["aspect_recall"].tolist() == [0.0, 0.5, 1.0]
+    value = result.metrics["alpha_ndcg(alpha=0.5)"].tolist()[2]
+    assert value == pytest.approx((1 / math.log2(3) + 1 / 2) / (1 + 1 / math.log2(3)))
+
+
+@pytest.mark.parametrize("damage", ["item", "aspect", "query"])
+def test_damaged_aspects_are_refused(tmp_path, damage):
+    """What a file says of aspects must be of its items."""
+    from krag_eval.results.saved import _aspects
+
+    kept = {"query": [0, 0], "item": [0, 1], "aspect": [0, 1]}
+    queries = np.array([0, 0])
+    assert _aspects({"aspects": kept}, queries) is not None
+    with pytest.raises(ValueError, match="aspects"):
+        _aspects({"aspects": {**kept, damage: [0, 3]}}, queries)
