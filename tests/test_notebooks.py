@@ -12,6 +12,7 @@ import pytest
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+KOREAN = [path for path in PATHS if path.name.endswith(".ko.ipynb")]
 
 
 def module(name: str) -> ModuleType:
@@ -40,9 +41,22 @@ def markdown(notebook: dict[str, Any]) -> str:
 
 
 def test_notebooks_are_numbered_from_1() -> None:
-    """Their order is the order to read them in; some are there in Korean too."""
+    """Their order is the order to read them in."""
     assert {int(path.name[:2]) for path in PATHS} == set(range(1, 10))
-    assert [path.name[:2] for path in PATHS if path.name.endswith(".ko.ipynb")] == ["01", "02"]
+
+
+def test_every_notebook_is_there_in_english_and_in_korean() -> None:
+    """The Korean one has the name of the English one, and "ko" behind it."""
+    english = {path.name for path in PATHS if path not in KOREAN}
+    assert {path.name.replace(".ko.", ".") for path in KOREAN} == english
+
+
+@pytest.mark.parametrize("path", KOREAN, ids=lambda path: path.name)
+def test_korean_notebook_links_to_korean_notebooks(path: Path) -> None:
+    """There is one for each of the English ones."""
+    links = re.findall(r"\]\((\d\d-[^)]*\.ipynb)\)", markdown(read(path)))
+    assert links
+    assert [link for link in links if not link.endswith(".ko.ipynb")] == []
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
