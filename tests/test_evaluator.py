@@ -519,10 +519,11 @@ def test_metrics_can_be_chosen_by_name():
     assert list(result.averages()) == ["ndcg", "micro_recall", "macro_recall"]
 
 
+@pytest.mark.filterwarnings("ignore:.*have no aspect")
 @pytest.mark.parametrize("name", METRICS)
 def test_any_metric_can_be_chosen_alone(name):
     """With the averages it has among all the others."""
-    evaluator = sample_s(matcher="coverage")
+    evaluator = sample_s(matcher="coverage", judged=[[], []], aspect_key="part")
     everything = evaluator.evaluate(2, metrics=METRICS).averages()
     alone = evaluator.evaluate(2, metrics=[name]).averages()
     assert alone

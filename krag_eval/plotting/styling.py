@@ -98,6 +98,13 @@ _METRICS: Mapping[str, tuple[str, str, str, str]] = {
     "r_precision": ("#b04fc0", "#b37dcb", "*", "--"),
     "rbp": ("#505863", "#c4c5ca", "8", "-."),
     "rank": ("#3d5a80", "#8fb3dd", "H", "-"),
+    "judged": ("#727e00", "#e8f280", "o", ":"),
+    "bpref": ("#06098f", "#895ff0", "s", "-."),
+    "infap": ("#4f100c", "#b4685e", "^", "-"),
+    "precision_upper": ("#f60298", "#fe0898", "D", ":"),
+    "rbp_residual": ("#045f8a", "#52b0dd", "v", "-."),
+    "aspect_recall": ("#f213f0", "#f924f5", "<", "--"),
+    "alpha_ndcg": ("#7b4b94", "#c49be0", ">", "-"),
 }
 _SYSTEMS: Mapping[str, tuple[str, str, str, str]] = {
     "system-1": ("#2e91ef", "#4c92f9", "o", "-"),
