@@ -12,6 +12,7 @@ import pytest
 from krag_eval import (
     Conventions,
     EvaluationResult,
+    KragEvalWarning,
     OfflineRetrievalEvaluator,
     compare,
     evaluate_file,
@@ -453,3 +454,15 @@ def test_a_pool_says_true_or_false(tmp_path, field):
     path.write_text(f'question,actual,predicted,judged\nq,"[""A""]","[""A""]","{field}"\n', "utf-8")
     with pytest.raises((InvalidInput, InvalidType), match=r"run\.csv"):
         load_dataset(path)
+
+
+def test_a_question_without_documents_has_nothing_to_judge_there() -> None:
+    """One system retrieved nothing for the second question: precision 0 there, and no weights."""
+    actual, judged = [["A"], ["B"]], [["A"], ["B"]]
+    one = OfflineRetrievalEvaluator(actual, [["A"], []], "id", judged=judged).evaluate(1)
+    other = OfflineRetrievalEvaluator(actual, [["A"], ["U"]], "id", judged=judged).evaluate(1)
+    with pytest.warns(KragEvalWarning, match="2 queries"):
+        found = compare({"one": one, "other": other}, metric="precision@1").to_judge()
+    # U alone is unjudged; if it is relevant, other's mean precision is 1 where one's is 1/2.
+    assert [document.key for document in found.documents] == ["U"]
+    assert (found.difference, found.low, found.high) == (0.0, 0.0, 0.5)

@@ -42,7 +42,7 @@ def markdown(notebook: dict[str, Any]) -> str:
 
 def test_notebooks_are_numbered_from_1() -> None:
     """Their order is the order to read them in."""
-    assert {int(path.name[:2]) for path in PATHS} == set(range(1, 10))
+    assert {int(path.name[:2]) for path in PATHS} == set(range(1, 11))
 
 
 def test_every_notebook_is_there_in_english_and_in_korean() -> None:

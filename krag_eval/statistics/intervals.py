@@ -114,11 +114,11 @@ def confidence_intervals(
         One row per average and cutoff, indexed by its spelling (``"ndcg@10"``), with the columns
         ``metric``, ``k`` (``"all"`` for no cutoff, ``"1000w"`` for a budget), ``value``, ``low``
         and ``high``; with ``clusters`` also ``standard_error``, the clustered one, and
-        ``design_effect``: how many times as many queries it takes as if they were independent (see
-        :class:`Spread`). Where all queries have one value, these two are that value. Resamples
-        in which nothing was found say nothing about ``mean_rank`` and are left out of its interval;
-        where nothing was found at all, its value and interval are NaN. The same holds for a metric
-        of your own that is undefined for some queries.
+        ``design_effect``: how many times as many queries it takes as if they were independent.
+        Where all queries have one value, these two are that value. Resamples in which nothing was
+        found say nothing about ``mean_rank`` and are left out of its interval; where nothing was
+        found at all, its value and interval are NaN. The same holds for a metric of your own that
+        is undefined for some queries.
 
     Raises:
         InvalidType: If an argument is of the wrong type.

@@ -219,7 +219,7 @@ def _weights(
     """Return what a relevant document weighs at each rank, before the ideal divides it."""
     if column == "precision":
         base = np.asarray(table["precision_base"]).tolist()
-        return lambda ranks, query: np.full(len(ranks), 1.0 / base[query])
+        return lambda ranks, query: np.full(len(ranks), 1.0 / max(base[query], 1))
     if column.startswith("rbp("):
         p = float(column.removeprefix("rbp(p=").removesuffix(")"))
         return lambda ranks, query: (1 - p) * powers(p, len(ranks))
