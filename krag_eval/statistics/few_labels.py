@@ -1,4 +1,4 @@
-"""Judgements of people and of models: few labels beside many, and which metric predicts answers.
+"""Few labels of people beside many of a model; and which metric predicts scored answers.
 
 :func:`debias` corrects what a model's labels say of many questions by what people say of a few.
 :func:`predictions` asks which metric goes with the scores of the answers. Both know values per
