@@ -27,8 +27,8 @@ from scipy.special import ndtri
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, debias
 from krag_eval.results.rows import RowsInMemory
+from krag_eval.statistics.few_labels import DebiasedValue
 from krag_eval.statistics.intervals import QuerySums
-from krag_eval.statistics.judgements import DebiasedValue
 
 POPULATION = 100_000
 DEPTH = 6

@@ -1,7 +1,7 @@
 """Check by simulation that intervals cover the true value as often as they say.
 
     python -m benchmarks.interval_coverage [--queries 200] [--runs 2000] [--resamples 2000]
-        [--level 0.95] [--method BCa] [--clusters 30]
+        [--level 0.95] [--method BCa] [--clusters 20 30 60]
 
 Two made-up retrievers answer 200,000 queries, which stand for all there are, so the true averages
 and differences are known. Each run draws some of them and asks for intervals. Printed are the
@@ -9,9 +9,11 @@ share of runs in which the interval holds the true value, and in which that lies
 for averages, then for paired differences. Last, how often the tests see a difference at 5 % where
 there is none, because the two outcomes of each query were dealt out at random.
 
-With ``--clusters``, queries come in clusters of very unequal sizes, 1 to 60, that do alike; each
-run draws so many clusters, and outcomes are dealt out by cluster. Everything is printed twice: for
-intervals and tests by clusters, and as if the queries were independent.
+With ``--clusters``, queries come in clusters of very unequal sizes, 1 to 60, that do alike, and one
+retriever is better in some clusters and the other in others, as different parsers or chunkings
+would be. Each run draws so many clusters, and outcomes are dealt out by cluster. Everything is
+printed twice: for intervals and tests by clusters, and as if the queries were independent; with the
+mean of the design effects that the comparisons report.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def make_clustered(rng: np.random.Generator, cluster: NDArray[np.int64]) -> list
     shared = rng.beta(0.6, 0.6, n_clusters)[cluster]
     own = rng.beta(0.6, 0.6, POPULATION)
     chance = (0.6 * shared + 0.4 * own) * (1.1 - 0.1 * n_items)
-    skills = (rng.beta(8, 2, n_clusters), rng.beta(9, 1, n_clusters))
+    # Each reads most clusters well and some badly, so that the difference depends on the cluster.
+    skills = (rng.beta(0.6, 0.2, n_clusters), rng.beta(0.8, 0.2, n_clusters))
     return [retrieve(rng, n_items, chance * skill[cluster]) for skill in skills]
 
 
@@ -122,36 +125,56 @@ def draw_clusters(
 def by_clusters(options: argparse.Namespace) -> None:
     """Simulate clusters, and print what is found by them and as if there were none."""
     warnings.simplefilter("ignore", KragEvalWarning)
+    start = time.perf_counter()
     rng = np.random.default_rng(2024)
     cluster = make_clusters(rng)
-    a, b = make_clustered(rng, cluster)
+    population = make_clustered(rng, cluster)
+    columns = {}
+    for n in options.clusters:
+        for name, tag in (("by clusters", "source"), ("independent", None)):
+            columns[n, name] = shares(population, cluster, n, tag, options)
+    error = (options.level * (1 - options.level) / options.runs) ** 0.5
+    print(f"{options.runs} runs, {options.resamples} resamples, level {options.level:g} (standard "
+          f"error {error:.4f}), {time.perf_counter() - start:.0f} s\n")  # fmt: skip
+    print(pd.DataFrame(columns).rename_axis(columns=["clusters", None]).round(3).to_string())
+
+
+def shares(
+    population: list[EvaluationResult],
+    cluster: NDArray[np.int64],
+    n: int,
+    tag: str | None,
+    options: argparse.Namespace,
+) -> pd.Series:
+    """Return how often intervals of n clusters hold the truth, and tests see what is not there."""
+    a, b = population
     truth = pd.Series(a.to_dict())[METRICS]
     true_difference = pd.Series(b.to_dict())[METRICS] - truth
-    found: dict[str, list[pd.DataFrame]] = {}
+    rng = np.random.default_rng(n)  # the same clusters for both
+    found = []
     for run in range(options.runs):
-        queries, sources = draw_clusters(rng, cluster, options.clusters)
+        queries, sources = draw_clusters(rng, cluster, n)
+        dealt = (rng.random(n) < 0.5)[sources]
         mine, theirs = (take(queries, one, sources=sources) for one in (a, b))
-        dealt = (rng.random(options.clusters) < 0.5)[sources]
-        ours, others = ((a, b), (b, a))
-        alike = [take(queries, *pair, dealt, sources) for pair in (ours, others)]
+        alike = [take(queries, *pair, dealt, sources) for pair in ((a, b), (b, a))]
         how = {"level": options.level, "n_resamples": options.resamples, "seed": run}
-        for name, clusters in (("by clusters", "source"), ("as if independent", None)):
-            table = confidence_intervals(mine, method=options.method, clusters=clusters, **how)
-            averages = where_truth_lies(table["low"][METRICS], table["high"][METRICS], truth)
-            paired = compare(mine, theirs, metric=METRICS, clusters=clusters, **how).table
-            rows = paired.set_index("metric")
-            differences = where_truth_lies(rows["ci_low"], rows["ci_high"], true_difference)
-            nothing = compare(*alike, metric=METRICS, clusters=clusters, **how).table
-            p_values = nothing.set_index("metric")[["p_permutation", "p_t"]]
-            alarms = (p_values <= 0.05).astype(float).where(p_values.notna())
-            found.setdefault(f"Averages, {options.method}, {name}", []).append(averages)
-            found.setdefault(f"Paired differences, {name}", []).append(differences)
-            found.setdefault(f"False alarms at 5 %, {name}", []).append(alarms)
-    error = (options.level * (1 - options.level) / options.runs) ** 0.5
-    print(f"{options.clusters} clusters, {options.runs} runs, {options.resamples} resamples, level "
-          f"{options.level:g} (standard error {error:.4f})\n")  # fmt: skip
-    for title, tables in found.items():
-        print(f"{title}\n{sum(tables) / options.runs}\n")
+        how |= {"clusters": tag}
+        table = confidence_intervals(mine, method=options.method, **how).loc[METRICS]
+        paired = compare(mine, theirs, metric=METRICS, **how)
+        rows = paired.table.set_index("metric").loc[METRICS]
+        nothing = compare(*alike, metric=METRICS, **how).table.set_index("metric").loc[METRICS]
+        averages = where_truth_lies(table["low"], table["high"], truth)
+        differences = where_truth_lies(rows["ci_low"], rows["ci_high"], true_difference)
+        effects = [one.spread.design_effect for one in paired.differences]
+        parts = {
+            "average": averages["covered"],
+            "difference": differences["covered"],
+            "permutation test": (nothing["p_permutation"] <= 0.05).astype(float),
+            "t-test": (nothing["p_t"] <= 0.05).where(nothing["p_t"].notna()).astype(float),
+            "design effect": pd.Series(effects, METRICS),
+        }
+        found.append(pd.concat(parts))
+    return pd.concat(found, axis=1).mean(axis=1)
 
 
 def main() -> None:
@@ -161,7 +184,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=2_000)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--method", choices=("BCa", "percentile"), default="BCa")
-    parser.add_argument("--clusters", type=int)
+    parser.add_argument("--clusters", type=int, nargs="+")
     options = parser.parse_args()
     if options.clusters:
         by_clusters(options)

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from krag_eval.scoring.metrics import METRICS, Metric
     from krag_eval.scoring.queries import JudgedQuery
     from krag_eval.statistics.comparison import Comparison, compare
+    from krag_eval.statistics.few_labels import Debiased, DebiasedValue, Predictions, debias
     from krag_eval.statistics.gates import GateFailedError, GateReport
     from krag_eval.statistics.intervals import confidence_intervals
     from krag_eval.statistics.judged import Judgements, ToJudge, UnjudgedDocument, read_judgements
-    from krag_eval.statistics.judgements import Debiased, DebiasedValue, Predictions, debias
     from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.planning import QuestionPlan, plan_questions
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
@@ -68,8 +68,8 @@ _HOMES = {
     "ContainsMatcher": "matching.exact",
     "Conventions": "conventions",
     "CoverageMatcher": "matching.coverage",
-    "Debiased": "statistics.judgements",
-    "DebiasedValue": "statistics.judgements",
+    "Debiased": "statistics.few_labels",
+    "DebiasedValue": "statistics.few_labels",
     "Diagnosis": "results.diagnosis",
     "Difference": "statistics.paired",
     "EmbeddingMatcher": "matching.embedding",
@@ -95,7 +95,7 @@ _HOMES = {
     "NumbersMatcher": "matching.coverage",
     "OfflineRetrievalEvaluator": "evaluator",
     "OrMatcher": "matching.base",
-    "Predictions": "statistics.judgements",
+    "Predictions": "statistics.few_labels",
     "QuestionPlan": "statistics.planning",
     "RetrievalRecorder": "retrievers.recording",
     "RougeMatcher": "matching.rouge",
@@ -113,7 +113,7 @@ _HOMES = {
     "calibrate": "calibration",
     "compare": "statistics.comparison",
     "confidence_intervals": "statistics.intervals",
-    "debias": "statistics.judgements",
+    "debias": "statistics.few_labels",
     "evaluate_agent": "retrievers.agents",
     "evaluate_file": "streaming.files",
     "evaluate_retriever": "retrievers.evaluating",

@@ -394,6 +394,17 @@ def test_a_comparison_without_clusters_mentions_those_that_matter(tag):
     assert compare(alike(tag), "recall@5", clusters=tag, n_resamples=100).dependent == {}
 
 
+@pytest.mark.parametrize(("n_values", "is_mentioned"), [(9, False), (10, True)])
+def test_a_tag_of_few_values_is_nothing_to_cluster_by(n_values, is_mentioned):
+    """Fewer than 10 are groups; queries without a value do not make them more."""
+    sources = np.repeat(np.arange(n_values), 10)
+    values = [*sources.tolist(), None, None]
+    finds = [np.append(sources % 3 < most, [0, 0]).astype(int).tolist() for most in (1, 2)]
+    comparison = compare(*(found_of(one, values) for one in finds), metric="recall@5",
+                         n_resamples=100)  # fmt: skip
+    assert list(comparison.dependent) == ["source"] * is_mentioned
+
+
 def test_other_tags_and_weak_clusters_are_not_mentioned():
     """A topic is no source, and queries of unlike difficulty are no clusters."""
     assert compare(alike("topic"), "recall@5", n_resamples=100).dependent == {}

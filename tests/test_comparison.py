@@ -1300,13 +1300,15 @@ def hostile() -> Comparison:
 
 
 def test_markdown_is_a_table_whatever_the_names():
-    """Names cannot add columns, lines or markup."""
-    header, rule, row, end = hostile().to_markdown().split("\n")
+    """Names cannot add columns, lines or markup, neither to the table nor to the list below it."""
+    header, rule, row, empty, said, end = hostile().to_markdown().split("\n")
     assert header.startswith("| a | b | metric | value a | value b | b − a | 95 % interval | p |")
     assert rule.startswith("| --- | --- | --- | ---: |")
     assert header.count("|") == rule.count("|") == row.count("|") - row.count(r"\|")
     assert row.startswith(r"| a\|b_c \$x\$ \<script\> | 50% \_d\_ \& {e} # | mrr@10 | 0.4167 |")
-    assert end == ""
+    name = r"a\|b_c \$x\$ \<script\>"
+    assert said.startswith(rf"- 50% \_d\_ \& {{e}} # is better than {name} on mrr@10 by")
+    assert empty == end == ""
 
 
 def test_latex_escapes_what_is_special():

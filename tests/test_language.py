@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import krag_eval
@@ -19,6 +20,8 @@ from krag_eval import (
     audit,
     calibrate,
     compare,
+    debias,
+    plan_questions,
 )
 from krag_eval._errors import LANGUAGES, SPOKEN, InvalidInput, language_of
 from krag_eval.datasets import Dataset
@@ -194,6 +197,88 @@ def test_calibrations():
     assert numbers(found.summary("ko")) == numbers(found.summary("en"))
     ax = found.plot(language="ko")
     assert ax.get_xlabel() == "임계값"
+
+
+def estimates() -> Iterator[Any]:
+    """Yield what is said of few labels: with and without a gain, of one system and of two."""
+    rng = np.random.default_rng(0)
+    people, others = rng.random(40), rng.random(400).tolist()
+    for judge in (people, rng.random(40), [0.5] * 40, 1 - people, people / 2 + 0.5):
+        yield debias(human=people.tolist(), judge=list(judge), unlabelled=others)
+    yield debias(human=[0.1, 0.9] * 20, judge=[0.1, 0.9] * 20, unlabelled=[0.95] * 400)
+    for better in (0, 0.3):
+        values = {"전": people.tolist(), "후": (people + better).tolist()}
+        others_of = {"전": others, "후": [one + better for one in others]}
+        yield debias(human=values, judge=values, unlabelled=others_of)
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+@pytest.mark.parametrize("place", range(8))
+def test_estimates_from_few_labels(place: int, monkeypatch: pytest.MonkeyPatch):
+    """With the same numbers, in sentences and in the table."""
+    found = [*estimates()][place]
+    assert numbers(found.summary("ko")) == numbers(found.summary("en"))
+    assert found.summary("ko").splitlines()[-1].startswith("라벨을 붙인 질문 40개가 전체 질문 ")
+    assert found.summary() == found.summary("en")
+    english = repr(found)
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert "사람만" in repr(found)
+    assert numbers(repr(found)) == numbers(english)
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_predictions(monkeypatch: pytest.MonkeyPatch):
+    """Whether there are queries enough or not."""
+    rng = np.random.default_rng(1)
+    lists = [rng.permutation(CHUNKS).tolist() for _ in range(200)]
+    for n in (200, 8):
+        evaluator = OfflineRetrievalEvaluator([[CHUNKS[0]]] * n, lists[:n])
+        first = [float(one[0] == CHUNKS[0]) for one in lists[:n]]
+        for scores in (first, rng.random(n)):
+            found = evaluator.evaluate([1, 3], metrics=["recall"]).predicts(scores, n_resamples=100)
+            assert numbers(found.summary("ko")) == numbers(found.summary("en"))
+            assert HANGUL.search(found.summary("ko"))
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert repr(found).startswith("지표")
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_documents_to_judge():
+    """None, one or several of them; of one, Korean leaves the number out as well."""
+
+    def ranked(*documents: str) -> Any:
+        evaluator = OfflineRetrievalEvaluator(
+            [["a"]] * 2, [documents, ["a"]], judged=[["a", "n"]] * 2
+        )
+        return evaluator.evaluate(2)
+
+    for documents, said in ((["n"], "값은 바뀌지 않습니다"), (["u"], "문서 하나를"),
+                            (["u", "v"], "문서 2개를")):  # fmt: skip
+        found = compare(ranked("n"), ranked(*documents), metric="precision@2").to_judge()
+        assert said in found.summary("ko")
+        assert numbers(found.summary("ko")) == numbers(found.summary("en"))
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+@pytest.mark.parametrize("clusters", [None, "source"])
+def test_plans(clusters: str | None):
+    """Of one system and of two; its picture, too."""
+    tags = {"source": [f"책 {i // 4}" for i in range(80)]}
+    first, second = (
+        OfflineRetrievalEvaluator(
+            [["a"]] * 80, [["x" if i in misses else "a"] for i in range(80)], tags=tags
+        ).evaluate(1)
+        for misses in (range(8), range(4, 20))
+    )
+    comparison = compare({"전": first, "후": second}, "recall@1", clusters=clusters)
+    for pilot in (first, comparison):
+        plan = plan_questions(pilot, "recall@1", detect=0.05, clusters=clusters)
+        assert plan.summary("ko").startswith("macro_recall@1 기준으로 0.050의 차이를 확인하려면 ")
+        assert numbers(plan.summary("ko")) == numbers(plan.summary("en"))
+        assert plan.plot(language="ko").get_xlabel() == "질문 수"
+    told = comparison.summary("ko").splitlines()
+    assert numbers("\n".join(told)) == numbers(comparison.summary("en"))
+    assert "source" in told[-1]
 
 
 def test_audits(tmp_path: Path):

@@ -46,7 +46,7 @@ BACK = {
     ("results.result", "statistics.comparison"),
     ("results.result", "statistics.gates"),
     ("results.result", "statistics.intervals"),
-    ("results.result", "statistics.judgements"),
+    ("results.result", "statistics.few_labels"),
     ("results.result", "statistics.slices"),
     ("statistics.comparison", "statistics.slices"),
 }

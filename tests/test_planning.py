@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from reference import no_advice
 from scipy import stats
-from test_clusters import both, error_of_inspect_ai, found_of, recalls, sampled
+from test_clusters import alike, both, error_of_inspect_ai, found_of, recalls, sampled
 
 from krag_eval import (
     EvaluationResult,
@@ -23,9 +23,10 @@ from krag_eval import (
     compare,
     plan_questions,
 )
-from krag_eval._errors import InvalidInput, Refusal
+from krag_eval._errors import LANGUAGES, InvalidInput, Refusal
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Spread
+from krag_eval.statistics.planning import told_plan
 
 # z of 0.975 and of 0.8, as any table has them.
 Z = 1.959963985 + 0.841621234
@@ -85,6 +86,21 @@ def test_clusters_take_more_by_the_design_effect():
     assert plan == plan_questions(compared(), detect=0.05, clusters="source")
     assert (plan.clusters, plan.spread.n_clusters) == ("source", 60)
     assert plan_questions(compared(), detect=0.05).design_effect == 1
+
+
+@pytest.mark.parametrize("n_systems", [1, 2])
+def test_a_plan_without_clusters_mentions_those_that_matter(n_systems):
+    """All of a cluster do alike: the design effect of 30 of 5 is 5 · (30/29) · (149/150)."""
+    results = list(alike().values())
+    pilot = results[0] if n_systems == 1 else compare(*results, metric="recall@5", n_resamples=100)
+    plan = plan_questions(pilot, "recall@5", detect=0.05)
+    assert plan.dependent == {"source": pytest.approx(5 * 30 / 29 * 149 / 150)}
+    for language in LANGUAGES:
+        assert 'clusters="source"' in plan.summary(language).splitlines()[-1]
+        assert "--clusters source" in told_plan(plan, "--clusters {}", language)[-1]
+    clustered = plan_questions(pilot, "recall@5", detect=0.05, clusters="source")
+    assert clustered.dependent == {}
+    assert clustered.questions == pytest.approx(plan.questions * plan.dependent["source"], abs=5)
 
 
 @pytest.mark.parametrize(("given", "correlation"), [(None, 0.5), (0.8, 0.8), (0, 0), (-1, -1)])

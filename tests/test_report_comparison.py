@@ -38,6 +38,7 @@ from krag_eval import (
 )
 from krag_eval._errors import Refusal
 from krag_eval.report import write_comparison_report
+from krag_eval.statistics.comparison import told_detectable
 
 HALVES = ["a b c d e", "f g h i j"]
 # A key of an average, as the API spells it.
@@ -175,6 +176,27 @@ class TestComparison:
         said = "Compared on the 35 queries that all systems have. Left out: <b>old</b>: 5, new: 7."
         assert said in written.of("p")
         assert "Left out" not in page(compared())
+
+    @pytest.mark.parametrize("language", ["en", "ko"])
+    @pytest.mark.parametrize("clusters", [None, "source"])
+    def test_what_clusters_do_and_what_could_be_shown_is_said(self, page, language, clusters):
+        """In the sentences of the summary; the tag stands among the settings."""
+        sources = [f"handbook {i // 4}" for i in range(80)]
+
+        def of(misses: range) -> EvaluationResult:
+            lists = [["x"] if i in misses else ["a"] for i in range(80)]
+            tags = {"source": sources}
+            return OfflineRetrievalEvaluator([["a"]] * 80, lists, tags=tags).evaluate(2)
+
+        systems = {"old": of(range(8)), "new": of(range(4, 14))}
+        comparison = compare(systems, "mrr@2", clusters=clusters, n_resamples=100)
+        written = page(comparison, language=language)
+        *_, clustered = comparison.summary(language).split("\n")
+        assert clustered in written.of("p")
+        (detectable,) = told_detectable(comparison.differences[0], language)
+        assert comparison.summary(language).split("\n")[0].endswith(f" {detectable}")
+        assert f" {detectable}" in written
+        assert ("clusters" in written.of("td")) == (clusters is not None)
 
 
 class TestSystems:

@@ -23,6 +23,7 @@ from krag_eval import (
     KragEvalWarning,
     OfflineRetrievalEvaluator,
     compare,
+    plan_questions,
     plotting,
 )
 from krag_eval.datasets import demo_dataset
@@ -58,6 +59,8 @@ def main() -> None:
     draw("metric_distribution", plotting.metric_distribution, result, "ndcg@5")
     draw("first_rank_bars", plotting.first_rank_bars, result)
     draw("comparison_forest", plotting.comparison_forest, comparison)
+    plan = plan_questions(comparison, "mrr@5", detect=0.05)
+    draw("planning_curve", plotting.planning_curve, plan)
 
 
 def in_chunks(n_words: int) -> EvaluationResult:

@@ -574,7 +574,7 @@ def plan(
     Two PILOTs are results of two systems on the same questions, saved by 'krag-eval evaluate
     --json'; of one, how a second system would go together with it is assumed.
     """
-    from krag_eval.statistics.planning import plan_questions
+    from krag_eval.statistics.planning import plan_questions, told_plan
 
     outputs = checked_outputs({"format": format, "plot": plot}, pilot)
     with printing_beside(outputs), warnings_as("warning"):
@@ -588,7 +588,7 @@ def plan(
             clusters=clusters if len(pilot) == 1 else None,
         )
         if format == "table":
-            for line in found.summary().split("\n"):
+            for line in told_plan(found, "--clusters {}", language_of()):
                 print_wrapped(printable(line))
         write_files(
             outputs,

@@ -19,7 +19,12 @@ from krag_eval.plotting.styling import cutoff_words, tag_name, with_direction
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
-from krag_eval.statistics.comparison import Comparison, Difference
+from krag_eval.statistics.comparison import (
+    Comparison,
+    Difference,
+    told_clusters,
+    told_detectable,
+)
 from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
 
 if TYPE_CHECKING:
@@ -68,7 +73,7 @@ def comparison_page(
         "against": _against(comparison, w),
         "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
                      for one in comparison.differences],
-        "left_out": _left_out(comparison, w),
+        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language)],
         "forest": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
             "forest",
@@ -136,8 +141,8 @@ def _subtitle(comparison: Comparison, w: Mapping[str, str]) -> str:
 def _settings(comparison: Comparison) -> dict[str, str]:
     settings = dict(_setting(part) for part in comparison.signature.split(" | "))
     settings |= {"n_resamples": str(comparison.n_resamples), "seed": str(comparison.seed)}
-    against = comparison.baseline
-    return settings | ({} if against is None else {"baseline": against})
+    chosen = {"baseline": comparison.baseline, "clusters": comparison.clusters}
+    return settings | {name: value for name, value in chosen.items() if value is not None}
 
 
 def _setting(part: str) -> tuple[str, str]:
@@ -150,12 +155,12 @@ def _setting(part: str) -> tuple[str, str]:
     return (name.removesuffix("<"), f"<={value}") if name.endswith("<") else (name, value)
 
 
-def _left_out(comparison: Comparison, w: Mapping[str, str]) -> str:
+def _left_out(comparison: Comparison, w: Mapping[str, str]) -> list[str]:
     """Say how many queries were left out because not all systems have them."""
     missing = ", ".join(
         f"{_name(name)}: {len(labels)}" for name, labels in comparison.left_out.items()
     )
-    return w["left out"].format(n=len(comparison.queries), missing=missing) if missing else ""
+    return [w["left out"].format(n=len(comparison.queries), missing=missing)] if missing else []
 
 
 def _against(comparison: Comparison, w: Mapping[str, str]) -> str:
@@ -265,9 +270,10 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
     known = {"metric": metric, "level": percent(level, w), "p": p_words(row.p_holm)}
     low, high = row.ci_low, row.ci_high
     if not row.is_shown(level):
-        return w["no difference"].format(
+        told = w["no difference"].format(
             a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
         )
+        return " ".join([told, *told_detectable(row, language)])
     low, high = sorted((abs(low), abs(high)))
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)

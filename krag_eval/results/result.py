@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
+    from krag_eval.statistics.few_labels import Predictions
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.intervals import BudgetToRecall
-    from krag_eval.statistics.judgements import Predictions
     from krag_eval.statistics.slices import Slices
 
 __all__ = [
@@ -667,7 +667,7 @@ class EvaluationResult:
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
-        from krag_eval.statistics.judgements import predictions
+        from krag_eval.statistics.few_labels import predictions
 
         return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
 

@@ -39,7 +39,7 @@ from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, ki
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length, deepest, spelled
 from krag_eval.statistics.comparison import Comparison, checked_metrics, compare
-from krag_eval.statistics.intervals import check_sampling
+from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,6 +220,7 @@ def evaluate_retrievers(
     *,
     metric: str | Sequence[str] | None = None,
     baseline: str | None = None,
+    clusters: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -249,6 +250,8 @@ def evaluate_retrievers(
         metric: What to compare, ``"ndcg@10"`` or several; nDCG at the deepest cutoff if not given.
         baseline: The name of the retriever to hold the others against, instead of every pair; see
             :func:`~krag_eval.compare`.
+        clusters: A tag of the questions, such as ``"source"``: those that share its value belong
+            together; see there.
         level: See :func:`~krag_eval.compare`, also for ``n_resamples`` and ``seed``.
         n_resamples: Number of resamples and of random swaps.
         seed: The same seed gives the same digits.
@@ -278,8 +281,8 @@ def evaluate_retrievers(
 
     Raises:
         TypeError: If an argument is of a wrong type.
-        ValueError: If one is out of range, there are fewer than two retrievers, or two write to
-            one checkpoint.
+        ValueError: If one is out of range, there are fewer than two retrievers, two write to one
+            checkpoint, or the questions have no tag ``clusters`` or one value of it alone.
 
     >>> texts = [f"Rule {i}" for i in range(40)]
     >>> dataset = [{"question": f"What is rule {i}?", "actual": [text]}
@@ -301,6 +304,7 @@ def evaluate_retrievers(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
         baseline=baseline,
+        clusters=clusters,
         input_key=input_key,
         output_key=output_key,
         on_error=on_error,
@@ -324,6 +328,7 @@ async def aevaluate_retrievers(
     *,
     metric: str | Sequence[str] | None = None,
     baseline: str | None = None,
+    clusters: str | None = None,
     level: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -347,6 +352,7 @@ async def aevaluate_retrievers(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         metric,
         baseline=baseline,
+        clusters=clusters,
         input_key=input_key,
         output_key=output_key,
         on_error=on_error,
@@ -572,6 +578,16 @@ class Evaluation:
         """What is compared if nothing else is asked for: nDCG at the deepest cutoff."""
         return f"ndcg@{spelled(deepest(self.plan.cutoffs))}"
 
+    def check_clusters(self, tag: str) -> None:
+        """Refuse a tag that does not divide the questions; warnings come with the comparison."""
+        kept = {name: self.options[name] for name in ("tags", "no_ground_truth")
+                if name in self.options}  # fmt: skip
+        # Which queries count depends on there being ground truth, not on what it says.
+        anything = [["?"][: len(items)] for items in self.questions.actual]
+        with muted():
+            nothing = OfflineRetrievalEvaluator(anything, [[] for _ in anything], **kept)
+            Clusters.of([nothing.evaluate(1, metrics=["recall"])], tag)
+
     def result(self, predicted: list[list[DocumentLike]]) -> EvaluationResult:
         """Evaluate the answers, in the order of the questions."""
         evaluator = OfflineRetrievalEvaluator(self.questions.actual, predicted, **self.options)
@@ -778,6 +794,7 @@ class Runs:
         metric: str | Sequence[str] | None,
         *,
         baseline: str | None,
+        clusters: str | None,
         input_key: str | None,
         output_key: str | None,
         checkpoint: Mapping[str, str | os.PathLike[str]] | None,
@@ -793,9 +810,15 @@ class Runs:
         check_sampling(level, n_resamples, seed)
         if baseline is not None:
             one_of("baseline", baseline, list(retrievers))
+        if clusters is not None:
+            evaluation.check_clusters(clusters)
         self._comparing: dict[str, Any] = {
-            "baseline": baseline, "level": level, "n_resamples": n_resamples, "seed": seed
-        }  # fmt: skip
+            "baseline": baseline,
+            "clusters": clusters,
+            "level": level,
+            "n_resamples": n_resamples,
+            "seed": seed,
+        }
         self._metric = evaluation.deepest_ndcg if metric is None else metric
         checked_metrics(dict.fromkeys(retrievers, evaluation.plan.nothing().summary), self._metric)
         self._runs = {

@@ -76,9 +76,12 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "dependent_tags",
+    "named_tag",
     "rounded_p",
     "sentence",
     "told_clusters",
+    "told_detectable",
     "told_left_out",
 ]
 
@@ -150,7 +153,8 @@ def compare(
     ``clusters``, whole clusters are drawn, and swapped: in every way there is with up to 15 that
     differ. The summary has the design effect: how many times as many queries it takes as if they
     were independent. A comparison without ``clusters`` says so where queries have a tag ``source``,
-    ``file``, ``document``, ``doc_id`` or ``corpus`` and the design effect by it passes 1.5.
+    ``file``, ``document``, ``doc_id`` or ``corpus`` with at least 10 values and the design effect
+    by it passes 1.5.
 
     All pairs and metrics share the same resamples and the same random swaps.
 
@@ -238,29 +242,39 @@ def compare(
         baseline=baseline,
         left_out=left_out,
         clusters=clusters,
-        dependent=_dependent(aligned, metrics, differences) if clusters is None else {},
+        dependent={}
+        if clusters is not None
+        else dependent_tags(
+            ((aligned[row.a], aligned[row.b]), metrics[row.metric]) for row in differences
+        ),
     )
 
 
-# Tags that tell what a query was made from, and the design effect from which it matters.
+# Tags that tell what a query was made from, the design effect from which it matters, and how many
+# values a tag must have to cluster by: fewer are groups, to look at one by one.
 _SOURCES = ("source", "file", "document", "doc_id", "corpus")
 _STRONG = 1.5
+_FEWEST_VALUES = 10
 
 
-def _dependent(
-    results: Mapping[str, EvaluationResult],
-    metrics: Mapping[str, tuple[str, Cutoff]],
-    differences: Sequence[Difference],
+def dependent_tags(
+    averages: Iterable[tuple[Sequence[EvaluationResult], tuple[str, Cutoff]]],
 ) -> dict[str, float]:
-    """Return the tags by which queries do alike, each with the greatest design effect by it."""
-    known = list(dict.fromkeys(tag for one in results.values() for tag in one.tags))
+    """Return the tags by which queries do alike, each with the greatest design effect by it.
+
+    Args:
+        averages: One result or the two of a pair, and an average of theirs; several such. All are
+            of the same queries.
+    """
+    asked = list(averages)
+    results = list({id(one): one for systems, _ in asked for one in systems}.values())
+    known = list(dict.fromkeys(tag for one in results for tag in one.tags))
     found = {}
     for tag in (one for one in known if one.lower() in _SOURCES):
-        clusters = _clusters_if_alike(list(results.values()), tag)
-        if clusters is None:
+        clusters = _clusters_if_alike(results, tag)
+        if clusters is None or clusters.n - clusters.n_untagged < _FEWEST_VALUES:
             continue
-        pairs = [((results[row.a], results[row.b]), metrics[row.metric]) for row in differences]
-        effects = [spread_of(*pair, clusters).design_effect for pair in pairs]
+        effects = [spread_of(*one, clusters).design_effect for one in asked]
         found[tag] = max((one for one in effects if not math.isnan(one)), default=0.0)
     return {tag: effect for tag, effect in found.items() if effect > _STRONG}
 
@@ -476,7 +490,7 @@ class Comparison:
         left_out: System -> the labels of its queries that were left out because not all systems
             have them; empty if none was.
         clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
-        dependent: Tag -> the greatest design effect by it, where one was found that speaks for
+        dependent: Tag -> the greatest design effect by it, where a tag was found that speaks for
             clusters and none were asked for.
     """
 
@@ -797,11 +811,13 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        language = language_of(language)
+        return "\n".join(self._told(language_of(language)))
+
+    def _told(self, language: Language) -> list[str]:
         lines = [sentence(difference, self.level, language) for difference in self.differences]
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
-        return "\n".join([*lines, *told_clusters(self, language=language)])
+        return [*lines, *told_clusters(self, language=language)]
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -815,12 +831,13 @@ class Comparison:
         }
 
     def to_markdown(self, language: Language | None = None) -> str:
-        """Return the table in GitHub's Markdown, rounded for reading.
+        """Return the table in GitHub's Markdown, rounded for reading, and the summary below it.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return as_markdown(self._cells(language))
+        lines = [f"- {_for_markdown(line)}\n" for line in self._told(language_of(language))]
+        return f"{as_markdown(self._cells(language))}\n{''.join(lines)}"
 
     def to_latex(self, language: Language | None = None) -> str:
         r"""Return the table as a LaTeX ``tabular``, rounded for reading.
@@ -1218,13 +1235,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
         "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
         "보정 p {p}).",
-        "detectable": "{queries}{within}로는 {by}보다 작은 차이는 드러나지 않을 수 있습니다.",
+        "detectable": "{queries}{within}로는 {by}보다 작은 차이가 드러나지 않을 수 있습니다.",
         "one query": "질문 {}개",
         "queries": "질문 {}개",
-        "in clusters": "(묶음 {}개)",
-        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해(설계 효과 {effect}) 신뢰구간이 "
-        "실제보다 좁습니다. {option}로 비교하세요.",
-        "by clusters": "{tag}에 따른 질문 묶음 {n}개를 통째로 뽑고 맞바꿨습니다",
+        "in clusters": "(클러스터 {}개)",
+        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect}) 신뢰구간이 "
+        "실제보다 좁게 나옵니다. 비교할 때 {option} 옵션을 지정하세요.",
+        "by clusters": "{tag} 값이 같은 질문들을 묶은 클러스터 {n}개를 통째로 뽑고 맞바꿨습니다",
         "design effect": "(설계 효과 {}).",
         "left out": "모든 시스템에 공통으로 있는 질문 {n}개만 비교했습니다. 제외한 질문: {told}.",
         "left out of one": "모든 시스템에 공통으로 있는 질문 1개만 비교했습니다. 제외한 질문: "
@@ -1319,7 +1336,7 @@ def sentence(row: Difference, level: float, language: Language = "en") -> str:
     if not row.is_shown(level):
         low, high = _short(row.ci_low), _short(row.ci_high)
         told = w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
-        return told + _told_detectable(row, w)
+        return " ".join([told, *told_detectable(row, language)])
     low, high = map(_short, sorted((abs(row.ci_low), abs(row.ci_high))))
     better, worse = ("a", "b") if row.better == row.a else ("b", "a")
     known |= {
@@ -1331,15 +1348,14 @@ def sentence(row: Difference, level: float, language: Language = "en") -> str:
     return w["shown"].format(**known, by=_short(abs(row.difference)), low=low, high=high)
 
 
-def _told_detectable(row: Difference, w: Mapping[str, str]) -> str:
+def told_detectable(row: Difference, language: Language = "en") -> list[str]:
     """Say what could have been shown, where it is known."""
     if row.spread is None or not row.detectable > 0:
-        return ""
+        return []
+    w, clusters = _WORDS[language], row.spread.n_clusters
     queries = w["one query" if row.spread.n == 1 else "queries"].format(row.spread.n)
-    clusters = row.spread.n_clusters
     within = "" if clusters is None else w["in clusters"].format(clusters)
-    known = {"by": _short(row.detectable), "queries": queries, "within": within}
-    return " " + w["detectable"].format(**known)
+    return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
 
 
 def told_clusters(
@@ -1356,13 +1372,13 @@ def told_clusters(
     if clusters is None:
         return [
             w["dependent"].format(
-                tag=_named_tag(tag), effect=f"{effect:.1f}", option=option.format(tag)
+                tag=named_tag(tag), effect=f"{effect:.1f}", option=option.format(tag)
             )
             for tag, effect in comparison.dependent.items()
         ]
     found = [row.spread.design_effect for row in comparison.differences if row.spread is not None]
     known = sorted(one for one in found if not math.isnan(one))
-    start = w["by clusters"].format(n=clusters.n, tag=_named_tag(clusters.tag))
+    start = w["by clusters"].format(n=clusters.n, tag=named_tag(clusters.tag))
     if not known:
         return [f"{start}."]
     ends = [*dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1]))]
@@ -1370,7 +1386,8 @@ def told_clusters(
     return [start + w["design effect"].format(between)]
 
 
-def _named_tag(tag: str) -> str:
+def named_tag(tag: str) -> str:
+    """Return the name of a tag on one line, within bounds."""
     return " ".join(tag.split())[:_LONGEST_TAG]
 
 

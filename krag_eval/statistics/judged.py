@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Place, clipped
+from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of
 from krag_eval._io import replacing, unshielded
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
@@ -88,18 +88,20 @@ class ToJudge:
         table[ranks] = table[ranks].astype("Int64")
         return table.assign(relevant="")
 
-    def summary(self) -> str:
-        """Say in one sentence what the unjudged documents leave open."""
-        start = f"{self.b} minus {self.a} on {self.metric} is {self.difference:.3f}"
-        n = self.n_decisive
+    def summary(self, language: Language | None = None) -> str:
+        """Say what the unjudged documents leave open.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        w, n = _WORDS[language_of(language)], self.n_decisive
+        known = {"a": self.a, "b": self.b, "metric": self.metric, "difference": self.difference}
         if not n:
-            return f"{start}, and no unjudged document could change it."
-        what = "the unjudged document turns" if n == 1 else f"the {n} unjudged documents turn"
-        verdict = "may be either" if self.low < 0 < self.high else "stays"
-        return (
-            f"{start}; whatever {what} out to be, it lies between {self.low:.3f} and "
-            f"{self.high:.3f}: its sign {verdict}."
-        )
+            return w["settled"].format(**known)
+        documents = w["one document"] if n == 1 else w["documents"].format(n)
+        sign = w["either" if self.low < 0 < self.high else "stays"]
+        bounds = {"low": self.low, "high": self.high}
+        return w["open"].format(**known, **bounds, documents=documents, sign=sign)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a CSV file, to fill in; :func:`krag_eval.read_judgements` reads it.
@@ -117,6 +119,31 @@ class ToJudge:
 
     def __repr__(self) -> str:
         return self.summary()
+
+
+# What is said of documents to judge, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "settled": "{b} minus {a} on {metric} is {difference:.3f}, and no unjudged document could "
+        "change it.",
+        "open": "{b} minus {a} on {metric} is {difference:.3f}; whatever {documents} out to be, it "
+        "lies between {low:.3f} and {high:.3f}: its sign {sign}.",
+        "one document": "the unjudged document turns",
+        "documents": "the {} unjudged documents turn",
+        "either": "may be either",
+        "stays": "stays",
+    },
+    "ko": {
+        "settled": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. 판정되지 않은 문서를 "
+        "어떻게 판정해도 이 값은 바뀌지 않습니다.",
+        "open": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. {documents} 어떻게 판정해도 "
+        "이 차이는 {low:.3f}~{high:.3f} 안에 있으며, 부호는 {sign}.",
+        "one document": "판정되지 않은 문서 하나를",
+        "documents": "판정되지 않은 문서 {}개를",
+        "either": "바뀔 수 있습니다",
+        "stays": "바뀌지 않습니다",
+    },
+}
 
 
 class _Side(NamedTuple):

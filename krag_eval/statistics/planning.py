@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, number, warn
+from krag_eval._errors import (
+    InvalidInput,
+    InvalidType,
+    Language,
+    clipped,
+    language_of,
+    number,
+    warn,
+)
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
-from krag_eval.statistics.comparison import Comparison, checked_metrics
+from krag_eval.statistics.comparison import (
+    Comparison,
+    checked_metrics,
+    dependent_tags,
+    named_tag,
+)
 from krag_eval.statistics.intervals import FEW_QUERIES, Clusters, Spread, check_counted
 from krag_eval.statistics.paired import POWER, spread_of
 
@@ -25,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["QuestionPlan", "plan_questions"]
+__all__ = ["QuestionPlan", "plan_questions", "told_plan"]
 
 #: How the values of two systems are taken to go together where there is only one.
 CORRELATION = 0.5
@@ -128,6 +142,8 @@ class QuestionPlan:
         clusters: The tag whose values are clusters; ``None`` without.
         correlation: What was assumed of one result; ``None`` for two systems.
         average: How the metric is made and read.
+        dependent: Tag -> the design effect by it, where a tag was found that speaks for clusters
+            and none were asked for.
     """
 
     metric: str
@@ -139,6 +155,7 @@ class QuestionPlan:
     clusters: str | None = None
     correlation: float | None = None
     average: Average | None = field(default=None, repr=False)
+    dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def questions(self) -> int:
@@ -198,36 +215,15 @@ class QuestionPlan:
 
         return planning_curve(self, ax, language=language)
 
-    def summary(self) -> str:
-        """Return what it takes, what the pilot can show, and what both rest on, a line each."""
-        percent = f"power {100 * self.power:.10g} %, alpha {100 * self.alpha:.10g} %"
-        return "\n".join(
-            [
-                f"To show a difference of {_short(self.detect)} on {self.metric} takes "
-                f"{self.questions:,} questions ({percent}).",
-                f"The pilot's {self.spread.n:,} questions can show differences from "
-                f"{_short(self.detectable)} on.",
-                *self._grounds(),
-            ]
-        )
+    def summary(self, language: Language | None = None) -> str:
+        """Return what it takes, what the pilot can show, and what both rest on, a line each.
 
-    def _grounds(self) -> list[str]:
-        sd = _short(self.spread.sd)
-        if self.systems:
-            lines = [f"Standard deviation of the paired differences of {' and '.join(self.systems)}"
-                     f": {sd}."]  # fmt: skip
-        else:
-            lines = [
-                f"The pilot is of one system. Two whose values correlate by {self.correlation:g}, "
-                f"which is assumed, would differ with a standard deviation of {sd}."
-            ]
-        if self.clusters is not None:
-            lines.append(
-                f"Design effect of {self.spread.n_clusters} clusters by {self.clusters}: "
-                f"{self.design_effect:.2f}. It holds if new questions come from new clusters, as "
-                "many from each as in the pilot."
-            )
-        return lines
+        The last line names a tag by which questions do alike, if no clusters were asked for.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        return "\n".join(told_plan(self, language=language_of(language)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts: ``{"metric": …, "questions": …, …}``."""
@@ -252,6 +248,64 @@ class QuestionPlan:
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().split("\n"))
+
+
+# What is said of a plan, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "takes": "To show a difference of {detect} on {metric} takes {questions:,} questions "
+        "(power {power} %, alpha {alpha} %).",
+        "shows": "The pilot's {n:,} questions can show differences from {detectable} on.",
+        "of two": "Standard deviation of the paired differences of {a} and {b}: {sd}.",
+        "of one": "The pilot is of one system. Two whose values correlate by {correlation:g}, "
+        "which is assumed, would differ with a standard deviation of {sd}.",
+        "clusters": "Design effect of {n} clusters by {tag}: {effect:.2f}. It holds if new "
+        "questions come from new clusters, as many from each as in the pilot.",
+        "dependent": "Questions of the same {tag} do alike (design effect {effect:.1f}), so it "
+        "takes more than this: plan with {option}.",
+    },
+    "ko": {
+        "takes": "{metric} 기준으로 {detect}의 차이를 확인하려면 질문이 {questions:,}개 "
+        "필요합니다(검정력 {power}%, 유의수준 {alpha}%).",
+        "shows": "파일럿의 질문 {n:,}개로는 {detectable} 이상의 차이를 확인할 수 있습니다.",
+        "of two": "질문별 점수 차이의 표준편차({a}, {b}): {sd}.",
+        "of one": "파일럿에는 시스템이 하나뿐입니다. 비교할 시스템과의 상관계수({correlation:g}, "
+        "가정한 값)로 구한 질문별 점수 차이의 표준편차: {sd}.",
+        "clusters": "{tag} 기준 클러스터 {n}개의 설계 효과: {effect:.2f}. 새 질문을 새 "
+        "클러스터에서 파일럿과 비슷한 개수씩 모을 때의 값입니다.",
+        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect:.1f}) 실제로는 "
+        "질문이 더 필요합니다. 계획할 때 {option} 옵션을 지정하세요.",
+    },
+}
+
+
+def told_plan(
+    plan: QuestionPlan, option: str = 'clusters="{}"', language: Language = "en"
+) -> list[str]:
+    """Say what a plan comes to, in a sentence each.
+
+    Args:
+        plan: The plan.
+        option: How to ask for clusters by a tag.
+        language: ``"en"`` or ``"ko"``.
+    """
+    w, spread, sd = _WORDS[language], plan.spread, _short(plan.spread.sd)
+    percent = {"power": f"{100 * plan.power:.10g}", "alpha": f"{100 * plan.alpha:.10g}"}
+    aim = {"detect": _short(plan.detect), "metric": plan.metric, "questions": plan.questions}
+    lines = [
+        w["takes"].format(**aim, **percent),
+        w["shows"].format(n=spread.n, detectable=_short(plan.detectable)),
+        w["of two"].format(a=plan.systems[0], b=plan.systems[1], sd=sd)
+        if plan.systems
+        else w["of one"].format(correlation=plan.correlation, sd=sd),
+    ]
+    if plan.clusters is not None:
+        known = {"tag": plan.clusters, "effect": plan.design_effect}
+        lines.append(w["clusters"].format(n=spread.n_clusters, **known))
+    for tag, effect in plan.dependent.items():
+        known = {"tag": named_tag(tag), "option": option.format(tag)}
+        lines.append(w["dependent"].format(effect=effect, **known))
+    return lines
 
 
 def _checked_aim(detect: object, power: object, alpha: object) -> dict[str, Any]:
@@ -289,6 +343,7 @@ def _of_comparison(
         systems=systems,
         clusters=None if clusters is None else clusters.tag,
         average=results[0].definitions[where[0]],
+        dependent={} if clusters is not None else dependent_tags([(results, where)]),
     )
 
 
@@ -317,6 +372,7 @@ def _of_result(
         clusters=tag,
         correlation=assumed,
         average=pilot.definitions[where[0]],
+        dependent={} if clusters is not None else dependent_tags([([pilot], where)]),
     )
 
 

@@ -405,6 +405,13 @@ class TestClusters:
         for form in ("csv", "markdown"):
             assert "old and new" in run("plan", *saved, *options, "--format", form).stdout
 
+    def test_a_plan_mentions_clusters_that_matter(self, saved: list[Path]) -> None:
+        """In the words of the shell."""
+        options = ("--metric", "recall@1", "--detect", "0.05")
+        assert "plan with --clusters source." in " ".join(
+            run("plan", *saved, *options).stdout.split()
+        )
+
     def test_one_pilot_is_enough_and_three_are_too_many(self, saved: list[Path]) -> None:
         """Of one, the correlation is assumed."""
         one = run("plan", saved[0], "--detect", "0.05", "--correlation", "0.8").stdout

@@ -45,12 +45,15 @@ def call(sample: Path, tmp_path: Path) -> Call:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_every_format(command: str, call: Call) -> None:
-    """JSON that parses, CSV and Markdown whose rows are all as long."""
+    """JSON that parses, CSV and Markdown whose rows are all as long; a comparison's has a list."""
     assert isinstance(json.loads(call(command, "json")), dict)
     header, *rows = csv.reader(io.StringIO(call(command, "csv"), newline=""))
     assert rows
     assert {len(row) for row in rows} == {len(header)}
-    lines = call(command, "markdown").splitlines()
+    table, _, said = call(command, "markdown").partition("\n\n")
+    lines = table.splitlines()
+    assert all(line.startswith("- ") for line in said.splitlines())
+    assert bool(said) == (command == "compare")
     assert {line.count(" | ") for line in lines} == {lines[0].count(" | ")}
     assert all(line.startswith("| ") for line in lines)
     assert len(lines) == len(rows) + 2 or command == "evaluate"

@@ -67,6 +67,7 @@ COMMANDS = {
     "report a.jsonl -k 2 -o page.html": "page.html 저장 완료(HTML 보고서)",
     "compare a.jsonl b.jsonl -k 2": "시스템 2개, 질문 4개",
     "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2: 0.5000 → 0.7500",
+    "plan a.json b.json --metric recall@2 --detect 0.05": "차이를 확인하려면 질문이 ",
     "calibrate pairs.jsonl": "최적 임계값",
     "audit a.jsonl --index chunks.jsonl": "질문 4개, 정답 항목 4개, 청크 4개를 점검했습니다.",
 }

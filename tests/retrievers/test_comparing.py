@@ -62,6 +62,18 @@ def test_a_baseline_is_what_the_others_are_held_against():
     assert asyncio.run(soon).table.equals(expected.table)
 
 
+def test_clusters_are_passed_on():
+    """As ``compare`` has them, asynchronously too; a tag comes with the questions."""
+    retrievers = {"partial": Numbered(finds_nothing_on=FIRST_TEN), "whole": Numbered()}
+    tagged = [{**row, "source": f"book {i // 2}"} for i, row in enumerate(rows(40))]
+    comparison = evaluate_retrievers(retrievers, tagged, 1, clusters="source")
+    assert (comparison.clusters, comparison.grouping.n) == ("source", 20)
+    expected = compare(comparison.results, "ndcg@1", clusters="source")
+    assert comparison.table.equals(expected.table)
+    soon = aevaluate_retrievers(retrievers, tagged, 1, clusters="source")
+    assert asyncio.run(soon).table.equals(expected.table)
+
+
 def test_latency_is_shown_beside_the_comparison():
     """One row and one line per retriever."""
     comparison = evaluate_retrievers(
@@ -148,6 +160,9 @@ def test_each_checkpoint_has_a_key_of_its_own(tmp_path):
         ({"level": 2}, ValueError, "level"),
         ({"baseline": "c"}, ValueError, "baseline"),
         ({"baseline": 1}, TypeError, "baseline"),
+        ({"clusters": "source"}, ValueError, "clusters"),
+        ({"clusters": "source", "tags": {"source": ["a"] * 3}}, ValueError, "clusters"),
+        ({"clusters": 1}, TypeError, "clusters"),
         ({"n_resamples": 0}, ValueError, "n_resamples"),
         ({"matcher": "rougel"}, ValueError, "did you mean 'rougeL'"),
         ({"on_error": "skip"}, ValueError, "on_error must be one of"),

@@ -1,4 +1,4 @@
-"""Judgements of people and of models: few labels beside many, and which metric predicts answers.
+"""Few labels of people beside many of a model; and which metric predicts scored answers.
 
 :func:`debias` corrects what a model's labels say of many questions by what people say of a few.
 :func:`predictions` asks which metric goes with the scores of the answers. Both know values per
@@ -22,7 +22,9 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     number,
     text,
     unknown,
@@ -272,89 +274,92 @@ class Debiased:
         rows = [[getattr(one, name) for name in names] for one in self.values]
         return pd.DataFrame(rows, index=pd.Index(self.metrics, name="metric"), columns=names)
 
-    def summary(self) -> str:
-        """Return what is known of each metric, in plain words; then what it rests on."""
-        lines = [f"{self._finding(one)} {self._gain(one)}".rstrip() for one in self.values]
-        return "\n".join([*lines, self._condition()])
+    def summary(self, language: Language | None = None) -> str:
+        """Return what is known of each metric, in plain words; then what it rests on.
 
-    def _finding(self, one: DebiasedValue) -> str:
-        about = (
-            f"{one.metric} of {self.systems[1]} less that of {self.systems[0]}"
-            if self.systems
-            else one.metric
-        )
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        w = _WORDS[language_of(language)]
+        lines = [f"{self._finding(one, w)} {self._gain(one, w)}".rstrip() for one in self.values]
+        return "\n".join([*lines, self._condition(w)])
+
+    def _finding(self, one: DebiasedValue, w: _Words) -> str:
+        about = one.metric
+        if self.systems:
+            about = w["of two"].format(metric=about, a=self.systems[0], b=self.systems[1])
         if math.isnan(one.value):
-            return f"{about} cannot be estimated: it is undefined for some part of the questions."
-        judge = f"The judge alone says {_short(one.judge)}{self._verdict(one)}"
-        return (
-            f"{about} is {_short(one.value)} ({_percent(self.level)} interval "
-            f"{_span(one.low, one.high)}) as people would judge all {self.n_asked} questions"
-            f"{self._shown(one)}. {judge}; the labels of people alone say {_short(one.human)} "
-            f"({_span(one.human_low, one.human_high)})."
+            return w["no estimate"].format(about=about)
+        return w["finding"].format(
+            about=about,
+            value=_short(one.value),
+            level=_percent(self.level),
+            interval=_span(one.low, one.high, w),
+            n=self.n_asked,
+            shown=self._shown(one, w),
+            judge=_short(one.judge),
+            verdict=self._verdict(one, w),
+            human=_short(one.human),
+            human_interval=_span(one.human_low, one.human_high, w),
         )
 
-    def _shown(self, one: DebiasedValue) -> str:
+    def _shown(self, one: DebiasedValue, w: _Words) -> str:
         """Say which of two systems is better, where that is more than chance."""
         if not self.systems:
             return ""
         if one.low <= 0 <= one.high:
-            return ", which shows no difference"
+            return w["no difference"]
         lower = one.average is not None and one.average.lower_is_better
-        return f", so {self.systems[int((one.value > 0) != lower)]} is better"
+        return w["better"].format(self.systems[int((one.value > 0) != lower)])
 
     @staticmethod
-    def _verdict(one: DebiasedValue) -> str:
+    def _verdict(one: DebiasedValue, w: _Words) -> str:
         if one.low <= one.judge <= one.high:
             return ""
-        return ", which is too high" if one.judge > one.high else ", which is too low"
+        return w["too high" if one.judge > one.high else "too low"]
 
-    def _gain(self, one: DebiasedValue) -> str:
+    def _gain(self, one: DebiasedValue, w: _Words) -> str:
         """Say what the judge's labels are worth, or that they are worth nothing."""
         if math.isnan(one.value):
             return ""
         if one.saved >= _LITTLE:
             more = self.n_labelled * (1 / (1 - min(one.saved, 0.999)) ** 2 - 1)
-            return (
-                f"Together they narrow that interval by {_percent(round(one.saved, 2))}, as "
-                f"{more:.0f} more labelled questions would."
-            )
+            return w["gain"].format(share=_percent(round(one.saved, 2)), more=f"{more:.0f}")
         if math.isnan(one.correlation):
-            return "Nothing is gained by the judge: one of both says the same of every question."
+            return w["all alike"]
+        agreement = f"{one.correlation:.2f}"
         if 1 - math.sqrt(1 - min(one.correlation, 1) ** 2) < _LITTLE or one.correlation < 0:
-            agreement = f"(correlation {one.correlation:.2f})"
-            return f"Nothing is gained by the judge: it hardly agrees with people {agreement}."
+            return w["no agreement"].format(agreement)
         others = self.n_asked - self.n_labelled
-        return (
-            f"Nothing is gained by the judge (correlation {one.correlation:.2f}, {others} "
-            "questions without labels of people)."
-        )
+        return w["no gain"].format(agreement=agreement, others=others)
 
-    def _condition(self) -> str:
-        among = "" if self.clusters is None else f", in clusters by {self.clusters!r}"
-        return (
-            f"Valid if the {self.n_labelled} labelled questions are a random sample of the "
-            f"{self.n_asked} asked{among}."
-        )
+    def _condition(self, w: _Words) -> str:
+        among = "" if self.clusters is None else w["in clusters"].format(repr(self.clusters))
+        return w["condition"].format(n=self.n_labelled, asked=self.n_asked, among=among)
 
     def _cells(self) -> list[list[str]]:
-        header = ["metric", "value", f"{_percent(self.level)} interval"]
-        header += ["people alone", "interval", "judge alone", "correlation", "saved"]
+        w = _WORDS[language_of()]
+        header = [w["metric"], w["value"], w["interval of"].format(_percent(self.level))]
+        header += [w[name] for name in ("people", "interval", "judge", "correlation", "saved")]
         return [header] + [
             [
                 one.metric,
                 _short(one.value),
-                _span(one.low, one.high),
+                _span(one.low, one.high, w),
                 _short(one.human),
-                _span(one.human_low, one.human_high),
+                _span(one.human_low, one.human_high, w),
                 _short(one.judge),
                 "–" if math.isnan(one.correlation) else f"{one.correlation:.2f}",
-                _percent(round(one.saved, 2)),
+                w["percent"].format(_percent(round(one.saved, 2))),
             ]
             for one in self.values
         ]
 
     def _head(self) -> str:
-        return " less ".join(reversed(self.systems)) or "All questions as people would judge them"
+        w = _WORDS[language_of()]
+        if not self.systems:
+            return w["head"]
+        return w["head of two"].format(a=self.systems[0], b=self.systems[1])
 
     def __repr__(self) -> str:
         return "\n".join([self._head(), *as_text(self._cells(), n_names=1), self.summary()])
@@ -364,16 +369,115 @@ class Debiased:
         return f"<p>{html.escape(self._head())}</p>{as_html(self._cells())}<p>{said}</p>"
 
 
-def _percent(level: float) -> str:
-    return f"{100 * level:.10g} %"
+_Words: TypeAlias = Mapping[str, str]
+# What is said of estimates and of correlations, in both languages.
+_WORDS: Mapping[Language, _Words] = {
+    "en": {
+        "of two": "{metric} of {b} less that of {a}",
+        "no estimate": "{about} cannot be estimated: it is undefined for some part of the "
+        "questions.",
+        "finding": "{about} is {value} ({level} % interval {interval}) as people would judge all "
+        "{n} questions{shown}. The judge alone says {judge}{verdict}; the labels of people alone "
+        "say {human} ({human_interval}).",
+        "no difference": ", which shows no difference",
+        "better": ", so {} is better",
+        "too high": ", which is too high",
+        "too low": ", which is too low",
+        "gain": "Together they narrow that interval by {share} %, as {more} more labelled "
+        "questions would.",
+        "all alike": "Nothing is gained by the judge: one of both says the same of every question.",
+        "no agreement": "Nothing is gained by the judge: it hardly agrees with people (correlation "
+        "{}).",
+        "no gain": "Nothing is gained by the judge (correlation {agreement}, {others} questions "
+        "without labels of people).",
+        "condition": "Valid if the {n} labelled questions are a random sample of the {asked} "
+        "asked{among}.",
+        "in clusters": ", in clusters by {}",
+        "head": "All questions as people would judge them",
+        "head of two": "{b} less {a}",
+        "metric": "metric",
+        "value": "value",
+        "interval of": "{} % interval",
+        "interval": "interval",
+        "from to": "{} to {}",
+        "percent": "{} %",
+        "people": "people alone",
+        "judge": "judge alone",
+        "correlation": "correlation",
+        "saved": "saved",
+        "queries": "queries",
+        "Spearman": "Spearman",
+        "Kendall": "Kendall τ_b",
+        "predicts": "{best} predicts these scores best: {found}",
+        "not shown": "No metric is shown to predict these scores: the best, {best}, has {found}",
+        "found": "Spearman {value:.2f} ({level} % interval {interval}) on {n} queries; it was "
+        "chosen on the other {chosen}.",
+        "rivals": "{n} of {others} other metrics cannot be told from it.",
+        "no ranking": "{n} of {others} other metrics cannot be told from it: {queries} queries are "
+        "too few to rank the metrics.",
+        "none": "No metric can be said to predict these scores, and {} queries are too few to rank "
+        "the metrics.",
+    },
+    "ko": {
+        "of two": "{metric}의 차이({b} − {a})",
+        "no estimate": "{about}: 값이 정의되지 않는 질문이 있어 추정할 수 없습니다.",
+        "finding": "사람이 질문 {n}개를 모두 판정한다면 {about}의 추정값은 {value}입니다({level}% "
+        "신뢰구간 {interval}).{shown} 모델의 라벨만 쓰면 {judge}{verdict}, 사람의 라벨만 쓰면 "
+        "{human}입니다({human_interval}).",
+        "no difference": " 차이가 있다고 볼 수 없습니다.",
+        "better": " {} 쪽이 더 좋습니다.",
+        "too high": "(너무 높음)",
+        "too low": "(너무 낮음)",
+        "gain": "둘을 함께 쓰면 사람의 라벨만 쓸 때보다 신뢰구간이 {share}% 좁아집니다. 라벨을 "
+        "{more}개 더 붙인 것과 같은 효과입니다.",
+        "all alike": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람과 모델 중 한쪽의 값이 모든 "
+        "질문에서 같습니다.",
+        "no agreement": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람의 판정과 거의 일치하지 "
+        "않습니다(상관계수 {}).",
+        "no gain": "모델의 라벨을 더해도 얻는 것이 없습니다(상관계수 {agreement}, 사람의 라벨이 "
+        "없는 질문 {others}개).",
+        "condition": "라벨을 붙인 질문 {n}개가 전체 질문 {asked}개에서 무작위로 뽑은 표본이어야 "
+        "유효합니다{among}.",
+        "in clusters": "(클러스터: {})",
+        "head": "사람이 모든 질문을 판정했을 때의 추정값",
+        "head of two": "{b} − {a}",
+        "metric": "지표",
+        "value": "추정값",
+        "interval of": "{}% 신뢰구간",
+        "interval": "신뢰구간",
+        "from to": "{}~{}",
+        "percent": "{}%",
+        "people": "사람만",
+        "judge": "모델만",
+        "correlation": "상관계수",
+        "saved": "좁아진 폭",
+        "queries": "질문 수",
+        "Spearman": "스피어만 상관계수",
+        "Kendall": "켄달 τ_b",
+        "predicts": "이 점수를 가장 잘 예측하는 지표는 {best}입니다. {found}",
+        "not shown": "이 점수를 예측한다고 확인된 지표가 없습니다. 가장 나은 지표는 {best}입니다. "
+        "{found}",
+        "found": "스피어만 상관계수 {value:.2f}({level}% 신뢰구간 {interval}, 질문 {n}개). 나머지 "
+        "질문 {chosen}개에서 고른 지표입니다.",
+        "rivals": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않습니다.",
+        "no ranking": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않으며, 질문 {queries}"
+        "개로는 지표의 순위를 매기기 어렵습니다.",
+        "none": "이 점수를 예측한다고 할 수 있는 지표가 없습니다. 질문 {}개로는 지표의 순위를 "
+        "매기기 어렵습니다.",
+    },
+}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g}"
 
 
 def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _span(low: float, high: float) -> str:
-    return f"{_short(low)} to {_short(high)}"
+def _span(low: float, high: float, w: _Words) -> str:
+    return w["from to"].format(_short(low), _short(high))
 
 
 # What came, and whether it can be used.
@@ -1013,37 +1117,40 @@ class Predictions:
         index = pd.Index([one.metric for one in rows], name="metric")
         return pd.DataFrame([one[1:] for one in rows], index=index, columns=Correlation._fields[1:])
 
-    def summary(self) -> str:
-        """Return in plain words which metric to look at, and whether the queries can tell."""
-        n = self.n_chosen_on + self.n_reported_on
-        few = f"{n} queries are too few to rank the metrics"
+    def summary(self, language: Language | None = None) -> str:
+        """Return in plain words which metric to look at, and whether the queries can tell.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        w, n = _WORDS[language_of(language)], self.n_chosen_on + self.n_reported_on
         if self.best is None or math.isnan(self.spearman):
-            return f"No metric can be said to predict these scores, and {few}."
-        found = (
-            f"Spearman {self.spearman:.2f} ({_percent(self.level)} interval {self.low:.2f} to "
-            f"{self.high:.2f}) on {self.n_reported_on} queries; it was chosen on the other "
-            f"{self.n_chosen_on}."
+            return w["none"].format(n)
+        found = w["found"].format(
+            value=self.spearman,
+            level=_percent(self.level),
+            interval=w["from to"].format(f"{self.low:.2f}", f"{self.high:.2f}"),
+            n=self.n_reported_on,
+            chosen=self.n_chosen_on,
         )
-        if self.low <= 0:
-            start = f"No metric is shown to predict these scores: the best, {self.best}, has "
-        else:
-            start = f"{self.best} predicts these scores best: "
-        others = f"{len(self.rivals)} of {self._n_others} other metrics"
-        told = f"{others} cannot be told from it"
-        verdict = f"{told}." if self.can_rank else f"{told}: {few}."
-        return f"{start}{found} {verdict}"
+        start = w["predicts" if self.low > 0 else "not shown"].format(best=self.best, found=found)
+        counts = {"n": len(self.rivals), "others": self._n_others}
+        if self.can_rank:
+            return f"{start} {w['rivals'].format(**counts)}"
+        return f"{start} {w['no ranking'].format(**counts, queries=n)}"
 
     def _cells(self) -> list[list[str]]:
-        named = f"{_percent(self.level)} interval"
-        header = ["metric", "queries", "Spearman", named, "Kendall τ_b", named]
+        w = _WORDS[language_of()]
+        named = w["interval of"].format(_percent(self.level))
+        header = [w["metric"], w["queries"], w["Spearman"], named, w["Kendall"], named]
         return [header] + [
             [
                 one.metric,
                 str(one.n),
                 _short(one.spearman),
-                _span(one.spearman_low, one.spearman_high),
+                _span(one.spearman_low, one.spearman_high, w),
                 _short(one.kendall),
-                _span(one.kendall_low, one.kendall_high),
+                _span(one.kendall_low, one.kendall_high, w),
             ]
             for one in sorted(self.correlations, key=_from_the_best)
         ]

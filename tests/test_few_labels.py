@@ -20,8 +20,8 @@ from krag_eval import (
     evaluate_file,
 )
 from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.statistics import judgements
-from krag_eval.statistics.judgements import interval_with
+from krag_eval.statistics import few_labels
+from krag_eval.statistics.few_labels import interval_with
 
 _FIELDS = ("question", "actual", "predicted")
 few = pytest.mark.filterwarnings("ignore:People labelled")
@@ -63,10 +63,10 @@ def made(seed, n, n_others, noise):
 @few
 def test_it_is_ppi_python_with_the_normal_distribution(monkeypatch):
     """With z and ddof 0, the numbers of ppi_mean_ci; here for ten labels, elsewhere from 100 on."""
-    monkeypatch.setattr(judgements, "MANY", 0)
+    monkeypatch.setattr(few_labels, "MANY", 0)
     found = debias(human=PEOPLE, judge=JUDGE, unlabelled=OTHERS)
     assert numbers(found) == pytest.approx([0.61398214, 0.40727309, 0.82069120], abs=5e-9)
-    parts = [judgements._Values(np.mean(one), np.array(one)) for one in (PEOPLE, JUDGE, OTHERS)]
+    parts = [few_labels._Values(np.mean(one), np.array(one)) for one in (PEOPLE, JUDGE, OTHERS)]
     expected = pytest.approx([0.625, 0.38420544, 0.86579456], abs=5e-9)
     assert list(interval_with(1.0, *parts, 0.95)) == expected
 
@@ -489,7 +489,7 @@ def test_correlations_of_resamples_are_those_of_scipy(pairs, seed):
     n = len(pairs)
     rng = np.random.default_rng(seed)
     times = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(5)])
-    spearman, kendall = judgements._rank_correlations(times, values, scores)
+    spearman, kendall = few_labels._rank_correlations(times, values, scores)
     for i, counts in enumerate(times):
         x, y = np.repeat(values, counts), np.repeat(scores, counts)
         if np.ptp(x) == 0 or np.ptp(y) == 0:
