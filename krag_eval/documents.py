@@ -939,9 +939,11 @@ def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
     if _is_pandas_series(value):
         return list(value)
     came = f"the text {clipped(value)}" if isinstance(value, str) else f"a {type(value).__name__}"
+    is_data = at.query is None and (hasattr(value, "columns") or hasattr(value, "evaluator"))
     raise at.type_error(
         f"must be {wanted} (a list, a tuple or a numpy array), got "
-        f"{'None' if value is None else came}"
+        f"{'None' if value is None else came}",
+        "write load_dataset(…).evaluator(…)" if is_data else "",
     )
 
 
