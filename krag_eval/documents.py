@@ -42,9 +42,11 @@ __all__ = [
     "Reading",
     "as_document",
     "check_characters",
+    "check_chunks",
     "check_documents",
     "check_text",
     "checked_labels",
+    "chunk_in",
     "document_in",
     "documents_in",
     "id_of",
@@ -227,6 +229,54 @@ def check_documents(documents: Sequence[object], where: str) -> list[DocumentLik
         document_in(one, Location(where, within=f"[{position}]"))
         for position, one in enumerate(documents)
     ]
+
+
+# What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
+# AutoRAG.
+_CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents", "doc_id"))
+
+
+def chunk_in(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a chunk under the names that a document has here; ``None`` without one text and id.
+
+    Fields that are neither are metadata.
+
+    >>> chunk_in({"text": "At nine.", "page": 3})
+    {'page_content': 'At nine.', 'metadata': {'page': 3}}
+    """
+    there = {key for key, value in content.items() if value is not None}
+    texts = {text for text, _ in _CHUNKS if text in there}
+    ids = {identity for text, identity in _CHUNKS if texts == {text} and identity in there}
+    if len(texts) != 1 or len(ids) > 1:
+        return None
+    text, identity = texts.pop(), next(iter(ids), "")
+    made: dict[str, Any] = {"page_content": content[text]}
+    if identity == "_id" and {str} == set(map(type, (content.get("title"), content[text]))):
+        # As BEIR's retrievers see it.
+        made["page_content"] = f"{content['title']} {content[text]}".strip()
+    if identity:
+        made["id"] = content[identity]
+    others = {key: one for key, one in content.items() if key in there - {text, identity}}
+    metadata = others.pop("metadata", {})
+    if others or metadata:
+        made["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
+    return made
+
+
+def check_chunks(chunks: Iterable[object], where: str) -> list[DocumentLike]:
+    """Return the chunks of an index as :func:`check_documents` does, dicts as files hold them.
+
+    Raises:
+        InvalidType, InvalidInput: As there.
+
+    >>> check_chunks(["At nine.", {"text": "At ten."}], "index")
+    ['At nine.', {'page_content': 'At ten.'}]
+    """
+    found = [
+        (chunk_in(one) or one) if isinstance(one, Mapping) and "page_content" not in one else one
+        for one in chunks
+    ]
+    return check_documents(found, where)
 
 
 # From any value to a document
@@ -979,9 +1029,11 @@ def _as_list(value: Any, at: Location, wanted: str) -> list[Any]:
     if _is_pandas_series(value):
         return list(value)
     came = f"the text {clipped(value)}" if isinstance(value, str) else f"a {type(value).__name__}"
+    is_data = at.query is None and (hasattr(value, "columns") or hasattr(value, "evaluator"))
     raise at.type_error(
         f"must be {wanted} (a list, a tuple or a numpy array), got "
-        f"{'None' if value is None else came}"
+        f"{'None' if value is None else came}",
+        "write load_dataset(…).evaluator(…)" if is_data else "",
     )
 
 
@@ -1151,6 +1203,9 @@ def _nearest(labels: Sequence[str | int], query: str | int) -> Fix:
         if len(holding) == 1:
             return f"the label that holds it stands at position {named}; name it by that"
         return f"labels that hold it stand at the positions {named}; name one by its position"
+    if not isinstance(query, int) and [*labels] == [*range(len(labels))]:
+        without = "no questions were given: evaluate with {}, or name one by {}"
+        return Advice(without, queries=..., position=...)
     looks = _clipped_label(labels[0]).replace("{", "{{").replace("}", "}}")
     return Advice(f"labels look like {looks}, and {{}} names a query by its place", position=...)
 

@@ -641,6 +641,7 @@ class OfflineRetrievalEvaluator:
         sums = {"rejected": int(rejected.sum()), "left_out": len(rejected)}
         return {REJECTION_RATE.key: float(REJECTION_RATE.of(sums))}
 
+    @named_options
     def evaluate(
         self,
         k: Cutoffs = DEFAULT_CUTOFFS,
@@ -666,8 +667,8 @@ class OfflineRetrievalEvaluator:
             length: What ``budget`` counts: ``"words"``, those of the tokenizer ``"unicode"``;
                 ``"characters"``; or a function from a text to its length, such as LangChain's
                 ``length_function``. Such budgets are spelled ``"1000t"``.
-            metrics: Metrics to compute, by column name or as :class:`~krag_eval.Metric` of your
-                own; all built-in ones if not given.
+            metrics: Metrics to compute, one or several, by column name or as
+                :class:`~krag_eval.Metric` of your own; all built-in ones if not given.
 
         Raises:
             InvalidType: If ``length`` is neither, or returns something else than whole numbers.

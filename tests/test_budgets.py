@@ -476,6 +476,15 @@ def test_cutoffs_beyond_every_list_are_said_once() -> None:
 
 
 @pytest.mark.usefixtures("shown")
+def test_default_cutoffs_beyond_every_list_stand_in_the_signature_alone() -> None:
+    """Nobody asked for any of them in particular."""
+    evaluator = OfflineRetrievalEvaluator([[TWO], [TWO]], [[TWO, THREE], [TWO]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", KragEvalWarning)
+        assert evaluator.evaluate().settings["retrieved"] == "<=2"
+
+
+@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize("k", [1, 2, None, [1, "5w"]])
 def test_cutoffs_within_some_list_are_not_spoken_of(k: Any) -> None:
     """Neither in a warning nor in the signature."""

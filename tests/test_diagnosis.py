@@ -30,6 +30,7 @@ from krag_eval import (
     MetadataMatcher,
     NumbersMatcher,
     OfflineRetrievalEvaluator,
+    audit,
     evaluate_file,
     load_dataset,
 )
@@ -853,3 +854,25 @@ def test_queries_of_a_case_are_read_alike():
     """The reference drops what the product drops: a repeat, and grade 0."""
     query = Query([[["a"]], [["a"]], [["b"]]], [["a"]], [1, 1, 0])
     assert [item.texts for item in query.ground_truth()] == [[["a"]]]
+
+
+def test_chunks_are_taken_as_files_hold_them():
+    """The names that stores give to a text and its id; one that has none is refused."""
+    evaluator = OfflineRetrievalEvaluator([["we open at nine"]], [["we open at nine"]])
+    result = evaluator.evaluate(1)
+    forms = ({"text": "we open at nine"}, {"contents": "we open at nine", "doc_id": "7", "page": 3})
+    for chunk in forms:
+        assert result.diagnose([chunk]).table["class"].to_list() == ["found"]
+        found = audit([{"question": "When?", "actual": ["we open at nine"]}], [chunk])
+        assert not found.findings["dangling"].rows
+    with pytest.raises(InvalidInput) as refused:
+        result.diagnose([{"title": "a"}])
+    assert refused.value.argument == "index"
+
+
+def test_a_question_that_was_never_given_is_asked_for():
+    """Queries that are labelled by position have no other name."""
+    result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+    with pytest.raises(InvalidInput) as refused:
+        result.explain("How long?")
+    assert "queries=" in str(refused.value.fix)

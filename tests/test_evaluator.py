@@ -561,10 +561,11 @@ def test_an_unknown_metric_is_refused():
         sample_s().evaluate(1, metrics=["ndgc"])
 
 
-def test_one_name_where_several_metrics_are_due_is_refused():
+def test_one_name_stands_for_one_metric():
     """A string is not a list of letters."""
-    with pytest.raises((TypeError, ValueError), match=r"^metrics.*'recall'"):
-        sample_s().evaluate(1, metrics="recall")
+    assert sample_s().evaluate(1, metrics="recall") == sample_s().evaluate(1, metrics=["recall"])
+    with pytest.raises(InvalidInput, match=r"^metrics.*'recal'"):
+        sample_s().evaluate(1, metrics="recal")
 
 
 def test_a_function_where_a_metric_is_due_is_refused():

@@ -561,8 +561,8 @@ def test_an_unknown_label_is_refused_with_the_nearest():
 
 
 def test_an_unknown_label_like_no_other_is_refused_with_an_example():
-    """Of what labels look like."""
-    with pytest.raises(ValueError, match=r"no query has the label '\?'; labels look like 0, and "):
+    """There are no questions, so that labels are positions."""
+    with pytest.raises(ValueError, match=r"no query has the label '\?'; no questions were given: "):
         several().explain("?")
 
 

@@ -335,3 +335,12 @@ def test_a_saved_summary_that_was_changed_is_refused(tmp_path, spoil):
     path.write_text(json.dumps(content), "utf-8")
     with pytest.raises(ValueError, match="damaged"):
         EvaluationResult.from_json(path)
+
+
+def test_that_nothing_was_retrieved_is_said_of_the_whole_alone():
+    """One part with empty lists alone is nothing to be told of."""
+    plan = PartitionPlan.of(1)
+    empty = plan.evaluate([["a"]], [[]]).partial
+    plan.result([empty, plan.evaluate([["b"]], [["b"]]).partial])
+    with pytest.warns(KragEvalWarning, match="for any of 2 queries"):
+        plan.result([empty, empty])

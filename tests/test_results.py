@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
     __version__,
+    evaluate_retriever,
+    load_dataset,
 )
 from krag_eval._errors import InvalidInput, InvalidType
 
@@ -671,3 +675,65 @@ def test_a_plot_is_not_given_the_name_of_a_file(name: Any) -> None:
         result.plot(name)
     assert info.value.argument == "k"
     assert "savefig" in str(info.value.fix)
+
+
+class TestOtherNames:
+    """What is looked for under another name is refused with the one it has."""
+
+    def test_attributes(self) -> None:
+        """Tables of a result, an average, and what evaluates a data set; others as Python does."""
+        result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate([1, 2])
+        dataset = load_dataset([{"question": "When?", "actual": ["nine"]}])
+        for of, name, meant in (
+            (result, "to_df", "per_query()"),
+            (result, "to_csv", "per_query().to_csv(path)"),
+            (result, "recall", 'result["recall@2"]'),
+            (result, "mrr", 'result["mrr@2"]'),
+            (dataset, "evaluate", "evaluator(…).evaluate(k)"),
+        ):
+            with pytest.raises(AttributeError) as info:
+                getattr(of, name)
+            assert info.value.name == name
+            assert str(info.value).endswith(meant) or meant in str(info.value)
+        assert not hasattr(result, "nothing")
+        assert copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == result
+
+    def test_options(self) -> None:
+        """An option that is another one's, or that there is none of."""
+        evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+        for call in (
+            lambda: evaluator.evaluate(k=1, metric="recall"),
+            lambda: evaluator.evaluate(1).plot(metrics=["recall"]),
+        ):
+            with pytest.raises(InvalidType) as info:
+                call()
+            assert info.value.argument in ("metric", "metrics")
+
+    def test_one_metric(self) -> None:
+        """A text is one metric."""
+        evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a"]])
+        assert evaluator.evaluate(1, metrics="mrr").to_dict() == {"mrr@1": 1.0}
+
+    def test_a_table_is_loaded_first(self) -> None:
+        """An evaluator takes lists; a data set and a DataFrame have one of their own."""
+        dataset = load_dataset([{"question": "When?", "actual": ["nine"], "predicted": ["nine"]}])
+        for table in (dataset, pd.DataFrame({"actual": [["nine"]]})):
+            with pytest.raises(InvalidType) as info:
+                OfflineRetrievalEvaluator(table, [["nine"]])
+            assert "load_dataset" in str(info.value.fix)
+
+    def test_a_report_is_a_page(self, tmp_path: Path) -> None:
+        """Nothing is written under a name that promises something else."""
+        result = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
+        with pytest.raises(InvalidInput) as info:
+            result.report(tmp_path / "out.pdf")
+        assert info.value.argument == "path"
+        assert [*tmp_path.iterdir()] == []
+
+
+def test_cells_of_text_are_an_option_of_load_dataset() -> None:
+    """Rows, and a table, where the caller has no such option."""
+    for rows in ([{"question": "When?", "actual": "nine"}], [{"질문": "언제?", "정답": "아홉"}]):
+        with pytest.raises((InvalidType, InvalidInput)) as info:
+            evaluate_retriever(lambda question: [question], rows)
+        assert "load_dataset" in str(info.value.fix)

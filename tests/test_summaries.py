@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from krag_eval import AveragingMethod, Conventions
+from krag_eval import AveragingMethod, Conventions, OfflineRetrievalEvaluator
+from krag_eval._errors import InvalidInput
 from krag_eval.scoring.averages import Sums
 from krag_eval.scoring.parts import Summary
 
@@ -129,3 +130,21 @@ def test_what_does_not_fit_is_refused(spoil):
     spoil(content)
     with pytest.raises(ValueError, match=r"count|fraction|divides|fit"):
         Summary.from_json(content)
+
+
+def test_a_summary_says_its_main_averages(monkeypatch):
+    """By hand: of two counted queries one item of two and one of one are found, at rank 1."""
+    evaluator = OfflineRetrievalEvaluator(
+        [["a", "b"], ["c"], []], [["a", "x"], ["c"], []], no_ground_truth="skip"
+    )
+    summary = evaluator.evaluate([2, 1], metrics=["recall", "mrr", "f1"]).summary
+    told = "micro_recall@2 0.6667, macro_recall@2 0.7500, mrr@2 1.0000"
+    assert summary() == str(summary) == f"Over 2 of 3 queries: {told}."
+    assert summary("ko") == f"질문 3개 중 2개의 평균은 {told}입니다."
+    assert told in repr(summary)
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert summary() == summary("ko")
+    with pytest.raises(InvalidInput):
+        summary("kr")
+    alone = evaluator.evaluate(1, metrics=["precision"]).summary
+    assert alone("en") == "Over 2 of 3 queries: micro_precision@1 1.0000, macro_precision@1 1.0000."

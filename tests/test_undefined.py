@@ -235,6 +235,20 @@ def test_a_query_with_nothing_retrieved_is_0_everywhere_and_counts():
     assert (averages["mean_rank"], averages["found_rate"]) == (1.0, 0.5)
 
 
+def test_nothing_retrieved_for_any_query_is_said_once(monkeypatch):
+    """In both languages, of all matchers, and only where every list is empty."""
+    for matcher in ("text", "coverage", "id"):
+        evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [[], []], matcher)
+        with pytest.warns(KragEvalWarning, match="for any of 2 queries"):
+            evaluator.evaluate(5)
+        evaluator.evaluate(2)
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    with pytest.warns(KragEvalWarning, match="질문 2개 모두"):
+        OfflineRetrievalEvaluator([["a"], ["b"]], [[], []]).evaluate(5)
+    OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], []]).evaluate(1)
+
+
+@pytest.mark.filterwarnings("ignore:Nothing was retrieved")
 @pytest.mark.parametrize("calculation", CALCULATIONS)
 def test_nothing_retrieved_at_all_is_0_and_all_keys_are_there(calculation):
     """Only the mean rank is undefined: NaN, over no query."""

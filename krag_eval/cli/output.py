@@ -113,6 +113,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "nothing else": "Nothing else: {}.",
         "rows": "rows",
         "share": "share",
+        "tiers": "Questions by how much of them stands in their ground truth: quoted, the share of "
+        "words that stand there in a row, just so; overlap, the share of words that occur there "
+        "at all.",
         "tier to": " to ",
         "tier percent": " %",
         "in query": "    query {}",
@@ -223,6 +226,9 @@ Where to go next
         "nothing else": "발견되지 않은 항목: {}.",
         "rows": "건수",
         "share": "비율",
+        "tiers": "질문이 정답 문서와 얼마나 겹치는지 비율별로 센 질문 수입니다. "
+        "quoted는 질문의 단어 중 정답 문서에 그대로 이어서 나오는 비율, "
+        "overlap은 이어지지 않더라도 나오는 비율입니다.",
         "tier to": "~",
         "tier percent": "%",
         "in query": "    질문 {}",
@@ -726,6 +732,8 @@ def print_audit(found: Audit, source: str) -> None:
         tiers = found.tiers.rename(index=_shown_tier).reset_index()
         header = [said("share") if name == "share" else name for name in tiers.columns]
         print_cells(header, tiers.astype(str).to_numpy().tolist())
+        print_wrapped(said("tiers"))
+        click.echo()
     for line in lines:
         print_wrapped(line)
         name = line.partition(":")[0]

@@ -110,7 +110,13 @@ def _read(file: str, fields: Mapping[str, Any]) -> Dataset:
     source = sys.stdin if file == "-" else file
     lines = not file.lower().removesuffix(".gz").endswith(_TABLES)
     if lines and not any(name in fields for name in _CELLS):
-        return read_jsonl(source, **fields)
+        try:
+            return read_jsonl(source, **fields)
+        except DatasetError as error:
+            if error.line == 1 and Path(file.removesuffix(".gz")).suffix == ".txt":
+                fix = "it is read as JSON lines; rename it if it is a table, to .csv or .tsv"
+                raise DatasetError(error.argument, error.problem, fix, place=error.place) from error
+            raise
     # A name that is the option's own default may be another in a table.
     roles = {name.removesuffix("_field"): field for name, field in fields.items()}
     named: dict[str, Any] = {role: name for role, name in roles.items() if name != role}
@@ -157,6 +163,11 @@ def chunks_of(index: str) -> list[DocumentLike]:
     """Read the chunks of an index, ``-`` for standard input."""
     from krag_eval.datasets.jsonl import read_chunks
 
+    suffix = Path(index.lower().removesuffix(".gz")).suffix
+    if suffix in _TABLES and suffix != ".json":
+        problem = f"chunks are read from JSON lines, and its name ends in {suffix}"
+        fix = 'write one per line, such as {"id": "7", "text": "At nine."}'
+        raise Place(index).error(f": {problem}", fix)
     return read_chunks(sys.stdin if index == "-" else index)
 
 

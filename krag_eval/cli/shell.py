@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import io
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from enum import IntEnum
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
@@ -109,8 +111,10 @@ class Shell(click.Group):
         raise SystemExit(code) from failure
 
     def _guessed(self, error: BaseException, args: Sequence[str] | None) -> BaseException:
-        """Return an error; that of a word which is no command, with the command that was meant."""
+        """Return an error; that of a word which is nothing here, with what was probably meant."""
         typed = sys.argv[1:] if args is None else list(args)
+        if isinstance(error, click.UsageError) and error.ctx and error.ctx.command is not self:
+            return _with_advice(error, error.ctx, typed)
         is_ours = isinstance(error, click.UsageError) and error.ctx and error.ctx.command is self
         if not is_ours or not typed or typed[0].startswith("-") or typed[0] in self.commands:
             return error
@@ -155,6 +159,56 @@ class Shell(click.Group):
         parameters = {one.name or "": one for one in known.params} if known else {}
         # Of a table they are columns, which Python calls "actual" and so on.
         return {name.removesuffix("_field"): one for name, one in parameters.items()} | parameters
+
+
+# What is typed for an option out of habit -> what it is called here, where a command has it.
+_HABITS = {
+    "--out": "--json",
+    "--output": "--json",
+    "-o": "--json",
+    "--model": "--matcher",
+    "--k": "-k",
+    "--topk": "-k",
+    "--top-k": "-k",
+    "-f": "--format",
+    "-M": "-m",
+}
+_CUTOFF = re.compile("[0-9]+[wct]?|all")
+
+
+def _with_advice(
+    error: click.UsageError, context: click.Context, typed: Sequence[str]
+) -> click.UsageError:
+    """Return a refusal of click's with what was probably meant, or what is missing, if known."""
+    parameters = context.command.params
+    if isinstance(error, click.NoSuchOption):
+        meant = _HABITS.get(error.option_name)
+        if any(meant in one.opts for one in parameters):
+            problem = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
+            return click.UsageError(problem, context)
+    elif isinstance(error, click.MissingParameter):
+        if isinstance(error.param, click.Option) and error.param.help:
+            return click.UsageError(f"{error.format_message()} {error.param.help}", context)
+    elif type(error) is click.UsageError:  # words that are left over
+        advice = _on_words_left(context, typed)
+        return click.UsageError(sentence(error.message, advice), context) if advice else error
+    return error
+
+
+def _on_words_left(context: click.Context, typed: Sequence[str]) -> str:
+    """Say how several cutoffs are typed, or which command takes several files, if that was it.
+
+    >>> _on_words_left(click.Context(click.Command("evaluate")), ["-k", "1", "5", "a.jsonl"])
+    'write -k 1,5'
+    """
+    after = typed[typed.index("-k") + 1 :] if "-k" in typed else []
+    cutoffs = [*takewhile(_CUTOFF.fullmatch, after)]
+    if len(cutoffs) > 1:
+        return f"write -k {','.join(cutoffs)}"
+    files = [one for one in typed if os.path.isfile(one)]
+    if context.command.name == "evaluate" and len(files) > 1:
+        return f"it takes one file; to compare them, type 'krag-eval compare {shlex.join(files)}'"
+    return ""
 
 
 def _subject(error: Refusal, parameters: Parameters) -> str:

@@ -40,7 +40,7 @@ from krag_eval.documents import (
     DocumentLike,
     Location,
     QuerySet,
-    check_documents,
+    check_chunks,
     id_of,
     is_blank,
     text_of,
@@ -582,7 +582,7 @@ class _Chunks:
                 f"documents, got {kind_of(index)}",
                 "of a table, pass the column with the texts",
             )
-        chunks = check_documents(list(index), "index")
+        chunks = check_chunks(index, "index")
         if not chunks:
             raise InvalidInput("index", "must hold at least one chunk, got none")
         return cls(

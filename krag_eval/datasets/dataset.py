@@ -89,6 +89,14 @@ class Dataset:
         """Number of queries."""
         return len(self.queries)
 
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name; what evaluates is the evaluator."""
+            hint = "; write evaluator(…).evaluate(k)" if name == "evaluate" else ""
+            problem = f"'Dataset' object has no attribute {name!r}{hint}"
+            raise AttributeError(problem, name=name, obj=self)
+
     def evaluator(self, **options: Any) -> OfflineRetrievalEvaluator:
         """Return an evaluator of this data set, its queries labelled.
 

@@ -41,7 +41,7 @@ from krag_eval.datasets.table import (
 )
 from krag_eval.datasets.tabular import check_encoding
 from krag_eval.datasets.vocabularies import Mapped, is_foreign
-from krag_eval.documents import DocumentLike, Location, document_in
+from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
 
 __all__ = [
     "FIELD_OPTIONS",
@@ -53,9 +53,6 @@ __all__ = [
     "record_in",
 ]
 
-#: What the text of a chunk is called, and its id beside it: here and in many stores, by BEIR, by
-#: AutoRAG.
-_CHUNKS = (("page_content", "id"), ("text", "id"), ("text", "_id"), ("contents", "doc_id"))
 #: What is expected of a line.
 ONE_QUERY = 'a JSON object with "actual" and "predicted"'
 #: The arguments that name the fields of a query, and what these are called if they do not.
@@ -245,25 +242,12 @@ def _chunk_in(text: str, place: Place) -> DocumentLike:
 
 def _chunk_of(content: dict[str, Any], place: Place) -> DocumentLike:
     """Return a chunk as a document, whatever its fields are called."""
-    there = {key for key, value in content.items() if value is not None}
-    texts = {text for text, _ in _CHUNKS if text in there}
-    ids = {identity for text, identity in _CHUNKS if texts == {text} and identity in there}
-    if len(texts) != 1 or len(ids) > 1:
+    made = chunk_in(content)
+    if made is None:
         raise place.error(
             'a chunk needs one text, as "text" or "page_content", and at most one id, got the '
             f"fields {names_of(content)}"
         )
-    text, identity = texts.pop(), next(iter(ids), "")
-    made: dict[str, Any] = {"page_content": content[text]}
-    if identity == "_id" and {str} == set(map(type, (content.get("title"), content[text]))):
-        # As BEIR's retrievers see it.
-        made["page_content"] = f"{content['title']} {content[text]}".strip()
-    if identity:
-        made["id"] = content[identity]
-    others = {key: one for key, one in content.items() if key in there - {text, identity}}
-    metadata = others.pop("metadata", {})
-    if others or metadata:
-        made["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
     with located(place):
         return document_in(made, Location("chunk"))
 

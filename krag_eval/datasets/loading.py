@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -63,6 +64,7 @@ __all__ = [
     "ExampleLike",
     "FrameLike",
     "Source",
+    "advised_to_load",
     "dataset_in",
     "evaluated_again",
     "is_table",
@@ -192,13 +194,33 @@ def load_dataset(
 
 
 def dataset_in(source: Any) -> Dataset:
-    """Return a data set, loaded if need be; a refusal names it ``dataset``."""
+    """Return a data set, loaded if need be; a refusal names it ``dataset``.
+
+    What would have to be passed to :func:`load_dataset` is said to be its own.
+    """
     try:
-        return load_dataset(source)
+        with advised_to_load():
+            return load_dataset(source)
     except Refusal as error:
         if error.argument != "source" or error.place is not None:
             raise
         raise type(error)("dataset", error.problem, error.fix, query=error.query) from error
+
+
+@contextmanager
+def advised_to_load() -> Iterator[None]:
+    """Let advice say which options are those of :func:`load_dataset`, and not of the caller."""
+    try:
+        yield
+    except Refusal as error:
+        fix = error.fix
+        if isinstance(fix, Advice) and any(name in _OF_LOADING for name, _ in fix.settings):
+            error.fix = f"{fix}; that is an option of load_dataset, whose result you can pass"
+        raise
+
+
+# The options that advice about rows and columns names.
+_OF_LOADING = ("cells", *Mapped._fields)
 
 
 def evaluated_again(
@@ -361,7 +383,9 @@ def _dataset(
                          "documents in the order of the rows")  # fmt: skip
         notes += notes_on(differing)
     parts = parts_of(queries, table.name, roles)
-    return Dataset(**parts, notes=said(roles) + notes + left_out, vocabulary=roles.shape, tags=tags)
+    others = [one for one in table.names if one not in asked]
+    told = said(roles, others) + notes + left_out
+    return Dataset(**parts, notes=told, vocabulary=roles.shape, tags=tags)
 
 
 def _has_own_reader(names: Sequence[str], mapped: Mapped) -> bool:

@@ -47,10 +47,12 @@ __all__ = [
     "check_chosen",
     "check_collected",
     "checked_choice",
+    "doubts",
     "is_frame",
     "is_wanted",
     "joined",
     "labels_and_questions",
+    "listed",
     "located",
     "mark_to_write",
     "matcher_of",
@@ -239,9 +241,18 @@ class Columns(NamedTuple):
 
     def described(self) -> str:
         """Name the columns there are."""
-        shown = ", ".join(repr(name[:_LONGEST_NAME]) for name in self.names[:_MOST_NAMES])
-        more = len(self.names) - _MOST_NAMES
-        return f"the columns are {shown or 'none'}" + (f" and {more} more" if more > 0 else "")
+        return f"the columns are {listed(self.names) or 'none'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name columns, some of very many.
+
+    >>> listed(["a", "b"])
+    "'a', 'b'"
+    """
+    shown = ", ".join(repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def is_frame(source: Any) -> bool:
@@ -330,6 +341,30 @@ class Roles(NamedTuple):
     actual: Side
     predicted: Side | None
     options: tuple[str, str] | None = None
+
+
+#: Names that look like documents, and what is known about them.
+_DOUBTFUL = {
+    "contexts": "may be what should be retrieved (RAGAS's test sets up to 0.1) or what was (its "
+    "evaluations)",
+    "context": "may be what should be retrieved or what was",
+    "ground_truth": "is an answer in RAGAS, not documents",
+    "ground_truths": "are answers in RAGAS, not documents",
+    "reference": "is an answer in RAGAS, not documents",
+    "answer": "is an answer, not documents",
+    "documents": "may be what should be retrieved or what was",
+    "retrieval_gt": "is AutoRAG's, which has the columns qid and query as well",
+}
+
+
+def doubts(names: Collection[str]) -> str:
+    """Say of the names that look like those of documents what is known, each before a semicolon.
+
+    >>> doubts(["question", "ground_truth"])
+    "'ground_truth' is an answer in RAGAS, not documents; "
+    """
+    found = [name for name in _DOUBTFUL if name in names]
+    return "".join(f"{name!r} {_DOUBTFUL[name]}; " for name in found)
 
 
 # What krag_eval adds to a query
@@ -803,8 +838,9 @@ def no_field(
         role = "ground truth" if ground_truth else "retrieved documents"
         there = names_of(fields).replace("{", "{{").replace("}", "}}")
         option = options[not ground_truth]
+        known = doubts(fields) if ground_truth else ""
         advice = Advice(
-            f"the fields are {there}; name the one with the {role} by {{}}", (option, ...)
+            f"the fields are {there}; {known}name the one with the {role} by {{}}", (option, ...)
         )
     return InvalidInput("", f'no field "{name}"', advice)
 

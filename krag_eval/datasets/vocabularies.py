@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, DatasetError, Place
-from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side
+from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side, doubts, listed
 
 __all__ = [
     "KNOWN",
@@ -37,18 +37,6 @@ _KRAG = ("context", "source", "doc_id")
 # What deepeval's test cases have and nobody else's: next to it, "context" is the ground truth and
 # "input" the question.
 _DEEPEVAL = "retrieval_context"
-#: Names that look like documents, and what is known about them.
-_DOUBTFUL = {
-    "contexts": "may be what should be retrieved (RAGAS's test sets up to 0.1) or what was (its "
-    "evaluations)",
-    "context": "may be what should be retrieved or what was",
-    "ground_truth": "is an answer in RAGAS, not documents",
-    "ground_truths": "are answers in RAGAS, not documents",
-    "reference": "is an answer in RAGAS, not documents",
-    "answer": "is an answer, not documents",
-    "documents": "may be what should be retrieved or what was",
-    "retrieval_gt": "is AutoRAG's, which has the columns qid and query as well",
-}
 
 
 class Mapped(NamedTuple):
@@ -65,7 +53,8 @@ _SHAPES: _Shapes = (
     ("krag_eval", Side("actual"), Side("predicted")),
     ("krag_eval", Side("정답"), Side("검색결과")),
     ("krag_eval", Side("정답 문서"), Side("검색 결과")),
-    ("krag_eval", Side("정답문서"), Side()),
+    ("krag_eval", Side("정답문서"), Side("검색문서")),
+    ("krag_eval", Side(), Side("검색 문서")),
     (
         "RAGAS",
         Side("reference_contexts", "reference_context_ids"),
@@ -259,22 +248,27 @@ def nothing_retrieved(table: Columns, option: str) -> DatasetError:
 def _hint(table: Columns) -> str:
     if {"q_id", "doc_id", "score"} <= set(table.names):
         return "judgements and runs are for read_trec, or krag-eval trec; otherwise, "
-    doubtful = [name for name in _DOUBTFUL if name in table.names]
-    return "".join(f"{name!r} {_DOUBTFUL[name]}; " for name in doubtful)
+    return doubts(table.names)
 
 
 #: How many sentences :func:`said` returns.
 N_SAID = 3
 
 
-def said(roles: Roles) -> list[str]:
-    """Say what was recognised, one sentence each."""
+def said(roles: Roles, others: Sequence[str] = ()) -> list[str]:
+    """Say what was recognised, one sentence each.
+
+    Args:
+        roles: What the columns mean.
+        others: The columns that mean nothing, of which one may hold what was retrieved.
+    """
+    left = f" (left over: {listed(others)})" if others else ""
     whose = "as named" if roles.shape == "named" else f"by {roles.shape}'s column names"
     sentences = [f"ground truth read from {roles.actual}, {whose}"]
     sentences.append(
         f"retrieved documents read from {roles.predicted}"
         if roles.predicted
-        else "no column with retrieved documents"
+        else f"no column with retrieved documents{left}"
     )
     sentences.append(
         f"questions read from {roles.question}" if roles.question else "no column with questions"

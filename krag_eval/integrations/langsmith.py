@@ -135,6 +135,7 @@ def is_failure(outputs: Any) -> bool:
 
 def _without_cutoffs(metrics: Iterable[str | Metric], k: tuple[Cutoff, ...]) -> list[str | Metric]:
     """Read ``"recall@5"``, as scores are named, where 5 is the only cutoff."""
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     if len(k) > 1:
         return list(metrics)  # a cutoff in a name is refused there
     at = f"@{spelled(k[0])}"

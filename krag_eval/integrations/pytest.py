@@ -73,30 +73,61 @@ class KragGate:
         Raises:
             pytest.fail.Exception: If one does not hold. The message has each condition, the 95 %
                 interval of what fell short and the worst queries, where the result holds its rows.
-                Also if the file of the baseline cannot be read; the message says how to make it.
-            InvalidType: If ``result`` or ``baseline`` is none.
-            InvalidInput: As ``check`` does: an unknown average, nothing to check, and the like.
+                Also if the file of the baseline cannot be read, the message then says how to make
+                it, and if the call is refused, as ``check`` does: no result, an unknown average,
+                nothing to check, and the like.
         """
         __tracebackhide__ = True
-        from krag_eval._errors import InvalidInput, InvalidType, clipped
-        from krag_eval.results.result import EvaluationResult
+        from krag_eval._errors import Refusal
 
-        if not isinstance(result, EvaluationResult):
-            raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
-        if isinstance(baseline, str | os.PathLike):
-            path = os.fspath(baseline)
-            try:
-                baseline = EvaluationResult.from_json(path)
-            except (InvalidInput, OSError) as error:
-                pytest.fail(_no_baseline(path, error), pytrace=False)
-        report = result.check(
-            floors, baseline=baseline, metric=metric, max_drop=max_drop, on=on, by=by, **sampling
-        )
+        refused = ""
+        try:
+            report = _checked(
+                result, floors, baseline, metric=metric, max_drop=max_drop, on=on, by=by, **sampling
+            )
+        except _NoBaselineError as error:
+            refused = error.args[0]
+        except Refusal as error:
+            refused = str(error)
+        # Outside the handlers, or pytest would print the refusal's traceback before it.
+        if refused:
+            pytest.fail(refused, pytrace=False)
         for line in repr(report).splitlines():
             self._record(line)
         if not report:
             pytest.fail("\n".join(_told(result, report)), pytrace=False)
         return report
+
+
+class _NoBaselineError(Exception):
+    """The file of a baseline cannot be read; its argument says how to make one."""
+
+
+def _checked(
+    result: EvaluationResult,
+    floors: Mapping[str, float] | Iterable[str] | None,
+    baseline: EvaluationResult | str | os.PathLike[str] | None,
+    **asked: Any,
+) -> GateReport:
+    """Check a result, against what may be the file of a baseline.
+
+    Raises:
+        _NoBaselineError: If the file of the baseline cannot be read.
+        Refusal: If anything else is not possible.
+    """
+    from krag_eval._errors import InvalidInput, InvalidType, check_options, clipped
+    from krag_eval.results.result import EvaluationResult
+
+    if not isinstance(result, EvaluationResult):
+        raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
+    check_options(EvaluationResult.check, asked)
+    if isinstance(baseline, str | os.PathLike):
+        path = os.fspath(baseline)
+        try:
+            baseline = EvaluationResult.from_json(path)
+        except (InvalidInput, OSError) as error:
+            raise _NoBaselineError(_no_baseline(path, error)) from error
+    return result.check(floors, baseline=baseline, **asked)
 
 
 def _no_baseline(path: str, error: Exception) -> str:

@@ -894,6 +894,9 @@ def _settings(given: dict[str, str], name: str, build: Callable[..., Matcher]) -
         for one in inspect.signature(build).parameters.values()
         if one.name not in ("rouge_type", "threshold")  # the name says it; it has its own place
     }
+    if "threshold" in given:
+        problem = f": the threshold is no setting of {name}, as it does not change similarities"
+        raise InvalidInput("matcher", problem, Advice("pass {} beside it", threshold=...))
     for key in given:
         if key not in known:
             raise unknown("matcher", key, tuple(known), f"a setting of {name}")

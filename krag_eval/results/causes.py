@@ -34,6 +34,7 @@ from krag_eval.documents import (
     DocumentLike,
     QuerySet,
     Reading,
+    check_chunks,
     check_documents,
     is_blank,
     metadata_of,
@@ -90,8 +91,8 @@ class Index:
     """The chunks of a store, read once: what several diagnoses share.
 
     Args:
-        chunks: All of them: texts, dicts with ``"page_content"``, or documents of LangChain,
-            LlamaIndex or Haystack; any iterable. For the matcher ``"id"``, ids will do.
+        chunks: All of them: texts, dicts with ``"page_content"`` or ``"text"``, or documents of
+            LangChain, LlamaIndex or Haystack; any iterable. For the matcher ``"id"``, ids will do.
 
     Attributes:
         documents: The chunks as they are compared.
@@ -111,7 +112,7 @@ class Index:
                 "must be the chunks of the store (texts or documents) or an Index of them, got "
                 f"{clipped(chunks)}",
             )
-        self.documents = check_documents(list(chunks), "index")
+        self.documents = check_chunks(chunks, "index")
         if not self.documents:
             raise InvalidInput(
                 "index",

@@ -26,6 +26,7 @@ from krag_eval._errors import (
     boolean,
     clipped,
     language_of,
+    named_options,
     text,
     whole,
 )
@@ -79,6 +80,15 @@ STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground trut
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
 _ALL = slice(None)
+
+
+_TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
+# What other libraries call what a result has -> how it is written here.
+_CALLED_ELSEWHERE = {
+    **dict.fromkeys(("to_df", "to_pandas", "to_dataframe", "df"), _TABLES),
+    "to_csv": f"write per_query().to_csv(path); {_TABLES}",
+    **dict.fromkeys(("scores", "mean", "aggregate"), "write averages()"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -789,6 +799,7 @@ class EvaluationResult:
             language=language,
         )
 
+    @named_options
     def plot(
         self,
         k: Cutoff | str = None,
@@ -829,7 +840,7 @@ class EvaluationResult:
         One HTML file that needs neither network nor script; it appears complete or not at all.
 
         Args:
-            path: The file; one of that name is replaced.
+            path: The file, as .html or .htm; one of that name is replaced.
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
             **page: What else ``krag_eval.report.write_report`` takes: ``k``, ``intervals``,
                 ``n_queries``, ``by``, ``diagnosis``, ``metadata``, ``title``, ``date``.
@@ -843,6 +854,10 @@ class EvaluationResult:
         from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix not in ("", ".html", ".htm"):
+            problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
+            raise InvalidInput("path", problem, "a browser prints the page as a PDF")
         write_report(self, path, language=language, **page)
 
     @property
@@ -921,6 +936,18 @@ class EvaluationResult:
         known = [f"{key}@{spelled(cutoff)}" for key in reported]
         name = resolved_average("metric", metric.strip(), known, self.keys)
         return reported[name.rpartition("@")[0]]
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name, with what is called so elsewhere."""
+            meant = _CALLED_ELSEWHERE.get(name, "")
+            keys = vars(self).get("keys", {})
+            if {name, f"macro_{name}"} & {*keys, *keys.values()}:
+                meant = f'write result["{name}@{spelled(deepest(self.k))}"]'
+            problem = f"'EvaluationResult' object has no attribute {name!r}"
+            problem += f"; {meant}" if meant else ""
+            raise AttributeError(problem, name=name, obj=self)
 
     __iter__ = None  # or Python would try result[0], result[1], …
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
@@ -200,6 +201,11 @@ async def aevaluate_agent(
     return result
 
 
+# A tool whose searches can be seen, in words.
+_TOOL = 'a tool that returns its documents as an artifact (response_format="content_and_artifact")'
+_SEEN = f"Of messages, only searches of {_TOOL} can be seen; of a running agent, evaluate_agent"
+
+
 class Searching(Runnable[str, "list[DocumentLike]"]):
     """Asks an agent a question, and returns what its searches found.
 
@@ -270,8 +276,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         warn(
             f"The agent {what} for {n} of {len(self._searched)} questions; they count as nothing "
             "retrieved",
-            "A search is seen if it asks a LangChain retriever, or is a tool that returns its "
-            'documents as an artifact (response_format="content_and_artifact")',
+            f"A search is seen if it asks a LangChain retriever, or is {_TOOL}",
         )
         self._searched.clear()
 
@@ -311,6 +316,9 @@ def _watched(config: RunnableConfig | None, recorder: RetrievalRecorder) -> Runn
     return merge_configs(config, {"callbacks": [recorder]})
 
 
+_BY_RETRIEVER = "a retriever, or a function from question to documents, is for evaluate_retriever"
+
+
 @dataclass(frozen=True)
 class AgentCall(Call):
     """How an agent is asked, and which of its searches count."""
@@ -331,8 +339,12 @@ class AgentCall(Call):
         """Check an agent, and what counts of it."""
         if not isinstance(agent, Runnable):
             problem = f"must be a Runnable that takes messages, got {kind_of(agent)}"
-            compiled = "pass what its compile method returns" if hasattr(agent, "compile") else ""
-            raise InvalidType("agent", problem, compiled)
+            compiled = hasattr(agent, "compile")
+            fix = "pass what its compile method returns" if compiled else _BY_RETRIEVER
+            raise InvalidType("agent", problem, fix)
+        if isinstance(agent, BaseRetriever):
+            problem = f"must take messages, got {kind_of(agent)}, which takes a question"
+            raise InvalidType("agent", problem, _BY_RETRIEVER)
         if calls == "each":
             raise InvalidInput(
                 "calls",
@@ -378,6 +390,9 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
         TypeError: If a conversation is no list of messages.
         ValueError: If a tool message comes before any message of a human.
 
+    Warns:
+        KragEvalWarning: If no search was found in any of them.
+
     >>> from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     >>> call = {"name": "search", "args": {"query": "opening hours"}, "id": "1"}
     >>> found = [{"page_content": "At nine."}]
@@ -397,6 +412,8 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
     for number, conversation in enumerate(conversations):
         for question in _questions_in(_messages_of(conversation, number)):
             recorder._adopt(question)
+    if conversations and not recorder.records.shape[0]:
+        warn("No search was found: no message of a tool holds documents as its artifact.", _SEEN)
     return recorder
 
 

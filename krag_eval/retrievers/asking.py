@@ -318,6 +318,9 @@ class Call:
         for name, key in (("input_key", input_key), ("output_key", output_key)):
             if not isinstance(key, str | None):
                 raise InvalidType(name, f"must be the name of a key, or None, got {clipped(key)}")
+        if input_key is None and "messages" in getattr(retriever, "channels", ()):
+            problem = "is an agent: it takes messages, and not a question"
+            raise InvalidType("retriever", problem, "evaluate it by evaluate_agent")
         if alone and callable(retriever) and not isinstance(retriever, type | Runnable):
             _check_takes_a_question(retriever)
         return cls(runnable_of(retriever), input_key, output_key)

@@ -28,7 +28,7 @@ from krag_eval._errors import (
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.datasets.loading import dataset_in, is_table, rows_by_question
+from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
 from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
@@ -415,14 +415,15 @@ class Questions:
         """
         if isinstance(dataset, Dataset):
             return _of_dataset(dataset)
-        if isinstance(dataset, Mapping) and not is_table(dataset):
-            return _of_rows(rows_by_question(dataset))
-        if _is_foreign(dataset):
-            return _of_dataset(dataset_in(dataset))
-        if _is_frame(dataset):
-            return _of_frame(dataset)
-        if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
-            return _of_rows(dataset)
+        with advised_to_load():
+            if isinstance(dataset, Mapping) and not is_table(dataset):
+                return _of_rows(rows_by_question(dataset))
+            if _is_foreign(dataset):
+                return _of_dataset(dataset_in(dataset))
+            if _is_frame(dataset):
+                return _of_frame(dataset)
+            if isinstance(dataset, Sequence) and not isinstance(dataset, str | bytes):
+                return _of_rows(dataset)
         fix = "read a file by load_dataset" if isinstance(dataset, str | os.PathLike) else ""
         raise InvalidType("dataset", f"must be {_SHAPES}, got {kind_of(dataset)}", fix)
 

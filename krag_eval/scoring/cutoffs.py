@@ -378,7 +378,9 @@ def unspelled(text: str) -> Cutoff:
     if text == "all" or _BUDGET.fullmatch(text):
         return check_cutoff(text)
     if not text.isascii() or not text.isdigit() or len(text) > len(str(_LARGEST)):
-        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}")
+        several = text.split()
+        fix = f"write {clipped(','.join(several))}" if len(several) > 1 else ""
+        raise InvalidInput("k", f"must be {_ALLOWED}, got {clipped(text)}", fix)
     return check_cutoff(int(text))
 
 

@@ -1106,6 +1106,8 @@ def chosen_metrics(
 ) -> dict[str, Metric]:
     """Return the metrics asked for, by column; those computed by default if none were.
 
+    A text is the name of one metric.
+
     Raises:
         InvalidType: If something is neither a name nor a metric.
         InvalidInput: If a name is unknown or taken, or no metric is left.
@@ -1115,10 +1117,8 @@ def chosen_metrics(
         aspects = [one.at() for name, one in known.items() if name in ASPECT_METRICS]
         usual = {name: one for name, one in known.items() if name in by_default}
         return usual | {one.name: one for one in aspects}
-    if isinstance(metrics, str):
-        raise InvalidType("metrics", f"must be a list of metrics, got the text {metrics!r}")
     chosen: dict[str, Metric] = {}
-    for metric in metrics:
+    for metric in [metrics] if isinstance(metrics, str) else metrics:
         one = _checked_metric(metric, known)
         for other in chosen.values():
             if one != other and (one.name == other.name or one.key == other.key):

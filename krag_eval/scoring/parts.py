@@ -31,8 +31,10 @@ from krag_eval.documents import warn_of_no_grades
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring.averages import Average, Columns, Sums
 from krag_eval.scoring.cutoffs import (
+    DEFAULT_CUTOFFS,
     Budget,
     Cutoff,
+    deepest,
     in_order,
     spelled,
     unspelled,
@@ -66,7 +68,7 @@ class Summary:
 
     Adding the summaries of parts gives the summary of the whole, to the last digit, in any order
     and however they are grouped. A summary is small and can be pickled; its size does not grow
-    with the number of queries.
+    with the number of queries. ``print`` it, or call it, for its main averages in a sentence.
 
     Attributes:
         keys: Metric column -> name of its mean.
@@ -136,6 +138,31 @@ class Summary:
             },
             declared=declared,
         )
+
+    def __call__(self, language: Language | None = None) -> str:
+        """Return the main averages at the deepest cutoff in a sentence; all, without a main one.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> evaluator = OfflineRetrievalEvaluator([["a"], ["b"]], [["a", "x"], ["y"]])
+        >>> evaluator.evaluate(2, metrics=["recall", "f1"]).summary()
+        'Over 2 queries: micro_recall@2 0.5000, macro_recall@2 0.5000.'
+        """
+        w, k = _SUMMARY[language_of(language)], deepest(self.k)
+        values = self.averages(k)
+        main = [key for key, one in self._averages.items() if one.column in _MAIN]
+        told = ", ".join(f"{key}@{spelled(k)} {values[key]:.4f}" for key in main or values)
+        n = "one query" if self.n_queries == 1 else "queries"
+        which = w[n if self.n_counted == self.n_queries else "some queries"]
+        return w["averages"].format(which.format(self.n_counted, self.n_queries), told)
+
+    def __repr__(self) -> str:
+        return f"Summary({self()!r})"
+
+    def __str__(self) -> str:
+        return self()
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -236,6 +263,24 @@ class Summary:
             n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
             declared=declared_of(content),
         )
+
+
+# The columns whose averages are named first, and how that is said, in both languages.
+_MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate")
+_SUMMARY: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "one query": "{} query",
+        "queries": "{} queries",
+        "some queries": "{} of {} queries",
+        "averages": "Over {}: {}.",
+    },
+    "ko": {
+        "one query": "질문 {}개",
+        "queries": "질문 {}개",
+        "some queries": "질문 {1}개 중 {0}개",
+        "averages": "{}의 평균은 {}입니다.",
+    },
+}
 
 
 def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
@@ -352,12 +397,17 @@ class Likeness:
     def _warn_if_nothing_matched(
         self, matcher: Matcher, threshold: float, tried: Callable[[], Fix]
     ) -> None:
-        """Warn if pairs were there to match and none did.
+        """Warn if nothing was retrieved, or pairs were there to match and none did.
 
         The advice is what another matcher finds, where that is much, else the matcher's own. Where
         a few pairs did match, only the former is worth a warning.
         """
-        if not self.any_retrieved or not self.any_item:
+        if not self.any_item:
+            return
+        if not self.any_retrieved:
+            w = _NOTHING[language_of()]
+            problem = w["one query" if self.n_queries == 1 else "queries"]
+            warn(problem.format(self.n_queries), w["what to check"])
             return
         queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
         other = tried()
@@ -381,6 +431,23 @@ class Likeness:
             f"The matcher {matcher.signature} matched nothing at all in {queries}: {reason}.",
             matcher.advice,
         )
+
+
+# What is said where every list is empty, in both languages.
+_NOTHING: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "one query": "Nothing was retrieved for the one query there is.",
+        "queries": "Nothing was retrieved for any of {} queries.",
+        "what to check": "Check that the index is filled and that no filter keeps everything back, "
+        "or that the lists are those the retriever returned",
+    },
+    "ko": {
+        "one query": "하나뿐인 질문에 대해 검색된 문서가 없습니다.",
+        "queries": "질문 {}개 모두 검색된 문서가 하나도 없습니다.",
+        "what to check": "색인이 비어 있거나 필터가 모두 걸러 내지 않는지, 검색기가 돌려준 목록을 "
+        "그대로 넘겼는지 확인하세요",
+    },
+}
 
 
 def _too_long(relevance: Relevance) -> tuple[int, int]:
@@ -471,12 +538,16 @@ class Reach:
     ) -> None:
         """Warn of cutoffs beyond every list, and of budgets that nothing fits into.
 
+        Of the default cutoffs nobody asked for any in particular: there, the signature says how
+        far the lists reach.
+
         Args:
             cutoffs: The cutoffs.
             is_first: Whether something is said for the first time, by what it is about.
         """
         beyond = [f"@{k}" for k in self.beyond(cutoffs)]
-        if beyond and is_first("beyond every list"):
+        by_default = tuple(cutoffs) == DEFAULT_CUTOFFS
+        if beyond and not by_default and is_first("beyond every list"):
             w = _REACH[language_of()]
             documents = w["document" if self.most == 1 else "documents"]
             these = w["and"].join(", ".join(beyond).rsplit(", ", 1))

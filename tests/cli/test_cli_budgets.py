@@ -253,11 +253,11 @@ class TestShortLists:
     @pytest.mark.parametrize(
         ("arguments", "times"),
         [
-            (["evaluate"], 1),
-            (["evaluate", "--chunk-size", "1"], 1),
+            (["evaluate", "-k", "5"], 1),
+            (["evaluate", "-k", "5", "--chunk-size", "1"], 1),
             (["evaluate", "-k", "3"], 0),
             (["evaluate", "--budget", "12"], 0),
-            (["compare", "other.jsonl"], 2),  # one of each file
+            (["compare", "-k", "5", "other.jsonl"], 2),  # one of each file
         ],
     )
     def test_it_is_said_once(
@@ -271,6 +271,16 @@ class TestShortLists:
         assert done.stderr.count("Every list has at most 3 documents") == times
         assert "Every list" not in done.stdout
         assert ("retrieved<=3" in done.stdout) == bool(times)
+
+    @pytest.mark.parametrize("arguments", [[], ["--chunk-size", "1"]])
+    def test_of_default_cutoffs_the_signature_says_it(
+        self, passages: Path, arguments: list[str]
+    ) -> None:
+        """Nobody asked for any of them in particular."""
+        done = CliRunner().invoke(main, ["evaluate", *arguments, str(passages)])
+        assert done.exit_code == 0
+        assert "Every list" not in done.stderr
+        assert "retrieved<=3" in done.stdout
 
     def test_of_each_run_by_name(self, tmp_path: Path) -> None:
         """Runs of different depth have one signature between them."""

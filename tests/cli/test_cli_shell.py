@@ -3,12 +3,13 @@
 import gzip
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import ENVIRONMENT, SAMPLE, printed, run, shell
+from cli_runs import ENVIRONMENT, SAMPLE, printed, refusal, run, shell
 
 from krag_eval import __version__
 from krag_eval.cli import main
@@ -121,3 +122,61 @@ class TestShell:
                 check=False,
             )
         assert done.stderr == b""
+
+
+class TestHabits:
+    """What is typed out of habit is refused with what it is called here."""
+
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [
+            ("--out", "--json"),
+            ("--output", "--json"),
+            ("-o", "--json"),
+            ("--model", "--matcher"),
+            ("--k", "-k"),
+            ("--topk", "-k"),
+            ("--top-k", "-k"),
+            ("-f", "--format"),
+            ("-M", "-m"),
+        ],
+    )
+    def test_options(self, typed: str, meant: str) -> None:
+        """Of what the command has; others are left to click."""
+        assert f"Did you mean {meant!r}?" in refusal("evaluate", "run.jsonl", typed, "5")
+        assert "--json" not in refusal("sweep", "run.jsonl", "--out", "x")
+
+    @pytest.mark.parametrize("typed", [("-k", "1", "5"), ("-k", "1 5")])
+    def test_several_cutoffs(self, typed: tuple[str, ...]) -> None:
+        """They stand in one word, with commas."""
+        assert "1,5" in refusal("evaluate", "run.jsonl", *typed)
+
+    def test_two_files(self, tmp_path: Path) -> None:
+        """One command takes one, another several."""
+        paths = [tmp_path / "a.jsonl", tmp_path / "b c.jsonl"]
+        for path in paths:
+            path.write_text(SAMPLE, "utf-8")
+        typed = f"krag-eval compare {shlex.join(map(str, paths))}"
+        assert typed in refusal("evaluate", *paths)
+        assert "compare" not in refusal("evaluate", paths[0], "b")
+
+    def test_the_threshold_of_a_matcher(self) -> None:
+        """It is an option of its own."""
+        assert "--threshold T" in refusal("evaluate", "x.jsonl", "-m", "coverage(threshold=0.8)")
+
+    @pytest.mark.parametrize(("command", "said"), [("report", ".html"), ("diagnose", "chunks")])
+    def test_an_option_that_is_needed(self, command: str, said: str) -> None:
+        """What it is stands beside its name."""
+        assert said in refusal(command, "run.jsonl")
+
+    def test_a_table_by_another_name(self, tmp_path: Path) -> None:
+        """A table named .txt, and one as the chunks of an index."""
+        run_file, table = tmp_path / "run.jsonl", "question,actual,predicted\na,b,c\n"
+        run_file.write_text(SAMPLE, "utf-8")
+        for name in ("one.txt", "one.csv"):
+            (tmp_path / name).write_text(table, "utf-8")
+        assert ".csv or .tsv" in refusal("evaluate", tmp_path / "one.txt")
+        for command in ("audit", "diagnose"):
+            said = refusal(command, run_file, "--index", tmp_path / "one.csv")
+            assert "JSON lines" in said
+            assert ".csv" in said

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import AnyOf, KragEvalWarning
-from krag_eval.datasets import Dataset, DatasetError, read_jsonl
+from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets.jsonl import read_chunks
 
 LINE = '{"question": "When?", "actual": ["nine"], "predicted": ["eight", "nine"]}'
@@ -443,3 +444,12 @@ class TestChunks:
         """An index of nothing is a mistake."""
         with pytest.raises(DatasetError):
             read_chunks(io.StringIO("\n"))
+
+
+def test_an_answer_is_not_offered_as_ground_truth():
+    """RAGAS's evaluations hold an answer, and contexts that were retrieved; as in a table."""
+    line = '{"question": "When?", "contexts": ["nine"], "ground_truth": "At nine"}'
+    for reader in (read_jsonl, partial(load_dataset, format="jsonl")):
+        with pytest.raises(DatasetError) as info:
+            reader(io.StringIO(line))
+        assert "'ground_truth' is an answer in RAGAS" in str(info.value.fix)

@@ -225,7 +225,14 @@ class TestShapes:
         rows = [{"user_input": "When?", "reference_contexts": "['nine']", "reference": "At nine."}]
         dataset = load_dataset(rows)
         assert (dataset.actual, dataset.predicted) == ([["nine"]], None)
-        assert "no column with retrieved documents" in dataset.notes
+        assert "no column with retrieved documents (left over: 'reference')" in dataset.notes
+
+    @pytest.mark.parametrize("predicted", ["검색결과", "검색 결과", "검색문서", "검색 문서"])
+    def test_korean_names(self, predicted: str) -> None:
+        """With and without a space, for results and for documents."""
+        rows = [{"질문": "언제?", "정답문서": ["아홉 시"], predicted: ["열 시"]}]
+        dataset = load_dataset(rows)
+        assert (dataset.actual, dataset.predicted) == ([["아홉 시"]], [["열 시"]])
 
     def test_ragas_with_ids(self) -> None:
         """Ids go with the texts; a number is an id as well."""

@@ -138,7 +138,7 @@ def test_what_a_signature_prints_is_read_back(name):
         ("coverage(numbers=maybe)", "coverage: numbers must be yes or no, got 'maybe'"),
         ("coverage(min_run=5,min_run=6)", "min_run is given twice"),
         ("rougeL(stemmer=1)", "rougeL: stemmer must be yes or no, got '1'"),
-        ("coverage(threshold=0.5)", "a setting of coverage must be one of"),
+        ("coverage(threshold=0.5)", "the threshold is no setting of coverage"),
         ("coverage(min_run=5", "matcher must be one of"),
         ("coverage()x", "matcher must be one of"),
         ("coverage(tokenizer=unicod)", "did you mean 'unicode'"),

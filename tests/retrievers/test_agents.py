@@ -34,8 +34,11 @@ from krag_eval import (
     RetrievalRecorder,
     aevaluate_agent,
     evaluate_agent,
+    evaluate_retriever,
+    evaluate_retrievers,
     records_from_messages,
 )
+from krag_eval._errors import InvalidType
 
 #: What the user asks -> what the model searches for, round by round; calls in a round are parallel.
 SCRIPT = {
@@ -45,6 +48,8 @@ SCRIPT = {
 }
 QUESTIONS = list(SCRIPT)
 TRUTH = {question(i): [passage(i)] for i in range(3)}
+
+without_artifacts = pytest.mark.filterwarnings("ignore:No search was found")
 
 
 class Scripted(BaseChatModel):
@@ -411,6 +416,7 @@ def test_a_function_that_finds_no_text_is_refused():
     assert caught.value.argument == "input_key"
 
 
+@without_artifacts
 def test_a_conversation_has_a_question_per_turn():
     """By hand: both turns ask about their own passage; the agent remembers the first."""
     agent = agent_of([through_a_retriever(Numbered())], checkpointer=InMemorySaver())
@@ -575,6 +581,7 @@ def test_a_call_that_failed_adds_nothing(kind):
     assert first.failures["message"].to_dict() == {question(1): "no answer for 5"}
 
 
+@without_artifacts
 def test_a_tool_that_does_not_search_is_left_out():
     """Its artifact is no list of documents, or it has none."""
 
@@ -768,6 +775,7 @@ def test_a_tool_that_failed_is_read_from_its_message():
     assert after.records["error"].tolist() == ["ToolException: Failed: no answer for 5", None]
 
 
+@without_artifacts
 def test_messages_in_a_row_are_one_turn():
     """Known by the last of them; a turn without a search is a question all the same."""
     after = records_from_messages(
@@ -801,3 +809,33 @@ def test_two_long_questions_are_shown_where_they_differ():
     with pytest.raises(ValueError, match="what is the fee") as caught:
         recorder.evaluate({f"{long}a fee?": ["x"]})
     assert "what is a fee?" in str(caught.value.fix)
+
+
+def test_an_agent_is_no_retriever_and_a_retriever_no_agent() -> None:
+    """Each is refused by the name of what evaluates it, before anything is asked."""
+    agent = create_agent(Scripted(script=SCRIPT), [])
+    for ask in (
+        lambda: evaluate_retriever(agent, TRUTH),
+        lambda: evaluate_retrievers({"a": agent, "b": Numbered()}, TRUTH),
+    ):
+        with pytest.raises(InvalidType) as info:
+            ask()
+        assert info.value.argument == "retriever"
+        assert "evaluate_agent" in str(info.value.fix)
+    for retriever in (Numbered(), lambda question: [question]):
+        with pytest.raises(InvalidType) as info:
+            evaluate_agent(retriever, TRUTH)  # type: ignore[arg-type]
+        assert info.value.argument == "agent"
+        assert "evaluate_retriever" in str(info.value.fix)
+
+
+def test_messages_without_any_artifact_are_warned_of_at_once() -> None:
+    """The text alone of what a tool returned tells no documents."""
+    call = {"name": "search", "args": {"query": "x"}, "id": "1"}
+    messages = [
+        HumanMessage("Q"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("a", tool_call_id="1"),
+    ]
+    with pytest.warns(KragEvalWarning, match="No search was found"):
+        records_from_messages(messages)

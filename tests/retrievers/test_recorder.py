@@ -18,6 +18,9 @@ from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, 
 
 from krag_eval import KragEvalWarning, RetrievalRecorder, evaluate_retriever
 
+# Where every question fails, nothing is retrieved either, which is said as well.
+pytestmark = pytest.mark.filterwarnings("ignore:Nothing was retrieved")
+
 QUESTIONS = [question(i) for i in range(6)]
 BY_QUESTION = {question(i): [passage(i)] for i in range(6)}
 IN_ORDER = list(BY_QUESTION.values())

@@ -74,6 +74,7 @@ def test_formulas_and_line_ends_in_questions_come_back_from_csv(tmp_path):
     assert written == ["query", "'=1+1", "''=1", "a;'=b", *asked[3:]]
 
 
+@pytest.mark.filterwarnings("ignore:Nothing was retrieved")
 def test_rows_written_before_texts_were_shielded_are_read_as_they_are(tmp_path):
     """Version 0.1.0 wrote no quotes around the first name."""
     path = write_jsonl(tmp_path / "q.jsonl", [{"question": "x", "actual": ["a"], "predicted": []}])
@@ -337,6 +338,7 @@ def test_a_file_of_rows_cannot_fill_the_memory(tmp_path):
     assert len({id(label) for label in result.labels}) == 1
 
 
+@pytest.mark.filterwarnings("ignore:Nothing was retrieved")
 def test_rows_out_of_proportion_to_their_file_are_refused(tmp_path):
     """Three million rows that are all alike take some hundred bytes."""
     path = write_jsonl(tmp_path / "q.jsonl", [{"question": "x", "actual": ["a"], "predicted": []}])
