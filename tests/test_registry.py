@@ -116,8 +116,12 @@ def test_comparing_follows_the_direction(name):
         gain = row.value_a - row.value_b if lower else row.value_b - row.value_a
         assert row.better == ("better" if gain > 0 else "worse" if gain < 0 else None)
         assert "average" not in comparison.table.columns
+        low, high = results["worse"].definitions[key].range or (0.0, math.inf)
         report = results["worse"].check(
-            baseline=results["better"], metric=f"{key}@2", max_drop=1000.0, n_resamples=100
+            baseline=results["better"],
+            metric=f"{key}@2",
+            max_drop=min(high - low, 1000.0),
+            n_resamples=100,
         )
         assert report.passed
     assert comparison_forest(comparison).get_title(loc="left")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import Language, language_of
+from krag_eval._errors import InvalidInput, Language, clipped, language_of
 from krag_eval._io import replacing
 
 if TYPE_CHECKING:
@@ -117,5 +117,8 @@ def write_comparison_report(
 
 
 def _write(path: str | os.PathLike[str], page: str) -> None:
+    if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
+        problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
+        raise InvalidInput("path", problem, "a browser prints the page as a PDF")
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")

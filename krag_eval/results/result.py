@@ -854,10 +854,6 @@ class EvaluationResult:
         from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)
-        suffix = os.path.splitext(path)[1].lower()
-        if suffix not in ("", ".html", ".htm"):
-            problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
-            raise InvalidInput("path", problem, "a browser prints the page as a PDF")
         write_report(self, path, language=language, **page)
 
     @property

@@ -27,6 +27,7 @@ from krag_eval._errors import (
     Language,
     clipped,
     language_of,
+    named_options,
     one_of,
     text,
     unknown,
@@ -116,6 +117,7 @@ def compare(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison: ...
+@named_options
 def compare(
     results: Any,
     *others: Any,
