@@ -309,12 +309,14 @@ class KragEvalWarning(UserWarning):
     Attributes:
         problem: What that is.
         fix: What to do about it; ``""`` if the problem says it all.
+        at_once: Whether it tells of what begins now, such as a long wait.
     """
 
-    def __init__(self, problem: str, fix: Fix = "") -> None:
+    def __init__(self, problem: str, fix: Fix = "", *, at_once: bool = False) -> None:
         super().__init__(problem, fix)
         self.problem = problem
         self.fix = fix
+        self.at_once = at_once
 
     def worded(self, fix: str | None = None) -> str:
         """Return the message, with other words for the fix."""
@@ -524,7 +526,7 @@ def told_apart(value: float, bound: float, form: str = ".4f") -> tuple[str, str]
     return repr(value), repr(bound)
 
 
-def warn(problem: str, fix: Fix = "") -> None:
+def warn(problem: str, fix: Fix = "", *, at_once: bool = False) -> None:
     """Warn on behalf of the caller outside this package, every time.
 
     The place is the user's line, so that filters by module find it. Python would show an equal
@@ -533,6 +535,7 @@ def warn(problem: str, fix: Fix = "") -> None:
     Args:
         problem: What deserves a second look: a sentence.
         fix: What to do about it.
+        at_once: Whether it tells of what begins now, so that a shell does not keep it for the end.
     """
     if _MUTED.get():
         return
@@ -540,7 +543,7 @@ def warn(problem: str, fix: Fix = "") -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NO_CALLERS:
         frame = frame.f_back
     warnings.warn_explicit(
-        KragEvalWarning(problem, fix),
+        KragEvalWarning(problem, fix, at_once=at_once),
         KragEvalWarning,
         frame.f_code.co_filename,
         frame.f_lineno,

@@ -293,7 +293,11 @@ def warnings_as(prefix: str) -> Iterator[None]:
         def show(message: Warning | str, *where: Any, **others: Any) -> None:
             if isinstance(message, KragEvalWarning):
                 said = shell.worded(message, context.command.name)
-                lines.append(f"{prefix}: {printable(said)}")
+                line = f"{prefix}: {printable(said)}"
+                if message.at_once:
+                    click.echo(line, err=True)
+                else:
+                    lines.append(line)
             else:
                 show_others(message, *where, **others)
 

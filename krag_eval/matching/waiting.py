@@ -104,6 +104,7 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
             f"{comparison.of} of ground truth and {prediction:,.0f} predicted ones in query "
             f"{query} (counted from 0). That takes about {_spelled(total)} of one core.",
             comparison.advice,
+            at_once=True,
         )
 
 

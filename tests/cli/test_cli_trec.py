@@ -146,7 +146,7 @@ class TestRuns:
 
     def test_huge_cutoffs_leave_numbers_whole(self) -> None:
         """Names may be wide; numbers are not broken."""
-        output = run("trec", QRELS, SPREAD, TIED, "-k", 2**53).output
+        output = run("trec", QRELS, SPREAD, TIED, "-k", 2**53).stdout
         assert max(map(len, output.splitlines()[1:])) <= 100
         assert measures(output)[f"recall_{2**53}"] == measures(output)["set_recall"]
 

@@ -450,7 +450,7 @@ class TestRefusedFiles:
         ("content", "expected"),
         [
             (gzip.compress(b"\n" * 9000, mtime=0)[:-9], "the compressed data ends too early"),
-            (b"\x89PNG\r\n\x1a\n\x00\x00", "file:1: byte 0x89 at position 0 is not UTF-8"),
+            (b"\x89PNG\r\n\x1a\n\x00\x00", "file: is a PNG picture"),
             (b"PK\x03\x04rest", "file: is a zip archive"),
             (RUN.encode("utf-16"), "file: is UTF-16 text"),
         ],

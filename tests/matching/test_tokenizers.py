@@ -146,6 +146,7 @@ def fake_kiwi(monkeypatch: pytest.MonkeyPatch) -> type[FakeKiwi]:
 def folded_words_by_definition(text: str) -> list[str]:
     """Words as the docstring of word_tokens defines them, of a text without markup."""
     text = "".join(character for character in text if ord(character) not in INVISIBLE)
+    text = without_bullets(text)
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     words, word = [], ""
     for character in text.replace("i\u0307", "i") + " ":
