@@ -37,3 +37,17 @@ def test_the_file_says_what_the_default_does() -> None:
     found = json.loads(korean_spaces.FILE.read_text("utf-8"))
     for change in korean_spaces.CHANGES:
         assert korean_spaces.decided("coverage", change) == found["decided"][change]["coverage"]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "2018. 6. 11. 계약을 맺고 2018. 7. 1.부터 2020. 6. 30.까지 빌린다",
+        "① 2024년 예산은 3억원이다. ② 2025년 예산은 5억원이다",
+    ],
+)
+def test_lost_spaces_make_no_other_numbers(passage: str) -> None:
+    """Points of a date and circles around the numbers of paragraphs stay what they are."""
+    chunk = "앞의 글. " + passage.replace(" ", "") + " 뒤의 글."
+    assert CoverageMatcher(numbers=True).similarity(passage, chunk) == 1.0
+    assert CoverageMatcher(numbers=True).similarity(chunk[6:-7], passage) == 1.0

@@ -271,9 +271,10 @@ class NumbersMatcher(TextMatcher):
     faster.)
 
     A number is a run of digits, wherever it stands, and those that points join to it: 3 in Q3, 2.5,
-    1.2.3, each part of the date 2024-09-30. It counts by its value, 1,234 is 1234, 05 is 5 and 7.50
-    is 7.5; several points, as in 30.09.2024, leave it as it is written. Signs, units and percent
-    signs do not count, nor does what only markup holds; numbers spelled in letters are none.
+    1.2.3, each part of the dates 2024-09-30 and 2024.9.30. It counts by its value, 1,234 is 1234,
+    05 is 5 and 7.50 is 7.5; several points, as in 30.09.2024, leave it as it is written. Signs,
+    units and percent signs do not count, nor does what only markup holds; numbers spelled in
+    letters are none.
 
     Args:
         threshold: Share from which a pair is a match.

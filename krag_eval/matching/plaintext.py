@@ -120,6 +120,15 @@ _GROUPS_BY = (
 )
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
+# A day as Korean writes it, 2024. 9. 30., whichever of its spaces are lost.
+_DAY = re.compile(
+    r"(?<![\d.])((?:19|20)\d\d)\.\s*+(0?[1-9]|1[0-2])\.\s*+(0?[1-9]|[12]\d|3[01])(?!\.?\d)"
+)
+
+# Numbers in circles and, of them, those beside another number, with which they make none.
+_CIRCLED = "[\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf]"
+_CIRCLE = re.compile(_CIRCLED)
+_BESIDE_CIRCLE = re.compile(rf"(?<=\d)(?={_CIRCLED})|(?<={_CIRCLED})(?=\d|{_CIRCLED})")
 
 
 def plain(text: str) -> str:
@@ -138,6 +147,8 @@ def plain(text: str) -> str:
     - Groups of digits are joined: ``1,234,567``, ``1'234'567``, ``12,34,567``, ``1.234.567``, also
       those with no-break or thin spaces; a plain space separates numbers. ``1.234`` and ``0,123``
       stay, being decimal numbers somewhere; so do ``1,2,3`` and ``2019,2020``.
+    - A number in a circle, which numbers paragraphs, stands apart from others: ``①2024`` is
+      ``① 2024``.
 
     >>> plain("<td>Total</td><td>&euro; 1,234,567</td>").split()
     ['Total', '€', '1234567']
@@ -156,6 +167,8 @@ def plain(text: str) -> str:
             text = pair.sub(_unmarked, text)
     if "&" in text:
         text = _ENTITY.sub(_decoded, text)
+    if not text.isascii() and _CIRCLE.search(text):
+        text = _BESIDE_CIRCLE.sub(" ", text)
     return _with_whole_numbers(_with_whole_words(text))
 
 
@@ -167,8 +180,9 @@ def numbers_in(text: str) -> list[str]:
     not count (see :func:`plain`). Zeros that do not change the value are dropped, ``05`` is ``5``
     and ``7.50`` is ``7.5``, but not where there are several points, as in ``30.09.2024``. A comma
     that joins no groups separates numbers: ``2,5`` holds ``2`` and ``5``. Signs, percent signs and
-    units are not part of a number: ``-5 %`` holds ``5``. A date is the numbers in it, and
-    numbers spelled in letters are none.
+    units are not part of a number: ``-5 %`` holds ``5``. A date is the numbers in it, also with
+    points and the year first: ``2024.9.30`` is ``2024. 9. 30``. Numbers spelled in letters are
+    none.
 
     >>> numbers_in("In Q3 2024 revenue grew 2.50% to $1,234,567 (2024-09-30)")
     ['3', '2024', '2.5', '1234567', '2024', '9', '30']
@@ -176,6 +190,7 @@ def numbers_in(text: str) -> list[str]:
     text = plain(text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+    text = _DAY.sub(r"\1 \2 \3", text)
     return [_by_value(number) for number in _NUMBER.findall(text)]
 
 

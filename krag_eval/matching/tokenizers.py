@@ -139,7 +139,11 @@ _SPACELESS = re.compile(
     "[\u1100-\u11ff\u3131-\u318c\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uff66-\uff9d\uffa1-\uffdc"
     + _UNSPACED[1:]
 )
-_LETTER = re.compile(r"[^\W\d_]")
+# Superscripts, fractions and numbers in circles are no letters of any script.
+_LETTER = re.compile(
+    r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070\u2074-\u2079\u2080-\u2089\u2150-\u215f"
+    r"\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]"
+)
 
 # Korean notices write the vowel ㆍ for a middle dot. In old Hangul it follows a consonant.
 _MIDDLE_DOT = re.compile("\u318d|(?<![\u1100-\u115f\ua960-\ua97c])\u119e")

@@ -735,6 +735,8 @@ def test_letters_are_the_same_however_they_are_spaced() -> None:
         ("１０００원", ["1000"] * 4 + ["원"]),
         ("2.5 %", ["2", "5"]),
         ("10 20", ["10", "10", "20", "20"]),
+        ("①2024년", ["1", *["2024"] * 4, "년"]),
+        ("제3조②30일", ["제", "3", "조", "2", "30", "30", "일"]),
         ("A4용지", ["a", "4", "용", "지"]),
     ],
 )
@@ -772,6 +774,8 @@ def test_letters_are_letters_marks_and_digits(text: str, tokens: list[str]) -> N
         ([""], False),
         (["서울 ab"], False),  # two of four are not more than half
         (["서울 a"], True),
+        (["① 서울 ②"], True),  # a number, whatever its shape, is of no script
+        (["서울 10㎡ 2½"], True),
         (["<td class='wide column'>서울</td>"], True),
         (["서울은 수도다", "The capital of the country"], False),
         (["서울은 대한민국의 수도이다", "The capital"], True),
