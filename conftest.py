@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent
 WITH_DEV = (
     "docs/_ext",
     "docs/agents.md",
+    "docs/ko/agents.md",
     "docs/clusters.md",
     "krag_eval/distributed/dask.py",
     "tests/browser",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import TableMatcher, no_advice
 
-from krag_eval import AnyOf, Conventions, OfflineRetrievalEvaluator
+from krag_eval import AnyOf, Conventions, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval._text import EXAMINED, Excerpt, agreement, fitted, visible, width_of
 
 HOSTILE = {
@@ -393,7 +393,9 @@ def test_many_alternatives_are_not_all_shown():
 
 def test_nothing_retrieved_has_no_table_of_documents():
     """There are none."""
-    shown = str(OfflineRetrievalEvaluator([["a"]], [[]]).evaluate(1).explain(0))
+    evaluator = OfflineRetrievalEvaluator([["a"]], [[]])
+    with pytest.warns(KragEvalWarning, match="Nothing was retrieved"):
+        shown = str(evaluator.evaluate(1).explain(0))
     assert "nothing retrieved: 0 of 1 items found; documents retrieved: 0" in shown
     assert "Predicted documents" not in shown
 
