@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from krag_eval._errors import Language, language_of
+from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._text import fitted
 from krag_eval.plotting.styling import (
     FOUND,
     INK,
+    LINES,
     MISSED,
     PAPER,
     PARTIAL,
@@ -18,18 +20,21 @@ from krag_eval.plotting.styling import (
     check_alone,
     cutoff_words,
     draw_score_axis,
+    intervals_of,
     legend_above,
     looks_of,
     make_readable,
     metric_name,
     new_axes,
     queries_of,
+    queries_of_all,
+    systems_of,
     value_label,
     with_direction,
     word,
 )
 from krag_eval.scoring.averages import DEFINED
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.scoring.metrics import METRICS, REJECTION_RATE
 
 if TYPE_CHECKING:
@@ -51,42 +56,50 @@ _FOR_SEVERAL = (
     "differences"
 )
 _FIRST_FOUND = METRICS["rank"]
+# The columns of a system's name in a legend.
+_LONGEST_NAME = 30
 # From here on a number does not fit to the right of a bar.
 _NO_ROOM = 0.8
 
 
 def metric_bars(
-    result: EvaluationResult,
+    result: EvaluationResult | Mapping[str, EvaluationResult],
     k: Cutoff | str = None,
     ax: Axes | None = None,
     *,
-    intervals: pd.DataFrame | None = None,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     language: Language | None = None,
 ) -> Axes:
     """Draw every metric at one cutoff as a labelled bar, micro and macro averages side by side.
 
-    Bars have the colour of their metric, those of micro averages a lighter one.
+    Bars have the colour of their metric, those of micro averages a lighter one. Of several results
+    each metric has a bar per result, of its macro average where it has both, in the colour of the
+    result; metrics that not all of them have are left out.
 
     The axis runs from 0 to 1, further only if a value does. Every bar carries its value, zeros
     too; a value that rounds to 0 or 1 without being it says so, and an undefined one reads "n/a".
     The caption gives the rank of the first relevant document.
 
     Args:
-        result: What ``OfflineRetrievalEvaluator.evaluate`` returned. For several, see
-            :func:`cutoff_curves` (one metric, a line each) and ``compare(results).plot()``.
-        k: One of its cutoffs; the deepest if not given.
+        result: What ``OfflineRetrievalEvaluator.evaluate`` returned, or names and up to seven such
+            results. ``compare(results).plot()`` draws what differs, and how sure that is.
+        k: One of its cutoffs; the deepest if not given, of several the deepest that all have.
         ax: Where to draw; a new figure if not given.
-        intervals: What ``result.confidence_intervals()`` returned, drawn as error bars.
+        intervals: What ``result.confidence_intervals()`` returned, drawn as error bars; of several
+            results by name.
         language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
     Returns:
         The Axes drawn on; nothing is shown or saved.
 
     Raises:
-        InvalidType: If these are several results.
-        InvalidInput: If that cutoff was not evaluated, or ``intervals`` lack it.
+        InvalidType: If ``result`` is something else.
+        InvalidInput: If that cutoff was not evaluated, ``intervals`` lack it, or there are too many
+            results to tell apart.
     """
     language = language_of(language)
+    if isinstance(result, Mapping):
+        return _bars_of_systems(systems_of(result, "result"), k, ax, intervals, language)
     check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
@@ -109,6 +122,78 @@ def metric_bars(
         _draw_legend(ax, bars, language)
     make_readable(ax)
     return ax
+
+
+def _bars_of_systems(
+    systems: Mapping[str, EvaluationResult],
+    k: Cutoff | str,
+    ax: Axes | None,
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    language: Language,
+) -> Axes:
+    """Draw a bar per metric and result, the results of a metric below each other."""
+    first, cutoff = next(iter(systems.values())), _shared_cutoff(systems, k)
+    averages = {name: one.averages(cutoff) for name, one in systems.items()}
+    groups = _bars_of(
+        key
+        for key in first.averages(cutoff)
+        if not _is_captioned(key, first) and all(key in one for one in averages.values())
+    )
+    keys = {name: group.get("macro") or group["micro"] for name, group in groups.items()}
+    tables, rows = intervals_of(intervals, systems), len(keys)
+    if ax is None:
+        ax = new_axes(height=max(SIZE[1], 1.2 + rows * (0.16 + 0.22 * len(systems))))
+    for number, name in enumerate(systems):
+        values = [averages[name][key] for key in keys.values()]
+        bounds = [bounds_of(tables.get(name), f"{key}@{spelled(cutoff)}") for key in keys.values()]
+        _draw_system(ax, (number, len(systems)), fitted(name, _LONGEST_NAME), values, bounds)
+    draw_score_axis(ax, [one[key] for one in averages.values() for key in keys.values()])
+    names = [_name_of(name, {"macro": key}, first, language) for name, key in keys.items()]
+    ax.set_yticks(range(rows), names)
+    ax.set_ylim(rows - 0.4, -0.6)
+    title = word("metrics", language).format(
+        cutoff=cutoff_words(cutoff, language), queries=queries_of_all(systems, language)
+    )
+    columns = min(len(systems), 3)
+    ax.set_title(title, loc="left", pad=10 + 18 * -(-len(systems) // columns))
+    legend_above(ax, columns)
+    make_readable(ax)
+    return ax
+
+
+def _shared_cutoff(systems: Mapping[str, EvaluationResult], k: Cutoff | str) -> Cutoff:
+    """Return the cutoff asked for, if all results have it; by default the deepest of those."""
+    first, *others = systems.values()
+    if k is not None:
+        return {one.evaluated_cutoff(k) for one in systems.values()}.pop()
+    shared = [one for one in first.k if all(one in other.k for other in others)]
+    if not shared:
+        evaluated = " | ".join(",".join(map(spelled, one.k)) for one in systems.values())
+        raise InvalidInput("k", f": the results have no cutoff in common, but {evaluated}")
+    return deepest(shared)
+
+
+def _draw_system(
+    ax: Axes,
+    place: tuple[int, int],
+    name: str,
+    values: Sequence[float],
+    bounds: Sequence[tuple[float, float] | None],
+) -> None:
+    """Draw the bars of one result, the ``place[0]``-th of ``place[1]``, in each row."""
+    number, n_systems = place
+    thickness, colour = 0.8 / n_systems, LINES[number].colour
+    lengths = [value if math.isfinite(value) else 0.0 for value in values]
+    drawn = ax.barh(
+        [row + (number - (n_systems - 1) / 2) * thickness for row in range(len(values))],
+        lengths,
+        height=0.9 * thickness,
+        color=colour,
+        label=name,
+        xerr=_errors(lengths, bounds),
+        error_kw={"elinewidth": 1.0, "capsize": 2.0, "ecolor": INK},
+    )
+    ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
 
 
 def diagnosis_waterfall(

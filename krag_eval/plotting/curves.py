@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, get_args
 from krag_eval._errors import (
     Advice,
     InvalidInput,
-    InvalidType,
     Language,
     clipped,
     language_of,
@@ -21,6 +20,7 @@ from krag_eval.plotting.styling import (
     FAINT,
     INK,
     LINES,
+    MOST_LINES,
     PAPER,
     Look,
     average_name,
@@ -29,6 +29,7 @@ from krag_eval.plotting.styling import (
     cutoff_words,
     draw_score_axis,
     finish,
+    intervals_of,
     legend_above,
     looks_of,
     make_readable,
@@ -36,6 +37,8 @@ from krag_eval.plotting.styling import (
     new_axes,
     percent,
     queries_of,
+    queries_of_all,
+    systems_of,
     value_label,
     with_direction,
     word,
@@ -54,7 +57,6 @@ if TYPE_CHECKING:
     from krag_eval.statistics.planning import QuestionPlan
 
 __all__ = [
-    "MOST_LINES",
     "budget_curves",
     "calibration_curve",
     "cutoff_curves",
@@ -69,8 +71,6 @@ _SHOWN = {
     for metric in DEFAULT_METRICS.values()
     if metric.range == (0, 1) and not metric.of_means
 }
-#: Lines that can be told apart in one picture.
-MOST_LINES = len(LINES)
 # What is drawn against the budget if nothing is named: the first of these that there is.
 _HELD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_recall")
 # What is drawn of several systems against k or latency if nothing is named, likewise.
@@ -148,9 +148,9 @@ def cutoff_curves(
     """
     language = language_of(language)
     if isinstance(result, Mapping):
-        return _systems_against_k(_systems_of(result, "result"), metrics, ax, intervals, language)
-    (result,) = _systems_of(result, "result").values()
-    (table,) = _intervals_of(intervals, {"": result}).values() or (None,)
+        return _systems_against_k(systems_of(result, "result"), metrics, ax, intervals, language)
+    (result,) = systems_of(result, "result").values()
+    (table,) = intervals_of(intervals, {"": result}).values() or (None,)
     by_rank = [k for k in result.k if not isinstance(k, Budget)]
     cutoffs = in_order(by_rank or result.k)
     averages = {k: result.averages(k) for k in cutoffs}
@@ -201,7 +201,7 @@ def _systems_against_k(
                 within=_within(name),
             )
     key = _average_of_all(systems, cutoffs, _only(metrics), "metrics", _BY_RANK)
-    tables = _intervals_of(intervals, systems)
+    tables = intervals_of(intervals, systems)
     places = _places_of(in_order({k for known in cutoffs.values() for k in known}))
     lines = [
         _Curve(
@@ -219,7 +219,7 @@ def _systems_against_k(
     _name_ends(ax, lines)
     ax.set_xlabel(word("k", language))
     title = word("average against k", language)
-    title = title.format(metric=label, queries=_queries_of_all(systems, language))
+    title = title.format(metric=label, queries=queries_of_all(systems, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
@@ -255,10 +255,6 @@ def _draw_systems(
 def _looks(systems: Iterable[str], key: str) -> Sequence[Look]:
     """Return a look for each system; a result without a name has that of the metric."""
     return looks_of([key]) if "" in systems else LINES
-
-
-def _queries_of_all(systems: Mapping[str, EvaluationResult], language: Language) -> str:
-    return " / ".join(dict.fromkeys(queries_of(one, language) for one in systems.values()))
 
 
 def _places_of(cutoffs: Sequence[Cutoff]) -> dict[Cutoff, float]:
@@ -384,10 +380,10 @@ def budget_curves(
     ('Macro token recall against the budget (1 query)', [[3.0, 0.0], [6.0, 1.0]])
     """
     language = language_of(language)
-    systems = _systems_of(results)
+    systems = systems_of(results)
     budgets = _budgets_of(systems, unit)
     key = _average_of_all(systems, budgets, metric)
-    tables = _intervals_of(intervals, systems)
+    tables = intervals_of(intervals, systems)
     first = next(iter(systems.values()))
     lines = [
         _Curve(
@@ -405,7 +401,7 @@ def budget_curves(
     _name_ends(ax, lines)
     ax.set_xlabel(_budget_axis(next(iter(budgets.values())), first, language))
     title = word("against budget", language)
-    title = title.format(metric=label, queries=_queries_of_all(systems, language))
+    title = title.format(metric=label, queries=queries_of_all(systems, language))
     ax.set_title(title, loc="left", pad=12)
     make_readable(ax)
     return ax
@@ -460,9 +456,9 @@ def latency_points(
     'nDCG at k = 3 against latency (28 queries)'
     """
     language = language_of(language)
-    systems = _systems_of(results)
+    systems = systems_of(results)
     key, k = _average_at(systems, metric)
-    tables = _intervals_of(intervals, systems)
+    tables = intervals_of(intervals, systems)
     times = _times_of(systems)
     per_second, unit = (1, "s") if max(one.p50 for one in times.values()) >= 1 else (1000, "ms")
     values = {name: systems[name].averages(k)[key] for name in times}
@@ -487,7 +483,7 @@ def latency_points(
     told = f"\n{word('not measured', language).format(missing)}" if missing else ""
     ax.set_xlabel(word(f"latency {unit}", language) + told)
     title = word("against latency", language).format(
-        metric=label, cutoff=cutoff_words(k, language), queries=_queries_of_all(systems, language)
+        metric=label, cutoff=cutoff_words(k, language), queries=queries_of_all(systems, language)
     )
     ax.set_title(title, loc="left", pad=10 + 16 * -(-len(lines) // columns))
     make_readable(ax)
@@ -532,32 +528,6 @@ def _draw_reach(ax: Axes, points: Sequence[_Curve], ends: Sequence[float]) -> No
         ax.plot([place, end], [value, value], color=colour, linewidth=1, alpha=0.6)
         if bounds is not None:
             ax.plot([place, place], bounds, color=colour, linewidth=1, alpha=0.6)
-
-
-def _systems_of(
-    results: EvaluationResult | Mapping[str, EvaluationResult], argument: str = "results"
-) -> Mapping[str, EvaluationResult]:
-    """Return what to draw by name; a result alone has none.
-
-    Raises:
-        InvalidType: If it is something else.
-        InvalidInput: If there are none, or more than can be told apart.
-    """
-    from krag_eval.results.result import EvaluationResult
-
-    if isinstance(results, EvaluationResult):
-        return {"": results}
-    if not isinstance(results, Mapping) or not all(
-        isinstance(name, str) and isinstance(one, EvaluationResult) for name, one in results.items()
-    ):
-        allowed = "must be an EvaluationResult, or map names to such results"
-        raise InvalidType(argument, f"{allowed}, got {clipped(results)}")
-    if not 1 <= len(results) <= MOST_LINES:
-        raise InvalidInput(
-            argument,
-            f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
-        )
-    return results
 
 
 def _budgets_of(
@@ -628,24 +598,6 @@ def _average_of_all(
         except InvalidInput as error:
             raise InvalidInput(argument, error.problem, error.fix, within=_within(name)) from None
     return key
-
-
-def _intervals_of(
-    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-    systems: Mapping[str, EvaluationResult],
-) -> Mapping[str, pd.DataFrame]:
-    """Return the intervals of each system that has any."""
-    if intervals is None:
-        return {}
-    if "" in systems and not isinstance(intervals, Mapping):
-        return {"": intervals}
-    if not isinstance(intervals, Mapping):
-        raise InvalidType(
-            "intervals", f"must map the names of results to tables, got {clipped(intervals)}"
-        )
-    for name in intervals:
-        one_of("intervals", name, list(systems))
-    return intervals
 
 
 def _scale_budgets(ax: Axes, budgets: Iterable[float]) -> None:

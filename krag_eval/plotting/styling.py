@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from krag_eval._errors import InvalidInput, InvalidType, Language, warn
+from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, one_of, warn
 from krag_eval._text import fitted, width_of
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
@@ -33,6 +33,7 @@ __all__ = [
     "KOREAN_FONTS",
     "LINES",
     "MISSED",
+    "MOST_LINES",
     "NO_KOREAN_FONT",
     "ON_DARK",
     "PAPER",
@@ -47,6 +48,7 @@ __all__ = [
     "cutoff_words",
     "draw_score_axis",
     "finish",
+    "intervals_of",
     "labelled",
     "legend_above",
     "looks_of",
@@ -56,6 +58,8 @@ __all__ = [
     "number_of_queries",
     "percent",
     "queries_of",
+    "queries_of_all",
+    "systems_of",
     "tag_name",
     "value_label",
     "with_direction",
@@ -123,6 +127,8 @@ _OTHERS = {
 }
 #: How one system after the other is drawn.
 LINES = tuple(Look(light, marker, dashes) for light, _, marker, dashes in _SYSTEMS.values())
+#: Lines that can be told apart in one picture.
+MOST_LINES = len(LINES)
 # How metrics of the user's own are: in no colour of a metric or of a status.
 _OWN = (LINES[1], LINES[5], LINES[4], LINES[0])
 #: Colour -> its name in the CSS of a page, and what it is on dark paper. Those of ink, paper and
@@ -466,6 +472,55 @@ def check_alone(argument: str, given: object, instead: str) -> None:
         raise InvalidType(argument, problem, instead)
 
 
+def queries_of_all(systems: Mapping[str, EvaluationResult], language: Language) -> str:
+    """Return how many queries each has, said once where all have as many."""
+    return " / ".join(dict.fromkeys(queries_of(one, language) for one in systems.values()))
+
+
+def systems_of(
+    results: EvaluationResult | Mapping[str, EvaluationResult], argument: str = "results"
+) -> Mapping[str, EvaluationResult]:
+    """Return what to draw by name; a result alone has none.
+
+    Raises:
+        InvalidType: If it is something else.
+        InvalidInput: If there are none, or more than can be told apart.
+    """
+    from krag_eval.results.result import EvaluationResult
+
+    if isinstance(results, EvaluationResult):
+        return {"": results}
+    if not isinstance(results, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, EvaluationResult) for name, one in results.items()
+    ):
+        allowed = "must be an EvaluationResult, or map names to such results"
+        raise InvalidType(argument, f"{allowed}, got {clipped(results)}")
+    if not 1 <= len(results) <= MOST_LINES:
+        raise InvalidInput(
+            argument,
+            f"must be 1 to {MOST_LINES} systems (more cannot be told apart), got {len(results)}",
+        )
+    return results
+
+
+def intervals_of(
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    systems: Mapping[str, EvaluationResult],
+) -> Mapping[str, pd.DataFrame]:
+    """Return the intervals of each system that has any."""
+    if intervals is None:
+        return {}
+    if "" in systems and not isinstance(intervals, Mapping):
+        return {"": intervals}
+    if not isinstance(intervals, Mapping):
+        raise InvalidType(
+            "intervals", f"must map the names of results to tables, got {clipped(intervals)}"
+        )
+    for name in intervals:
+        one_of("intervals", name, list(systems))
+    return intervals
+
+
 def word(key: str, language: Language) -> str:
     """Return a phrase, with braces where something is to be filled in."""
     return _WORDS[language][key]
@@ -713,7 +768,9 @@ def _without_glyph(letters: Iterable[str], families: Iterable[str]) -> set[str]:
     return lacking
 
 
-def bounds_of(intervals: pd.DataFrame | None, average: str) -> tuple[float, float] | None:
+def bounds_of(
+    intervals: pd.DataFrame | Mapping[str, pd.DataFrame] | None, average: str
+) -> tuple[float, float] | None:
     """Return the interval of one average, such as ``"ndcg@10"``; ``None`` if it is undefined.
 
     Raises:

@@ -14,8 +14,7 @@ import numpy as np
 from krag_eval import plotting
 from krag_eval._errors import InvalidType, Language, clipped, muted, text, whole
 from krag_eval._text import fitted
-from krag_eval.plotting.curves import MOST_LINES
-from krag_eval.plotting.styling import cutoff_words, tag_name, with_direction
+from krag_eval.plotting.styling import MOST_LINES, cutoff_words, tag_name, with_direction
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric

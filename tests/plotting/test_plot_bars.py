@@ -251,3 +251,51 @@ class TestMetricBars:
         with pytest.raises(ValueError, match=r"k must be one of the evaluated cutoffs \(1, 3\)"):
             metric_bars(evaluated(k=[1, 3]), k=2)
         assert not pyplot.get_fignums()
+
+
+class TestSeveralResults:
+    """A bar per metric and result."""
+
+    # Both queries of "good" find their only document first, one of "poor" does not find it.
+    GOOD = OfflineRetrievalEvaluator([["a"], ["b"]], [["a", "x"], ["b", "x"]]).evaluate([1, 2])
+    POOR = OfflineRetrievalEvaluator([["a"], ["b"]], [["a", "x"], ["y", "x"]]).evaluate([1, 2])
+
+    def test_bars_are_the_macro_averages_of_each(self) -> None:
+        ax = metric_bars({"good": self.GOOD, "poor": self.POOR}, 1)
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        recall = names.index("Recall")
+        good, poor = ax.containers
+        assert (good.get_label(), poor.get_label()) == ("good", "poor")
+        assert (good[recall].get_width(), poor[recall].get_width()) == (1.0, 0.5)
+        # Below each other, about the row of the metric.
+        centres = [bars[recall].get_y() + bars[recall].get_height() / 2 for bars in (good, poor)]
+        assert centres == pytest.approx([recall - 0.2, recall + 0.2])
+
+    def test_the_deepest_cutoff_that_all_have(self) -> None:
+        other = OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], ["b"]]).evaluate([1, 3])
+        assert "k = 1" in metric_bars({"one": self.GOOD, "other": other}).get_title(loc="left")
+
+    def test_no_cutoff_in_common(self) -> None:
+        other = OfflineRetrievalEvaluator([["a"], ["b"]], [["a"], ["b"]]).evaluate(3)
+        with pytest.raises(InvalidInput) as caught:
+            metric_bars({"one": self.GOOD, "other": other})
+        assert caught.value.argument == "k"
+
+    def test_intervals_by_name(self) -> None:
+        """One result has them, the other has none."""
+        with pytest.warns(KragEvalWarning, match="2 queries"):
+            intervals = {"poor": self.POOR.confidence_intervals(n_resamples=100)}
+        good, poor = [
+            one
+            for one in metric_bars(
+                {"good": self.GOOD, "poor": self.POOR}, 2, intervals=intervals
+            ).containers
+            if hasattr(one, "errorbar")
+        ]
+        assert good.errorbar is None
+        assert poor.errorbar is not None
+
+    def test_a_list_has_no_names(self) -> None:
+        with pytest.raises(InvalidType) as caught:
+            metric_bars([self.GOOD, self.POOR])  # type: ignore[arg-type]
+        assert caught.value.argument == "result"

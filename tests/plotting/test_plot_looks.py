@@ -244,7 +244,6 @@ class TestCalibration:
 @pytest.mark.parametrize(
     "draw",
     [
-        plotting.metric_bars,
         plotting.first_rank_bars,
         plotting.threshold_curves,
         lambda results: plotting.metric_distribution(results, "ndcg@2"),
