@@ -786,9 +786,10 @@ def bounds_of(
             "must be what confidence_intervals returned, with the columns 'low' and 'high', "
             f"got {type(intervals).__name__}",
         )
-    if average not in intervals.index:
+    table = cast("pd.DataFrame", intervals)
+    if average not in table.index:
         raise InvalidInput(
             "intervals", f"have no row {average!r}", "compute them from the same result"
         )
-    low, high = (float(intervals[bound][average]) for bound in ("low", "high"))
+    low, high = (float(table[bound][average]) for bound in ("low", "high"))
     return None if math.isnan(low) or math.isnan(high) else (low, high)
