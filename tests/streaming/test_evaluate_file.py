@@ -324,6 +324,7 @@ def test_rows_that_are_not_those_of_the_result_are_refused(tmp_path):
         result.per_query()
 
 
+@pytest.mark.filterwarnings("ignore:Nothing was retrieved")
 def test_a_file_of_rows_cannot_fill_the_memory(tmp_path):
     """A saved result and its rows may come from anybody: a text stored once is one text."""
     lines = [{"question": str(number), "actual": ["a"], "predicted": []} for number in range(600)]
