@@ -158,10 +158,10 @@ def test_gates():
         result().check({"recall@2": 0.8, "mean_rank@2": 2}, language=one) for one in LANGUAGES
     )
     assert [one.passed for one in korean.gates] == [one.passed for one in english.gates]
-    assert korean.failures == ["macro_recall@2: 0.5000, 하한 0.8보다 낮습니다"]
+    assert korean.failures == ["macro_recall@2 = 0.5000, 하한선 0.8보다 낮습니다"]
     assert repr(korean).splitlines() == [
-        "실패  macro_recall@2: 0.5000, 하한 0.8보다 낮습니다",
-        "통과  mean_rank@2: 1.5000, 상한 2 이하입니다",
+        "실패  macro_recall@2 = 0.5000, 하한선 0.8보다 낮습니다",
+        "통과  mean_rank@2 = 1.5000, 상한선 2 이하입니다",
     ]
     worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
     assert worse.gates[0].reason == (

@@ -149,7 +149,7 @@ class TestQueries:
     def test_in_korean(self, listed):
         """Columns, outcomes, filters."""
         page = listed(four(tags={"corpus": ["가", "나", None, "가"]}), language="ko")
-        assert page.columns == ["결과", "질문", "재현율", "nDCG", "첫 정답 순위"]
+        assert page.columns == ["결과", "질문", "재현율", "nDCG", "최초 순위"]
         assert "하나도 못 찾음" in page.queries[0]["text"]
         assert "corpus: 전체" in page.options
         assert "(없음) (1)" in page.options

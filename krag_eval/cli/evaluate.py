@@ -458,7 +458,7 @@ def demo() -> None:
             if name in MATCHER_NAMES
         }
     click.echo(said("demo"))
-    print_result(result, dataset.source)
+    print_result(result, said("demo data"))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
     click.echo(f"\n{said('other ways')}\n")

@@ -102,6 +102,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "the differences with their intervals": "the differences with their intervals",
         "the decision at every threshold": "the decision at every threshold",
         "the decision by threshold": "the decision by threshold",
+        "demo data": "krag_eval's demo data",
         "queries": "{n} queries from {source}",
         "one query": "{n} query from {source}",
         "skipped": " ({} more skipped: no ground truth)",
@@ -215,6 +216,7 @@ Where to go next
         "the differences with their intervals": "차이와 신뢰구간",
         "the decision at every threshold": "임계값마다의 판정",
         "the decision by threshold": "임계값에 따른 판정",
+        "demo data": "예시 데이터",
         "queries": "{source}의 질문 {n}개",
         "one query": "{source}의 질문 {n}개",
         "skipped": " (정답이 없는 질문 {}개는 제외)",
@@ -286,11 +288,11 @@ Where to go next
         "relevant": "관련 있음",
         "yes": "예",
         "no": "아니요",
-        "labels": "!는 판정이 레이블과 다르다는 표시입니다. 쌍은 0부터 셉니다. 임계값은 신뢰구간 "
+        "labels": "!는 판정이 라벨과 다르다는 표시입니다. 쌍은 0부터 셉니다. 임계값은 신뢰구간 "
         "안에서 고르세요. 신뢰구간이 넓으면 이런 쌍을 더 판정해야 합니다.",
         "labelled pairs": "{pairs}쌍(관련 있음 {relevant}쌍), {matcher}",
-        "topics": "{qrels}의 토픽 {n}개",
-        "topic": "{qrels}의 토픽 {n}개",
+        "topics": "{qrels}의 주제 {n}개",
+        "topic": "{qrels}의 주제 {n}개",
         "to": "{}~{}",
         "matcher": "매처",
         "other ways": "같은 검색 결과를 다른 매처로 판정하면:",
@@ -306,7 +308,7 @@ Where to go next
 
   1. 한 줄에 JSON 객체 하나씩 파일(예: results.jsonl)에 적습니다.
      {"question": "몇 시?", "actual": ["아홉 시."], "predicted": ["열 시.", "아홉 시."]}
-  2. 평가하고 그림도 그립니다.
+  2. 평가하고 그래프도 그립니다.
      krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
   3. 지표의 뜻은 docs/ko/metrics.md에, 모든 옵션은 krag-eval evaluate --help에 있습니다.""",
     },

@@ -401,7 +401,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "threshold alone": "임계값",
         "best threshold": "최적 임계값 {:.2f}",
         "interval": "{} 신뢰구간",
-        "decision": "{matcher}의 판정과 레이블 비교({pairs}쌍)",
+        "decision": "{matcher}의 판정과 라벨 비교({pairs}쌍)",
         "per query": "질문별 {metric} 분포, {cutoff} ({queries})",
         "number of queries": "질문 수",
         "value": "질문 하나의 {metric}",

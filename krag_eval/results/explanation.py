@@ -664,7 +664,7 @@ _SAID: Mapping[Language, Words] = {
         "place": ", {}번째 자리로 계산",
         "any of": "({}개 중 하나만 찾으면 됨)",
         "blank": "(빈 본문)",
-        "more alternatives": "(… 외 대안 {}개)",
+        "more alternatives": "(… 외 대체 문서 {}개)",
         "more documents": "… 외 문서 {}개는 생략했습니다",
         "more items": "… 외 항목 {}개는 생략했습니다",
         "cut": "결과에 영향을 주지 않은 문서는 한 줄로 줄였습니다. full=True(명령에서는 --full)로 "

@@ -1188,6 +1188,12 @@ _N_NAMES = 3
 Cells = list[list[str]]
 
 
+# What is said in English of a difference that is shown, between systems or slices.
+BETTER = (
+    "{better} is better than {worse} on {metric} by {by} ({value_better} against {value_worse}; "
+    "{level} % interval {low} to {high}; p {p} after Holm)."
+)
+
 # What is said of a comparison, in both languages.
 _WORDS: dict[Language, dict[str, str]] = {
     "en": {
@@ -1202,8 +1208,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "wins": "wins / ties / losses of b",
         "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
         "and": " and ",
-        "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
-        "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm).",
+        "shown": BETTER,
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
         "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
         "detectable": "Differences under {by} may well not show with {queries}{within}.",
@@ -1326,8 +1331,10 @@ def as_html(table: Cells) -> str:
     )
 
 
-def sentence(row: Difference, level: float, language: Language = "en") -> str:
-    """Say in plain words what is known of one difference."""
+def sentence(
+    row: Difference, level: float, language: Language = "en", shown: str | None = None
+) -> str:
+    """Say in plain words what is known of one difference; ``shown`` words one that is shown."""
     w, known = _WORDS[language], {"a": row.a, "b": row.b, "metric": row.metric}
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
@@ -1347,7 +1354,8 @@ def sentence(row: Difference, level: float, language: Language = "en") -> str:
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    return w["shown"].format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    shown = shown or w["shown"]
+    return shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
 
 
 def told_detectable(row: Difference, language: Language = "en") -> list[str]:

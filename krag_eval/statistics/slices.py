@@ -44,7 +44,14 @@ from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, lengths_of, parse_metric, spelled
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import resolved_average
-from krag_eval.statistics.comparison import Comparison, as_html, as_text, rounded_p, sentence
+from krag_eval.statistics.comparison import (
+    BETTER,
+    Comparison,
+    as_html,
+    as_text,
+    rounded_p,
+    sentence,
+)
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     ROUNDING,
@@ -282,13 +289,12 @@ class _Sliced:
         """
         raise NotImplementedError
 
-    def _shown(self, language: Language, **names: str) -> Iterator[tuple[Any, str]]:
-        """Yield each row that is shown, and its sentence, with other names for a or b."""
+    def _shown(self, **names: str) -> Iterator[tuple[Any, Difference]]:
+        """Yield each row that is shown, and its difference, with other names for a or b."""
         for row in self.rows:
-            lower = row.metric in self.lower_is_better
             if row.is_shown(self.level):
-                difference = replace(row.as_difference(lower_is_better=lower), **names)
-                yield row, sentence(difference, self.level, language)
+                lower = row.metric in self.lower_is_better
+                yield row, replace(row.as_difference(lower_is_better=lower), **names)
 
     def plot(
         self,
@@ -420,9 +426,12 @@ class Slices(_Sliced):
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
         language = language_of(language)
-        shown = self._shown(language, a=_NOTES[language]["the rest"])
-        lines = [line for _, line in shown]
-        return "\n".join(lines) or _NOTES[language]["no slice"]
+        w = _NOTES[language]
+        lines = [
+            sentence(one, self.level, language, w["better" if one.better == one.b else "worse"])
+            for _, one in self._shown(a=w["the rest"])
+        ]
+        return "\n".join(lines) or w["no slice"]
 
     def _content(self) -> dict[str, Any]:
         overall = {metric: _or_none(value) for metric, value in self.overall.items()}
@@ -474,7 +483,9 @@ class SlicedComparison(_Sliced):
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
         language = language_of(language)
-        lines = [f"{row.slice}: {line}" for row, line in self._shown(language)]
+        lines = [
+            f"{row.slice}: {sentence(one, self.level, language)}" for row, one in self._shown()
+        ]
         return "\n".join(lines) or _NOTES[language]["no difference"]
 
     def _cells(self) -> list[list[str]]:
@@ -558,6 +569,8 @@ _NOTES: dict[Language, dict[str, str]] = {
         "to": " to ",
         "rest": "rest",
         "the rest": "the rest",
+        "better": BETTER,
+        "worse": BETTER,
         "difference": "difference",
         "wins": "wins / ties / losses of b",
         "no slice": "No slice is shown to differ from the rest.",
@@ -591,6 +604,10 @@ _NOTES: dict[Language, dict[str, str]] = {
         "to": "~",
         "rest": "나머지",
         "the rest": "나머지 질문",
+        "better": "{better}: {worse}보다 {by}만큼 좋습니다({metric} {value_better} 대 "
+        "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "worse": "{worse}: {better}보다 {by}만큼 나쁩니다({metric} {value_worse} 대 "
+        "{value_better}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
         "difference": "차이",
         "wins": "b의 승 / 무 / 패",
         "no slice": "나머지 질문과 유의한 차이가 확인된 슬라이스가 없습니다.",

@@ -59,15 +59,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 #: What is typed, and what stands in the answer in Korean.
 COMMANDS = {
     "evaluate a.jsonl -k 2 --intervals --by items": "a.jsonl의 질문 4개",
-    "trec q.qrels r.run -k 5": "q.qrels의 토픽 1개",
+    "trec q.qrels r.run -k 5": "q.qrels의 주제 1개",
     "demo": "같은 검색 결과를 다른 매처로 판정하면:",
     "misses a.jsonl -k 2": "@2 기준으로 질문 4개 중 2개에서 정답을 놓쳤습니다",
     "explain a.jsonl 0 -k 2": "1위에서 찾음",
     "diagnose a.jsonl --index chunks.jsonl -k 1": "순위가 완벽하면",
     "report a.jsonl -k 2 -o page.html": "page.html 저장 완료(HTML 보고서)",
     "compare a.jsonl b.jsonl -k 2": "시스템 2개, 질문 4개",
-    "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2: 0.5000 → 0.7500",
     "plan a.json b.json --metric recall@2 --detect 0.05": "차이를 확인하려면 질문이 ",
+    "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2 0.5000 → 0.7500",
     "calibrate pairs.jsonl": "최적 임계값",
     "audit a.jsonl --index chunks.jsonl": "질문 4개, 정답 항목 4개, 청크 4개를 점검했습니다.",
 }
