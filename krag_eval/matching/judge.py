@@ -46,6 +46,7 @@ from krag_eval.matching.base import (
     Matcher,
     alternatives_as_items,
     completed,
+    is_told_by,
     questions_of,
     resolve_matcher,
 )
@@ -176,16 +177,16 @@ class JudgeMatcher(Matcher):
         self.max_concurrency = whole("max_concurrency", max_concurrency, 1)
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
-        self._identity, self._told = _identity_of(judge, name, version, prompt)
+        self._identity, lasting = _identity_of(judge, name, version, prompt)
+        own = getattr(judge, "__name__", "")
+        self._told = lasting or (name is None and is_told_by(judge, own))
         self.cache = None if cache is None else os.fspath(cache)
-        if self.cache is not None and not self._told:
+        if self.cache is not None and not lasting:
             raise InvalidInput(
                 "cache",
-                f": nothing tells the judge {self._identity['judge']} from another one, whose "
-                "judgements may be in the same file",
-                Advice(
-                    "pass {}, and another one when the prompt or the model changes", version=...
-                ),
+                f": nothing tells the judge {self._identity['judge']} from what it was or will be, "
+                "and the file keeps judgements of both",
+                Advice("pass {}, and another when the prompt or the model changes", version="1"),
             )
         self._known: dict[bytes, float] = {}
         self._cost = JudgeCost()
@@ -550,10 +551,10 @@ def _identity_of(
     parts = _parts_of(judge) if isinstance(judge, Runnable) else {}
     model = parts.pop("model", "")
     own = getattr(judge, "__name__", type(judge).__name__)
-    prompt = prompt or parts.pop("prompt", "")
+    prompt = prompt or parts.get("prompt", "")
     identity = {"judge": name or model or own, "version": version}
     identity |= {"model": model} if name else {}
-    identity |= {"prompt": _hashed(prompt) if prompt else ""} | parts
+    identity |= parts | {"prompt": _hashed(prompt) if prompt else ""}
     lasting = bool(version or (prompt and (model or not isinstance(judge, Runnable))))
     return {key: value for key, value in identity.items() if value}, lasting
 
