@@ -273,11 +273,16 @@ class Matcher(ABC):
         warn_of_blank_texts(queries)
         return self._match(self._asked(units, queries))
 
-    def _asked(self, units: Units, queries: QuerySet) -> Units:
-        """Return units with the questions, if the matcher looks at them."""
+    @property
+    def _question(self) -> inspect.Parameter | None:
+        """The parameter by which it is given the question, if it looks at that."""
         own = type(self).similarities is not Matcher.similarities
         compared = self.similarities if own else self.similarity
-        wanted = inspect.signature(compared).parameters.get("question")
+        return inspect.signature(compared).parameters.get("question")
+
+    def _asked(self, units: Units, queries: QuerySet) -> Units:
+        """Return units with the questions, if the matcher looks at them."""
+        wanted = self._question
         if wanted is None:
             return units
         optional = wanted.default is not wanted.empty
@@ -653,6 +658,12 @@ class _CombinedMatcher(Matcher):
                     "leave out union=True",
                 )
             number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
+
+    @property
+    def _question(self) -> inspect.Parameter | None:
+        """That of the first part that looks at the question."""
+        found = (part._question for part in self.parts)
+        return next((one for one in found if one is not None), None)
 
     @property
     def _document_reading(self) -> Reading:

@@ -527,3 +527,34 @@ def test_where_no_question_is_known_a_default_stands() -> None:
     with pytest.raises(InvalidInput) as caught:
         OfflineRetrievalEvaluator(*lists, matcher=Strict()).calculate_mrr(k=2)
     assert caught.value.argument == "queries"
+
+
+def test_a_diagnosis_asks_with_the_question() -> None:
+    """In deeper lists; an index knows no questions, so a judge cannot search it."""
+    seen = Asked()
+    evaluator = OfflineRetrievalEvaluator(
+        [["x"]], [["a"]], matcher=JudgeMatcher(seen), queries=["Where?"]
+    )
+    with pytest.warns(KragEvalWarning):
+        result = evaluator.evaluate(k=1)
+    diagnosis = result.diagnose(deeper={"Where?": ["a", "b", "an x"]})
+    assert diagnosis.counts["ranked_too_low"] == 1
+    assert {question for question, *_ in seen.calls} == {"Where?"}
+    with pytest.raises(InvalidInput) as caught:
+        result.diagnose(index=["an x"])
+    assert caught.value.argument == "index"
+
+
+def test_a_combination_looks_at_what_its_parts_look_at() -> None:
+    """The question, if one of them does."""
+    lists = [["x"]], [["a", "b"]]
+    both = Strict() & Matcher.from_function(lambda actual, predicted: 1.0, name="yes")
+    evaluator = OfflineRetrievalEvaluator(*lists, matcher=both, queries=["b?"])
+    assert evaluator.calculate_mrr(k=2) == {"mrr": 0.5}
+    with pytest.warns(KragEvalWarning):
+        result = OfflineRetrievalEvaluator([["x"]], [["a"]], matcher=both, queries=["b?"]).evaluate(
+            k=1
+        )
+    with pytest.raises(InvalidInput) as caught:
+        result.diagnose(index=["b"])
+    assert caught.value.argument == "index"
