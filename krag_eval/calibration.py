@@ -214,7 +214,7 @@ def _similarities(matcher: Matcher, pairs: _Labelled) -> FloatArray:
     return similarity
 
 
-class Counts(NamedTuple):
+class AgreementCounts(NamedTuple):
     """How often a decision and a label go together.
 
     Attributes:
@@ -256,10 +256,10 @@ class Agreement:
     level: float
 
     @cached_property
-    def counts(self) -> Counts:
-        """How often decision and label go together, in the order of :class:`Counts`."""
+    def counts(self) -> AgreementCounts:
+        """How often decision and label go together, in the order of :class:`AgreementCounts`."""
         cells = np.bincount(2 * ~self.matched + ~self.relevant, minlength=4)
-        return Counts(*cells.tolist())
+        return AgreementCounts(*cells.tolist())
 
     @property
     def missed(self) -> int:
@@ -347,7 +347,7 @@ def _kappas(counts: NDArray[Any]) -> FloatArray:
     """Return Cohen's κ of each table; NaN where one answer is all that either gave.
 
     Args:
-        counts: Tables in the order of :class:`Counts`; shape (tables, 4).
+        counts: Tables in the order of :class:`AgreementCounts`; shape (tables, 4).
     """
     found, false_alarms, missed, rejected = counts.T.astype(np.float64)
     # (p_o - p_e) / (1 - p_e), multiplied by the square of the number of pairs.
@@ -359,7 +359,7 @@ def _kappas(counts: NDArray[Any]) -> FloatArray:
 
 
 def _kappa_interval(
-    counts: Counts, level: float, n_resamples: int, seed: int
+    counts: AgreementCounts, level: float, n_resamples: int, seed: int
 ) -> tuple[float, float]:
     """Return the percentile interval of κ over resamples of the pairs."""
     n_pairs = sum(counts)
