@@ -635,19 +635,22 @@ class _File:
         return opened
 
     def _prepare(self, opened: sqlite3.Connection) -> None:
+        # At once, or another process that makes the file would be seen half-way.
+        opened.execute("BEGIN IMMEDIATE")
         (owner,) = opened.execute("PRAGMA application_id").fetchone()
         (n_tables,) = opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if owner != _OURS and (owner or n_tables):
             problem = f": {self.path} is a SQLite file of something else, so it is left as it is"
             raise InvalidInput("cache", problem, "name another file")
-        _switched_to_wal(opened)
-        opened.execute("PRAGMA synchronous = NORMAL")
         if owner != _OURS:
             opened.execute(
-                "CREATE TABLE IF NOT EXISTS judgements "
+                "CREATE TABLE judgements "
                 "(key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
             )
             opened.execute(f"PRAGMA application_id = {_OURS}")
+        opened.execute("COMMIT")
+        _switched_to_wal(opened)
+        opened.execute("PRAGMA synchronous = NORMAL")
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, float]:
         """Return the judgements there are."""
