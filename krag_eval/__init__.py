@@ -10,7 +10,7 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from krag_eval._errors import KragEvalWarning
-    from krag_eval.calibration import Calibration, calibrate
+    from krag_eval.calibration import Agreement, Calibration, agreement, calibrate
     from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
     from krag_eval.datasets.audit import Audit, Finding, audit
     from krag_eval.datasets.loading import load_dataset
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MetadataMatcher,
     )
     from krag_eval.matching.fuzzy import FuzzyMatcher
+    from krag_eval.matching.judge import JudgeCost, JudgeMatcher
     from krag_eval.matching.rouge import RougeMatcher
     from krag_eval.matching.tokenizers import KiwiTokenizer
     from krag_eval.results.causes import Index
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 #: Public name -> the module it lives in.
 _HOMES = {
+    "Agreement": "calibration",
     "AndMatcher": "matching.base",
     "AnyOf": "documents",
     "Audit": "datasets.audit",
@@ -82,6 +84,8 @@ _HOMES = {
     "GateReport": "statistics.gates",
     "IdMatcher": "matching.exact",
     "Index": "results.causes",
+    "JudgeCost": "matching.judge",
+    "JudgeMatcher": "matching.judge",
     "JudgedQuery": "scoring.queries",
     "Judgements": "statistics.judged",
     "KeyMatcher": "matching.base",
@@ -109,6 +113,7 @@ _HOMES = {
     "aevaluate_agent": "retrievers.agents",
     "aevaluate_retriever": "retrievers.evaluating",
     "aevaluate_retrievers": "retrievers.evaluating",
+    "agreement": "calibration",
     "audit": "datasets.audit",
     "calibrate": "calibration",
     "compare": "statistics.comparison",
@@ -130,6 +135,7 @@ _ROOMS = ("compat", "datasets", "plotting", "report")
 
 __all__ = [
     "METRICS",
+    "Agreement",
     "AndMatcher",
     "AnyOf",
     "Audit",
@@ -153,6 +159,8 @@ __all__ = [
     "GateReport",
     "IdMatcher",
     "Index",
+    "JudgeCost",
+    "JudgeMatcher",
     "JudgedQuery",
     "Judgements",
     "KeyMatcher",
@@ -180,6 +188,7 @@ __all__ = [
     "aevaluate_agent",
     "aevaluate_retriever",
     "aevaluate_retrievers",
+    "agreement",
     "audit",
     "calibrate",
     "compare",

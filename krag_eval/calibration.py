@@ -1,12 +1,12 @@
-"""Choosing a threshold: how well a matcher's decision agrees with labelled pairs.
+"""Choosing a threshold, and checking a judge: how well decisions agree with labelled pairs.
 
 No retrieval metric comes in here: a threshold chosen for a high retrieval score measures itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["Agreement", "Calibration", "agreement", "calibrate"]
 
+#: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
+LabelledPair: TypeAlias = (
+    "tuple[DocumentLike, DocumentLike, bool] | tuple[DocumentLike, DocumentLike, bool, str]"
+)
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -42,10 +46,81 @@ _SUMMARY: Mapping[Language, str] = {
 }
 
 
+# How far decisions agree with labels, in both languages.
+_AGREEMENT: Mapping[Language, str] = {
+    "en": "Agreement of {matcher} at threshold {threshold:g} with {pairs} labelled pairs "
+    "({relevant} relevant)\n"
+    "Cohen's kappa {kappa:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}), "
+    "alike on {share:.1%}\n"
+    "both yes {found}, both no {rejected}, a match where the label says no {false_alarms}, "
+    "no match where it says yes {missed}",
+    "ko": "라벨과의 일치도: 임계값 {threshold:g}의 {matcher}, {pairs}쌍(관련 있음 {relevant}쌍)\n"
+    "코헨의 카파 {kappa:.4f}({level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}), "
+    "판정이 같은 쌍 {share:.1%}\n"
+    "둘 다 관련 있음 {found}쌍, 둘 다 관련 없음 {rejected}쌍, "
+    "라벨은 없음인데 일치로 판정 {false_alarms}쌍, 라벨은 있음인데 불일치로 판정 {missed}쌍",
+}
+
+
+def agreement(
+    matcher: str | Matcher,
+    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
+    *,
+    threshold: float | None = None,
+    level: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+) -> Agreement:
+    """Measure how far a matcher, such as a judge, decides as people do.
+
+    Label pairs drawn at random from those the matcher will decide about: κ depends on how many of
+    them are relevant.
+
+    Args:
+        matcher: A name or a matcher; a ``JudgeMatcher`` needs the question of each pair.
+        labelled_pairs: As for :func:`calibrate`, with both labels among them.
+        threshold: Similarity from which a pair is a match; the matcher's own if not given.
+        level: Confidence level of the interval of κ, between 0 and 1.
+        n_resamples: Bootstrap resamples of the pairs for that interval.
+        seed: Seed of the resampling; the same seed gives the same interval.
+
+    Returns:
+        An :class:`Agreement`.
+
+    Raises:
+        InvalidInput: If documents count together for the matcher, a threshold is given to one
+            that takes none, a pair is malformed, or the labels are all alike.
+
+    >>> pairs = [("a b", "a b c", True), ("a b", "a c", True), ("a b", "c", False),
+    ...          ("c", "a b", False)]
+    >>> found = agreement("contains", pairs)
+    >>> found.kappa, found.missed
+    (0.5, 1)
+    """
+    matcher = resolve_matcher(matcher)
+    _check_pairs_alone(matcher)
+    if threshold is not None:
+        _check_takes_threshold(matcher)
+    at = number("threshold", matcher.threshold if threshold is None else threshold, 0, 1)
+    _check_resampling(level, n_resamples)
+    pairs = _unzipped(labelled_pairs)
+    similarity = _similarities(matcher, pairs)
+    found = Agreement(
+        matcher=matcher.signature,
+        actual=pairs.actual,
+        predicted=pairs.predicted,
+        relevant=pairs.relevant,
+        matched=(similarity >= at) & (similarity > 0),
+        threshold=at,
+        interval=(np.nan, np.nan),
+        level=level,
+    )
+    return replace(found, interval=_kappa_interval(found.counts, level, n_resamples, seed))
+
+
 def calibrate(
     matcher: str | Matcher,
-    labelled_pairs: Iterable[tuple[DocumentLike, DocumentLike, bool] | Mapping[str, Any]]
-    | pd.DataFrame,
+    labelled_pairs: Iterable[LabelledPair | Mapping[str, Any]] | pd.DataFrame,
     *,
     level: float = 0.95,
     n_resamples: int = 2_000,
@@ -61,7 +136,8 @@ def calibrate(
         matcher: A name or a matcher that takes a threshold.
         labelled_pairs: ``(actual, predicted, is_relevant)`` triples, both relevant and not; or
             rows or a data frame with the columns ``actual``, ``predicted`` and ``relevant``, as
-            :meth:`Calibration.borderline` has them.
+            :meth:`Calibration.borderline` has them. For a matcher that looks at the question, such
+            as a ``JudgeMatcher``, with the question as the fourth, or in the column ``question``.
         level: Confidence level of the interval of the best threshold, between 0 and 1.
         n_resamples: Bootstrap resamples of the pairs for that interval.
         seed: Seed of the resampling; the same seed gives the same interval.
@@ -81,20 +157,14 @@ def calibrate(
     """
     matcher = resolve_matcher(matcher)
     _check_matcher(matcher)
-    if not 0.0 < number("level", level, 0, 1) < 1.0:
-        raise InvalidInput("level", f"must be between 0 and 1, got {level}")
-    whole("n_resamples", n_resamples, 1)
-    actual, predicted, labels = _unzipped(labelled_pairs)
-    # Each pair is a query of its own, so the matcher prepares each distinct text once.
-    queries = QuerySet.from_lists([[one] for one in actual], [[one] for one in predicted])
-    matches = matcher.match(queries)
-    similarity = np.zeros(len(labels))
-    similarity[matches.item] = matches.similarity
+    _check_resampling(level, n_resamples)
+    pairs = _unzipped(labelled_pairs)
+    labels, similarity = pairs.relevant, _similarities(matcher, pairs)
     best, low, high = _bootstrapped(similarity, labels, level, n_resamples, seed)
     return Calibration(
         matcher=matcher.signature,
-        actual=actual,
-        predicted=predicted,
+        actual=pairs.actual,
+        predicted=pairs.predicted,
         relevant=labels,
         similarity=similarity,
         best_threshold=best,
@@ -105,12 +175,20 @@ def calibrate(
 
 def _check_matcher(matcher: Matcher) -> None:
     """Refuse a matcher that does not decide about pairs by a threshold."""
+    _check_takes_threshold(matcher)
+    _check_pairs_alone(matcher)
+
+
+def _check_takes_threshold(matcher: Matcher) -> None:
     if not matcher.takes_threshold:
         raise InvalidInput(
             "matcher",
             f"{matcher.signature} decides without a threshold, so there is nothing to calibrate",
             Advice("use a similarity matcher, such as {} or {}", matcher=("coverage", "rougeL")),
         )
+
+
+def _check_pairs_alone(matcher: Matcher) -> None:
     if matcher.union:
         raise InvalidInput(
             "matcher",
@@ -118,6 +196,182 @@ def _check_matcher(matcher: Matcher) -> None:
             "together",
             "leave out union=True",
         )
+
+
+def _check_resampling(level: float, n_resamples: int) -> None:
+    if not 0.0 < number("level", level, 0, 1) < 1.0:
+        raise InvalidInput("level", f"must be between 0 and 1, got {level}")
+    whole("n_resamples", n_resamples, 1)
+
+
+def _similarities(matcher: Matcher, pairs: _Labelled) -> FloatArray:
+    """Return the similarity of each pair; shape (pairs,)."""
+    # Each pair is a query of its own, so the matcher prepares each distinct text once.
+    actual, predicted = [[one] for one in pairs.actual], [[one] for one in pairs.predicted]
+    matches = matcher.match(QuerySet.from_lists(actual, predicted, pairs.questions))
+    similarity = np.zeros(len(pairs.relevant))
+    similarity[matches.item] = matches.similarity
+    return similarity
+
+
+class AgreementCounts(NamedTuple):
+    """How often a decision and a label go together.
+
+    Attributes:
+        found: Matches that the label calls relevant.
+        false_alarms: Matches that it does not.
+        missed: No matches, and the label calls them relevant.
+        rejected: No matches, and rightly so.
+    """
+
+    found: int
+    false_alarms: int
+    missed: int
+    rejected: int
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far a matcher decides as people do.
+
+    Made by :func:`agreement`.
+
+    Attributes:
+        matcher: The matcher's signature.
+        actual, predicted: The documents of each pair.
+        relevant: The label of each pair; shape (pairs,).
+        matched: The matcher's decision on each pair; shape (pairs,).
+        threshold: The similarity from which a pair was a match.
+        interval: Bootstrap percentile interval of κ.
+        level: Confidence level of the interval.
+    """
+
+    matcher: str
+    actual: list[DocumentLike]
+    predicted: list[DocumentLike]
+    relevant: BoolArray
+    matched: BoolArray
+    threshold: float
+    interval: tuple[float, float]
+    level: float
+
+    @cached_property
+    def counts(self) -> AgreementCounts:
+        """How often decision and label go together, in the order of :class:`AgreementCounts`."""
+        cells = np.bincount(2 * ~self.matched + ~self.relevant, minlength=4)
+        return AgreementCounts(*cells.tolist())
+
+    @property
+    def missed(self) -> int:
+        """Pairs that people call relevant and the matcher does not."""
+        return self.counts.missed
+
+    @property
+    def false_alarms(self) -> int:
+        """Pairs that the matcher calls relevant and people do not."""
+        return self.counts.false_alarms
+
+    @property
+    def share(self) -> float:
+        """Share of the pairs on which both say the same, in [0, 1]."""
+        return (self.counts.found + self.counts.rejected) / len(self.relevant)
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's κ, in [-1, 1]: the agreement beyond what chance would bring.
+
+        1 if all decisions agree, 0 if as many do as would by chance, with as many matches and as
+        many relevant pairs as there are. Both labels occur, so it is always defined.
+
+        Source: Cohen, *A coefficient of agreement for nominal scales*, 1960.
+        """
+        return float(_kappas(np.array([self.counts]))[0])
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        """Counts of pairs: a row for the label, a column for the decision; yes before no."""
+        import pandas as pd
+
+        found, false_alarms, missed, rejected = self.counts
+        return pd.DataFrame(
+            [[found, missed], [false_alarms, rejected]],
+            index=pd.Index([True, False], name="relevant"),
+            columns=pd.Index([True, False], name="matched"),
+        )
+
+    @property
+    def disagreements(self) -> pd.DataFrame:
+        """The pairs on which they differ, worth a human look.
+
+        Columns: ``actual``, ``predicted`` (texts), ``relevant``, ``matched``; the index is the
+        pair's position.
+        """
+        import pandas as pd
+
+        wrong = np.flatnonzero(self.matched != self.relevant)
+        return pd.DataFrame(
+            {
+                "actual": [text_of(self.actual[i]) for i in wrong],
+                "predicted": [text_of(self.predicted[i]) for i in wrong],
+                "relevant": self.relevant[wrong],
+                "matched": self.matched[wrong],
+            },
+            index=pd.Index(wrong, name="pair"),
+        )
+
+    def summary(self, language: Language | None = None) -> str:
+        """Return κ with its interval, and how often who says what, in three lines.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        low, high = self.interval
+        return _AGREEMENT[language_of(language)].format(
+            matcher=self.matcher,
+            threshold=self.threshold,
+            pairs=len(self.relevant),
+            relevant=int(self.relevant.sum()),
+            kappa=self.kappa,
+            level=100 * self.level,
+            low=low,
+            high=high,
+            share=self.share,
+            **self.counts._asdict(),
+        )
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def _kappas(counts: NDArray[Any]) -> FloatArray:
+    """Return Cohen's κ of each table; NaN where one answer is all that either gave.
+
+    Args:
+        counts: Tables in the order of :class:`AgreementCounts`; shape (tables, 4).
+    """
+    found, false_alarms, missed, rejected = counts.T.astype(np.float64)
+    # (p_o - p_e) / (1 - p_e), multiplied by the square of the number of pairs.
+    above = 2 * (found * rejected - false_alarms * missed)
+    span = (found + false_alarms) * (false_alarms + rejected)
+    span = span + (found + missed) * (missed + rejected)
+    kappas = np.divide(above, span, out=np.full(len(counts), np.nan), where=span > 0)
+    return np.asarray(kappas, np.float64)
+
+
+def _kappa_interval(
+    counts: AgreementCounts, level: float, n_resamples: int, seed: int
+) -> tuple[float, float]:
+    """Return the percentile interval of κ over resamples of the pairs."""
+    n_pairs = sum(counts)
+    drawn = np.random.default_rng(seed).multinomial(
+        n_pairs, np.array(counts) / n_pairs, size=n_resamples
+    )
+    kappas = _kappas(drawn)
+    kappas = kappas[~np.isnan(kappas)]  # where one label was never drawn nor decided for
+    if not len(kappas):
+        return np.nan, np.nan
+    low, high = np.quantile(kappas, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,41 +577,59 @@ def _f1(found: NDArray[Any], false_alarms: NDArray[Any], n_relevant: Any) -> Flo
     return np.asarray(shares, np.float64)
 
 
-def _unzipped(
-    labelled_pairs: Iterable[Any],
-) -> tuple[list[DocumentLike], list[DocumentLike], BoolArray]:
-    actual, predicted, labels = [], [], []
+class _Labelled(NamedTuple):
+    """Labelled pairs, column by column; ``questions`` is ``None`` if none has one."""
+
+    actual: list[DocumentLike]
+    predicted: list[DocumentLike]
+    relevant: BoolArray
+    questions: list[str | int] | None
+
+
+def _unzipped(labelled_pairs: Iterable[Any]) -> _Labelled:
     if hasattr(labelled_pairs, "to_dict"):
         labelled_pairs = labelled_pairs.to_dict("records")
-    for position, pair in enumerate(labelled_pairs):
-        if isinstance(pair, Mapping):
-            pair = _triple(pair, position)
-        if not isinstance(pair, (tuple, list)) or len(pair) != 3:
-            raise InvalidInput(
-                "labelled_pairs",
-                f"must be (actual, predicted, is_relevant), got {clipped(pair)}",
-                query=position,
-            )
-        if not isinstance(pair[2], bool | np.bool_ | int) or pair[2] not in (0, 1):
-            raise InvalidInput(
-                "labelled_pairs",
-                f": is_relevant must be True or False, got {clipped(pair[2])}",
-                query=position,
-            )
-        actual.append(pair[0])
-        predicted.append(pair[1])
-        labels.append(bool(pair[2]))
-    relevant = np.array(labels, np.bool_)
+    rows = [_checked_pair(pair, position) for position, pair in enumerate(labelled_pairs)]
+    relevant = np.array([bool(row[2]) for row in rows], np.bool_)
     if relevant.all() or not relevant.any():
         raise InvalidInput(
             "labelled_pairs",
             "must have pairs that are relevant and pairs that are not, got "
             f"{int(relevant.sum())} relevant of {len(relevant)}",
         )
-    return actual, predicted, relevant
+    # Where a pair has none, its number stands for it: a matcher that needs it says so.
+    questions = [row[3] if len(row) > 3 else position for position, row in enumerate(rows)]
+    return _Labelled(
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        relevant,
+        questions if any(len(row) > 3 for row in rows) else None,
+    )
 
 
-def _triple(row: Mapping[str, Any], position: int) -> tuple[Any, ...]:
+def _checked_pair(pair: Any, position: int) -> Sequence[Any]:
+    if isinstance(pair, Mapping):
+        pair = _columns_of(pair, position)
+    if not isinstance(pair, (tuple, list)) or len(pair) not in (3, 4):
+        raise InvalidInput(
+            "labelled_pairs",
+            f"must be (actual, predicted, is_relevant), got {clipped(pair)}",
+            query=position,
+        )
+    if not isinstance(pair[2], bool | np.bool_ | int) or pair[2] not in (0, 1):
+        raise InvalidInput(
+            "labelled_pairs",
+            f": is_relevant must be True or False, got {clipped(pair[2])}",
+            query=position,
+        )
+    if len(pair) == 4 and not isinstance(pair[3], str):
+        raise InvalidInput(
+            "labelled_pairs", f": the question must be text, got {clipped(pair[3])}", query=position
+        )
+    return pair
+
+
+def _columns_of(row: Mapping[str, Any], position: int) -> tuple[Any, ...]:
     missing = [name for name in _COLUMNS if name not in row]
     if missing:
         raise InvalidInput(
@@ -365,4 +637,4 @@ def _triple(row: Mapping[str, Any], position: int) -> tuple[Any, ...]:
             f"must have the columns {', '.join(_COLUMNS)}, got {clipped(list(row))}",
             query=position,
         )
-    return tuple(row[name] for name in _COLUMNS)
+    return tuple(row[name] for name in (*_COLUMNS, *(("question",) if "question" in row else ())))

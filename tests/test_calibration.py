@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import Matcher
+from krag_eval import JudgeMatcher, Matcher
 from krag_eval._errors import InvalidInput, Refusal
-from krag_eval.calibration import calibrate
+from krag_eval.calibration import agreement, calibrate
 from krag_eval.matching.base import resolve_matcher
 
 matplotlib.use("Agg")
@@ -225,3 +225,86 @@ def test_a_calibration_has_the_names_of_other_results() -> None:
     calibration = calibrate(Given(), MIXED, n_resamples=10)
     assert calibration.table.equals(calibration.curve)
     assert "best threshold 0.4000" in calibration.summary()
+
+
+# Both yes 20, the matcher alone 10, people alone 5, both no 15.
+FIFTY = pairs(*[(0.9, True)] * 20, *[(0.9, False)] * 10, *[(0.1, True)] * 5, *[(0.1, False)] * 15)
+
+
+def test_agreement_is_cohens_kappa() -> None:
+    """The example of Wikipedia, "Cohen's kappa": (0.7 - 0.5) / (1 - 0.5) = 0.4."""
+    found = agreement(Given(), FIFTY)
+    assert found.kappa == pytest.approx(0.4)
+    assert found.share == 0.7
+    assert found.counts == (20, 10, 5, 15)
+    assert (found.false_alarms, found.missed) == (10, 5)
+    assert found.confusion.to_numpy().tolist() == [[20, 5], [10, 15]]
+    assert found.confusion.loc[True, False] == found.missed
+    assert len(found.disagreements) == 15
+    assert found.disagreements.index.tolist() == list(range(20, 35))
+
+
+def test_interval_of_kappa_is_about_that_of_the_normal_approximation() -> None:
+    """SE of Fleiss, Cohen & Everitt (1969) for the same table, worked below."""
+    p = np.array([[20, 5], [10, 15]]) / 50  # rows: people, columns: matcher
+    rows, columns = p.sum(1), p.sum(0)
+    expected, kappa = (rows * columns).sum(), 0.4
+    diagonal = sum(p[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in range(2))
+    others = (1 - kappa) ** 2 * sum(
+        p[i, j] * (columns[i] + rows[j]) ** 2 for i in range(2) for j in range(2) if i != j
+    )
+    constant = (kappa - expected * (1 - kappa)) ** 2
+    error = np.sqrt((diagonal + others - constant) / 50) / (1 - expected)
+    low, high = agreement(Given(), FIFTY).interval
+    assert low == pytest.approx(kappa - 1.96 * error, abs=0.03)
+    assert high == pytest.approx(kappa + 1.96 * error, abs=0.03)
+    assert agreement(Given(), FIFTY).interval == (low, high)
+
+
+@pytest.mark.parametrize(("threshold", "kappa"), [(None, 2 / 3), (0.7, 2 / 3), (0.55, 1 / 3)])
+def test_agreement_is_at_one_threshold(threshold: float | None, kappa: float) -> None:
+    """Of MIXED: 4, 2 and 3 matches, of them 3, 2 and 2 right; half agree by chance."""
+    options = {} if threshold is None else {"threshold": threshold}
+    matcher = Given()
+    assert agreement(matcher, MIXED, **options).kappa == pytest.approx(kappa)
+
+
+def test_agreement_takes_matchers_without_a_threshold() -> None:
+    """They decide, so they can agree; a threshold is refused."""
+    labelled = [("a", "a", True), ("a", "b", False)]
+    assert agreement("text", labelled).kappa == 1.0
+    with pytest.raises(InvalidInput):
+        agreement("text", labelled, threshold=0.5)
+
+
+@pytest.mark.parametrize("by", ["tuples", "rows", "table"])
+def test_a_judge_gets_the_question_of_each_pair(by: str) -> None:
+    """As the fourth, or in a column; the same texts are right for one question alone."""
+    rows = [
+        {"actual": "5 euros", "predicted": "5 euros", "relevant": question == "How much?",
+         "question": question}
+        for question in ("How much?", "When?")
+    ]  # fmt: skip
+    given = {"tuples": [tuple(row.values()) for row in rows], "rows": rows}
+    given["table"] = pd.DataFrame(rows)
+    matcher = JudgeMatcher(lambda question, actual, predicted: question == "How much?")
+    assert agreement(matcher, given[by]).kappa == 1.0
+    assert calibrate(matcher, given[by], n_resamples=10).best_f1 == 1.0
+
+
+def test_a_judge_without_questions_is_not_asked() -> None:
+    """Nor with one that is no text."""
+    matcher = JudgeMatcher(lambda question, actual, predicted: True)
+    with pytest.raises(InvalidInput) as caught:
+        agreement(matcher, MIXED)
+    assert caught.value.argument == "queries"
+    with pytest.raises(InvalidInput) as caught:
+        agreement(matcher, [("a", "b", True, 1)])
+    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 0)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_agreement_is_told_in_both_languages(language: str) -> None:
+    told = agreement(Given(), FIFTY).summary(language)
+    assert all(number in told for number in ("0.4000", "70.0%", "20", "10", "15"))
+    assert ("카파" in told) is (language == "ko")

@@ -46,6 +46,7 @@ HELD = (
     "results.latency.RetrievalRun",
     "results.latency.Latency",
     "results.latency.Failure",
+    "calibration.AgreementCounts",
     "scoring.averages.Average",
     "statistics.gates.Gate",
 )

@@ -75,7 +75,10 @@ __all__ = [
     "Matches",
     "OrMatcher",
     "TextMatcher",
+    "alternatives_as_items",
+    "completed",
     "is_told_by",
+    "questions_of",
     "resolve_matcher",
 ]
 
@@ -110,7 +113,9 @@ class Matcher(ABC):
     ``similarity`` receives LangChain ``Document`` objects. If the subclass also defines
     ``prepare(text)``, that runs once per distinct text (NFC-normalised, never blank), and
     ``similarity`` receives what it returned instead. A batched ``similarities(actual, predicted)``
-    may replace the pair-by-pair loop.
+    may replace the pair-by-pair loop. If ``similarity``, or the ``similarities`` of the subclass,
+    has a parameter named ``question``, it is given the question by that name: the label of the
+    query, as in ``queries=`` of the evaluator.
 
     The signature shows what it was made with: each argument of the constructor that is kept
     under its own name (or with a ``_`` in front) and is text, a number, true, false or ``None``.
@@ -263,10 +268,27 @@ class Matcher(ABC):
     def match(self, queries: QuerySet) -> Matches:
         """Score the pairs within each query; the evaluator calls it once."""
         if getattr(self, "prepare", None) is None:
-            return self._match(Units.of_documents(queries))
+            return self._match(self._asked(Units.of_documents(queries), queries))
         units = Units.of_texts(queries)
         warn_of_blank_texts(queries)
-        return self._match(units)
+        return self._match(self._asked(units, queries))
+
+    @property
+    def _question(self) -> inspect.Parameter | None:
+        """The parameter by which it is given the question, if it looks at that."""
+        own = type(self).similarities is not Matcher.similarities
+        compared = self.similarities if own else self.similarity
+        return inspect.signature(compared).parameters.get("question")
+
+    def _asked(self, units: Units, queries: QuerySet) -> Units:
+        """Return units with the questions, if the matcher looks at them."""
+        wanted = self._question
+        if wanted is None:
+            return units
+        optional = wanted.default is not wanted.empty
+        if optional and not all(isinstance(label, str) for label in queries.labels):
+            return units
+        return replace(units, questions=questions_of(queries, self.signature))
 
     def _match(self, units: Units) -> Matches:
         """Score the pairs of units, here or in several processes."""
@@ -287,13 +309,53 @@ class Matcher(ABC):
         if prepare is not None:
             prepared = [None if is_blank(text) else prepare(text) for text in values]
 
-        def score(actual: IntArray, predicted: IntArray) -> FloatArray:
-            return self.similarities(
+        def score(actual: IntArray, predicted: IntArray, **asked: str) -> FloatArray:
+            sides = (
                 [prepared[unit] for unit in actual.tolist()],
                 [prepared[unit] for unit in predicted.tolist()],
             )
+            if not asked:
+                return self.similarities(*sides)
+            return self._similarities_asked(*sides, **asked)
 
         return score
+
+    def _similarities_asked(
+        self, actual: Sequence[Any], predicted: Sequence[Any], question: str
+    ) -> FloatArray:
+        """Return the similarities of all pairs to one who knows the question."""
+        if type(self).similarities is not Matcher.similarities:
+            together: Callable[..., FloatArray] = self.similarities
+            return together(actual, predicted, question=question)
+        alone: Callable[..., float] = self.similarity
+        rows = [
+            [self._number(alone(truth, document, question=question)) for document in predicted]
+            for truth in actual
+        ]
+        return np.array(rows).reshape(len(actual), len(predicted))
+
+
+def questions_of(queries: QuerySet, signature: str) -> list[str]:
+    """Return the question of each query: its label, which must be a text.
+
+    Args:
+        queries: The queries.
+        signature: The matcher that looks at them.
+
+    Raises:
+        InvalidInput: If a query has a number for a label, as it has where none was given.
+    """
+    questions = [label for label in queries.labels if isinstance(label, str)]
+    if len(questions) < len(queries.labels):
+        first = next(i for i, label in enumerate(queries.labels) if not isinstance(label, str))
+        raise InvalidInput(
+            "queries",
+            f"must be the questions, as the matcher {signature} looks at them, got the number "
+            f"{queries.labels[first]} for one",
+            Advice("pass the question of each query by {}", queries=...),
+            query=first,
+        )
+    return questions
 
 
 class _FunctionMatcher(Matcher):
@@ -598,6 +660,12 @@ class _CombinedMatcher(Matcher):
             number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
 
     @property
+    def _question(self) -> inspect.Parameter | None:
+        """That of the first part that looks at the question."""
+        found = (part._question for part in self.parts)
+        return next((one for one in found if one is not None), None)
+
+    @property
     def _document_reading(self) -> Reading:
         """What any of the parts looks at."""
         readings = [part._document_reading for part in self.parts]
@@ -635,8 +703,8 @@ class _CombinedMatcher(Matcher):
     def match(self, queries: QuerySet) -> Matches:
         """Let every part score all pairs; join what they found."""
         # All parts must speak of the same alternative of an AnyOf, not each of the one it likes.
-        alone = _alternatives_as_items(queries)
-        found = [_completed(part.match(alone)) for part in self.parts]
+        alone = alternatives_as_items(queries)
+        found = [completed(part.match(alone)) for part in self.parts]
         scaled = [
             _on_common_scale(matches.similarity, float(part.threshold))
             for part, matches in zip(self.parts, found, strict=True)
@@ -757,14 +825,15 @@ def _grouped(
     return pair[starts], chosen, np.diff(starts, append=len(pair))
 
 
-def _alternatives_as_items(queries: QuerySet) -> QuerySet:
+def alternatives_as_items(queries: QuerySet) -> QuerySet:
+    """Return the same queries with each alternative of an ``AnyOf`` as an item of its own."""
     if not queries.has_alternatives:
         return queries
     actual: list[Any] = [list(chain.from_iterable(items)) for items in queries.alternatives()]
     return QuerySet.from_lists(actual, queries.predicted, queries.labels)
 
 
-def _completed(matches: Matches) -> Matches:
+def completed(matches: Matches) -> Matches:
     """Give repeated items the pairs of the item they repeat.
 
     To a part they are one item, and it may have left out the pairs of all but the first; to
@@ -815,6 +884,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
 # Matchers that need what no name can hold -> how Python makes one.
 _IN_PYTHON = {
     "embedding": "EmbeddingMatcher(embeddings, threshold=0.8)",
+    "judge": 'JudgeMatcher(judge, version="1")',
     "metadata": 'MetadataMatcher("source", "page")',
     "function": "Matcher.from_function(similarity)",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain, pairwise
 from operator import length_hint
 from typing import Any, NamedTuple, TypeAlias
@@ -32,8 +33,9 @@ __all__ = [
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
-#: ``(positions of ground-truth units, positions of predicted units) -> similarities``
-BlockScorer: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
+#: ``(positions of ground-truth units, positions of predicted units) -> similarities``; where units
+#: have questions, with ``question=`` as well.
+BlockScorer: TypeAlias = Callable[..., FloatArray]
 
 
 # From here on it is worth a look whether the texts of one query are repeated.
@@ -322,6 +324,7 @@ class Units:
         n_items: Items per query; shape (queries,).
         n_predicted: Predicted documents per query; shape (queries,).
         first_query: The number of the first query, where these are a part of all.
+        questions: The question of each query, for a matcher that looks at them.
     """
 
     values: Any
@@ -333,6 +336,7 @@ class Units:
     n_items: IntArray
     n_predicted: IntArray
     first_query: int = 0
+    questions: Sequence[str] | None = None
 
     @classmethod
     def of_texts(cls, queries: QuerySet, *, normalize: bool = True) -> Units:
@@ -449,6 +453,7 @@ class Units:
                     n_items=self.n_items[start:end],
                     n_predicted=self.n_predicted[start:end],
                     first_query=start,
+                    questions=None if self.questions is None else self.questions[start:end],
                 ),
             )
 
@@ -482,7 +487,10 @@ class Units:
             actual = self.alternatives[first_alternative : first_alternative + n_alternatives]
             predicted = self.predicted[first_predicted : first_predicted + n_predicted]
             _check_size(query, n_alternatives, n_predicted)
-            block = score_block(score, actual, predicted, name)
+            asked = score
+            if self.questions is not None:
+                asked = partial(score, question=self.questions[query - self.first_query])
+            block = score_block(asked, actual, predicted, name)
             if (wrong := _out_of_range(block)) is not None:
                 item = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
                 raise InvalidInput(

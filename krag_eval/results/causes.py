@@ -396,35 +396,42 @@ class _Lists:
         given: Whether lists were given, beside the predicted ones.
         depth: How deep they go.
         by_query: Query -> its deeper list.
+        labels: The label of each query.
     """
 
     def __init__(
-        self, by_query: Mapping[int, Sequence[DocumentLike]], *, given: bool, depth: int
+        self,
+        by_query: Mapping[int, Sequence[DocumentLike]],
+        *,
+        given: bool,
+        depth: int,
+        labels: Sequence[str | int],
     ) -> None:
-        self.by_query, self.given, self.depth = by_query, given, depth
+        self.by_query, self.given, self.depth, self.labels = by_query, given, depth, labels
         self.there = given or depth > 0
 
     @classmethod
-    def of_state(cls, state: _State, depth: int | None) -> _Lists:
+    def of_state(cls, state: _State, depth: int | None, labels: Sequence[str | int]) -> _Lists:
         """Return the predicted lists, if some of them go beyond the cutoff."""
         cut = (
             state.found.n_retrieved if depth is None else np.minimum(state.found.n_retrieved, depth)
         )
         if not (cut > state.limit).any():
-            return cls({}, given=False, depth=0)
+            return cls({}, given=False, depth=0, labels=labels)
         texts = state.texts
         of = {} if texts is None else {q: texts.documents(q)[:depth] for q in state.queries}
-        return cls(of, given=False, depth=int(cut.max()) if depth is None else depth)
+        longest = int(cut.max()) if depth is None else depth
+        return cls(of, given=False, depth=longest, labels=labels)
 
     @classmethod
     def of(cls, state: _State, deeper: Any, depth: int | None, labels: Sequence[Any]) -> _Lists:
         """Return the lists that were given, by whatever means, or the predicted ones."""
         if deeper is None:
-            return cls.of_state(state, depth)
+            return cls.of_state(state, depth, labels)
         take = _taking(deeper, labels)
         of = {query: _documents(take(query), query)[:depth] for query in state.queries}
         longest = max(map(len, of.values()), default=int(state.limit.max(initial=1)))
-        return cls(of, given=True, depth=depth or longest)
+        return cls(of, given=True, depth=depth or longest, labels=labels)
 
 
 def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:
@@ -675,7 +682,8 @@ class _Judge:
         actual = [list(documents[a:b]) for a, b in pairwise(cuts.tolist())]
         predicted = [list(lists.by_query[query]) for query in queries.tolist()]
         with muted(), _about("deeper", {"predicted_docs": queries.tolist()}):
-            matches = matcher.match(QuerySet.from_lists(actual, predicted))
+            asked = [lists.labels[query] for query in queries]
+            matches = matcher.match(QuerySet.from_lists(actual, predicted, asked))
         near = matches.similarity >= self.threshold
         # A better rank is one that the predicted list had no use for: the next free one counts.
         stands = np.maximum(matches.rank, state.limit[of_query[matches.item]] + 1)
@@ -693,6 +701,13 @@ class _Judge:
         if (words := _words_of(matcher)) is not None:
             return self._by_words(list(map(text_of, documents)), words)
         index = self._index()
+        if matcher._question is not None:
+            raise InvalidInput(
+                "index",
+                f": {matcher.signature} looks at the question, and chunks of the index are "
+                "compared with the passages of all questions at once",
+                Advice("leave out the index, or evaluate with {}", matcher="coverage"),
+            )
         self._check_pairs(documents, index)
         with muted(), _about("index", {"predicted_docs": None}):
             queries = QuerySet.from_lists([list(documents)], [index.documents])
