@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from krag_eval.results.causes import Index
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.explanation import Explanation
+    from krag_eval.results.history import History, HistoryRun
     from krag_eval.results.result import EvaluationResult
     from krag_eval.results.support import evaluate_support
     from krag_eval.retrievers.agents import (
@@ -80,6 +81,8 @@ _HOMES = {
     "FuzzyMatcher": "matching.fuzzy",
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
+    "History": "results.history",
+    "HistoryRun": "results.history",
     "IdMatcher": "matching.exact",
     "Index": "results.causes",
     "JudgedQuery": "scoring.queries",
@@ -151,6 +154,8 @@ __all__ = [
     "FuzzyMatcher",
     "GateFailedError",
     "GateReport",
+    "History",
+    "HistoryRun",
     "IdMatcher",
     "Index",
     "JudgedQuery",
