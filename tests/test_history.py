@@ -289,6 +289,7 @@ def test_the_best_of_the_runs_is_the_baseline(folder):
     expected = finds(30).check(baseline=finds(35), metric="ndcg@10")
     assert report.best["ndcg@10"].name == "2"
     assert report.gates == expected.gates
+    assert repr(report) == f"{expected!r}\n{report.note}"
     assert not history.check(finds(10), metric="ndcg@10")
     assert history.check(finds(10), metric="ndcg@10", max_drop=0.7)
 
@@ -399,6 +400,7 @@ def test_a_set_of_questions_that_grows(folder):
     assert not report
     assert "0.7500 to 0.5000" in report.failures[0]
     assert "question 40" in report.note
+    assert (report.n_compared, report.left_out) == (N, {"new": labels[N:]})
 
 
 def test_what_cannot_be_asked_is_refused(folder):

@@ -111,9 +111,12 @@ class HistoryRun:
         return f"HistoryRun({self.name!r}, made {_minute(self.made)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HistoryReport(GateReport):
     """What became of the conditions that a history held a result to; true if all hold.
+
+    Where several runs were the best, ``n_compared`` is the fewest queries it was held against one
+    of them on, and ``left_out`` is of the last of them; :attr:`note` has all.
 
     Attributes:
         best: Metric -> the run that the result was held against.
@@ -372,6 +375,8 @@ class History:
         notes = dict.fromkeys(filter(None, (part.note for part in parts)))
         return HistoryReport(
             gates=tuple(gate for part in parts for gate in part.gates),
+            left_out={name: some for part in parts for name, some in part.left_out.items()},
+            n_compared=min(part.n_compared for part in parts if part.n_compared is not None),
             language=language,
             best=best,
             told=(*among.told(best, last, language), *notes),
