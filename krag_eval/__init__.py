@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from krag_eval.results.causes import Index
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.explanation import Explanation
+    from krag_eval.results.history import History, HistoryRun
     from krag_eval.results.result import EvaluationResult
     from krag_eval.results.support import evaluate_support
     from krag_eval.retrievers.agents import (
@@ -82,6 +83,8 @@ _HOMES = {
     "FuzzyMatcher": "matching.fuzzy",
     "GateFailedError": "statistics.gates",
     "GateReport": "statistics.gates",
+    "History": "results.history",
+    "HistoryRun": "results.history",
     "IdMatcher": "matching.exact",
     "Index": "results.causes",
     "JudgeCost": "matching.judge",
@@ -157,6 +160,8 @@ __all__ = [
     "FuzzyMatcher",
     "GateFailedError",
     "GateReport",
+    "History",
+    "HistoryRun",
     "IdMatcher",
     "Index",
     "JudgeCost",

@@ -96,7 +96,8 @@ def outputs_of(folder: Path, **environment: str) -> dict[str, bytes]:
         [sys.executable, "-c", RUN, str(folder)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE), **environment},
+        # A saved result says when it was made.
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "SOURCE_DATE_EPOCH": "0", **environment},
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr

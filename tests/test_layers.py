@@ -32,6 +32,7 @@ FLOORS = (
 CONVENIENCE = {
     ("calibration", "plotting"),
     ("results.diagnosis", "plotting"),
+    ("results.history", "plotting"),
     ("results.result", "datasets.loading"),
     ("results.result", "plotting"),
     ("results.result", "report"),

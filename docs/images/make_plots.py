@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/plots.md: one run over the data that ship with the package.
+"""Draw the pictures of docs/plots.md and docs/history.md: over the data that ship with the package.
 
     python docs/images/make_plots.py
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from matplotlib import pyplot
 
 from krag_eval import (
     EvaluationResult,
+    History,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
     compare,
@@ -61,6 +65,23 @@ def main() -> None:
     draw("comparison_forest", plotting.comparison_forest, comparison)
     plan = plan_questions(comparison, "mrr@5", detect=0.05)
     draw("planning_curve", plotting.planning_curve, plan)
+    with tempfile.TemporaryDirectory() as folder:
+        history = saved_runs(folder)
+    draw("history_curves", plotting.history_curves, history)
+    draw("history_curves_ko", plotting.history_curves, history, language="ko")
+
+
+def saved_runs(folder: str) -> History:
+    """Save the four runs of docs/history.md, a week apart: 30, 35, 20 and 31 of 40 found."""
+    actual = [[f"passage {i}"] for i in range(40)]
+    runs = {"bm25": (30, "all"), "dense": (35, "all"), "partial": (20, "partial")}
+    runs["again"] = 31, "all"
+    for week, (name, (n_found, criteria)) in enumerate(runs.items()):
+        lists = [truth if i < n_found else ["another"] for i, truth in enumerate(actual)]
+        result = OfflineRetrievalEvaluator(actual, lists, matching_criteria=criteria).evaluate(k=10)
+        made = datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(weeks=week)
+        replace(result, made=made).to_json(f"{folder}/{name}.json")
+    return History.of(folder)
 
 
 def in_chunks(n_words: int) -> EvaluationResult:

@@ -21,7 +21,13 @@ main = Shell(
     context_settings={"help_option_names": ["-h", "--help"]},
     sections={
         "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
-        "Understand": (explain.misses, explain.explain, explain.diagnose, explain.report),
+        "Understand": (
+            explain.misses,
+            explain.explain,
+            explain.diagnose,
+            explain.report,
+            explain.history,
+        ),
         "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate),
         "Data": (evaluate.audit,),
     },

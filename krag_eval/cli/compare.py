@@ -443,6 +443,17 @@ def _fitted(text: str, width: int) -> str:
 )
 @click.argument("new")
 @click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
+@click.option(
+    "--history",
+    metavar="FOLDER",
+    help="Instead of a baseline: the best of the last comparable results saved in FOLDER.",
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=int,
+    help="Look for the best among the last N of --history.  [default: 10]",
+)
 @metric_option(help="What may not drop below the baseline, as ndcg@10.")
 @click.option(
     "--max-drop",
@@ -463,13 +474,11 @@ def _fitted(text: str, width: int) -> str:
 def gate(
     new: str,
     baseline: str | None,
-    metric: tuple[str, ...],
-    max_drop: float | None,
-    by: str | None,
-    on: Literal["all", "common"],
-    clusters: str | None,
+    history: str | None,
+    last: int | None,
     floors: tuple[str, ...],
     format: str,
+    **drop: Any,
 ) -> Verdict:
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
@@ -477,19 +486,32 @@ def gate(
     --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
     cannot be checked or compared is refused with 2.
     """
-    outputs = checked_outputs({"format": format}, [new, *([baseline] if baseline else [])])
+    _check_one_baseline(baseline, history, last)
+    outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
+    how = {**drop, "metric": drop["metric"] or None}
     with printing_beside(outputs), warnings_as("warning"):
-        report = saved_result(new, need_rows=baseline is not None).check(
-            floors or None,
-            baseline=None if baseline is None else saved_result(baseline),
-            metric=metric or None,
-            max_drop=max_drop,
-            on=on,
-            by=by,
-            clusters=clusters,
-        )
+        need_rows = baseline is not None or history is not None
+        result = saved_result(new, need_rows=need_rows)
+        if history is None:
+            old = None if baseline is None else saved_result(baseline)
+            report = result.check(floors or None, baseline=old, **how)
+        else:
+            from krag_eval.results.history import LAST, History
+
+            how["last"] = LAST if last is None else last
+            report = History.of(history).check(result, floors or None, **how)
         write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
         return pronounce(report)
+
+
+def _check_one_baseline(baseline: str | None, history: str | None, last: int | None) -> None:
+    """Refuse two baselines, and a number of runs where there is no history."""
+    if baseline is not None and history is not None:
+        raise InvalidInput(
+            "history", "finds the baseline, and --baseline names one", "leave one out"
+        )
+    if last is not None and history is None:
+        raise InvalidInput("last", "is about --history, and none was given")
 
 
 def _forms_of_report(report: GateReport) -> Forms:

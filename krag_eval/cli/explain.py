@@ -1,4 +1,7 @@
-"""What went wrong in one file of queries: ``misses``, ``explain``, ``report``, ``diagnose``."""
+"""What went wrong in one file of queries: ``misses``, ``explain``, ``report``, ``diagnose``.
+
+And ``history``: how results moved from run to run.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import LANGUAGES, Advice, InvalidInput, Language, whole
+from krag_eval._errors import LANGUAGES, Advice, InvalidInput, Language, language_of, whole
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     checked_language,
@@ -19,32 +22,41 @@ from krag_eval.cli.options import (
     field_options,
     format_option,
     given,
+    metric_option,
     one_cutoff_option,
     output_option,
     report_options,
     settled,
 )
 from krag_eval.cli.output import (
+    Forms,
     checked_outputs,
     formatted,
     forms_of_diagnosis,
     forms_of_misses,
+    print_cells,
     print_diagnosis,
     print_misses,
+    print_signature,
+    print_wrapped,
     printing_beside,
     terminal_width,
     write_files,
+    write_plot,
     write_table,
     write_text,
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
-from krag_eval.cli.shell import warnings_as
+from krag_eval.cli.shell import printable, warnings_as
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["diagnose", "explain", "misses", "report"]
+__all__ = ["diagnose", "explain", "history", "misses", "report"]
 
 
 @click.command(
@@ -253,6 +265,8 @@ def explain(
         click.echo(told.to_text(terminal_width()))
 
 
+# The letters of the name of a run.
+_LONGEST_NAME = 40
 # No position has more digits.
 _MOST_DIGITS = 15
 
@@ -345,3 +359,59 @@ def report(
             title=title,
         )
         write_files(outputs, {"page": (write, "an HTML report")})
+
+
+@click.command(
+    short_help="Show how saved results moved over time.",
+    epilog="Example: krag-eval history runs --metric recall@5,ndcg@10 --plot history.svg",
+)
+@click.argument("folder")
+@metric_option(help="What to show, as ndcg@10; macro recall and nDCG otherwise.")
+@click.option("--last", metavar="N", type=int, help="Show the last N runs.  [default: all]")
+@format_option
+@output_option("--plot", "Draw the metrics from run to run, as .png, .svg or .pdf.")
+def history(
+    folder: str, metric: tuple[str, ...], last: int | None, format: str, plot: str | None
+) -> None:
+    """Show the metrics of the results saved in FOLDER, the oldest first, and what changed.
+
+    A FOLDER of results that 'krag-eval evaluate --json' saved, each under a name of its own, is a
+    history. Intervals are those of 'krag-eval evaluate --intervals'; what changed in the signature
+    since the run before stands below the table.
+    """
+    from krag_eval.results.history import History
+
+    outputs = checked_outputs({"format": format, "plot": plot}, [folder])
+    with printing_beside(outputs), warnings_as("warning"):
+        found = History.of(folder, metric or None, last=last)
+        if format == "table":
+            _print_history(found)
+        forms: Forms = {
+            "json": found.to_dict,
+            "csv": lambda: _in_words(found.table),
+            "markdown": lambda: _in_words(found.table),
+        }
+        write_files(
+            outputs,
+            {
+                "format": formatted(format, lambda: forms),
+                "plot": (partial(write_plot, found.plot), "the metrics from run to run"),
+            },
+        )
+
+
+def _print_history(found: History) -> None:
+    from krag_eval.results.history import cells, headed, told
+
+    language = language_of()
+    click.echo(f"{printable(headed(found, language))}\n")
+    header, *rows = cells(found, language)
+    print_cells(header, [[printable(one, _LONGEST_NAME) for one in row] for row in rows], names=2)
+    for line in told(found, language):
+        print_wrapped(printable(line))
+    print_signature(found.runs[-1].result.signature)
+
+
+def _in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a history's table with its times as texts."""
+    return table.assign(made=[one.isoformat(timespec="seconds") for one in table["made"]])

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.calibration import Calibration
+    from krag_eval.results.history import History
     from krag_eval.results.latency import Latency
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.planning import QuestionPlan
@@ -60,6 +61,7 @@ __all__ = [
     "budget_curves",
     "calibration_curve",
     "cutoff_curves",
+    "history_curves",
     "latency_points",
     "planning_curve",
     "threshold_curves",
@@ -931,3 +933,87 @@ def planning_curve(
     legend_above(ax, columns=2)
     make_readable(ax)
     return ax
+
+
+def history_curves(
+    history: History, ax: Axes | None = None, *, language: Language | None = None
+) -> Axes:
+    """Draw averages from run to run with their intervals, named and numbered at the last one.
+
+    Runs stand at even distances, the oldest first. Between two that cannot be compared, because
+    more than the retriever changed, lines break and a dotted line stands.
+
+    Args:
+        history: What ``History.of`` returned; its ``metrics`` are drawn.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        InvalidInput: If there are more than seven metrics, or one without an upper end, such as
+            ``mean_rank``, among others.
+    """
+    language = language_of(language)
+    averages = history.definitions
+    unbounded = {name: one for name, one in averages.items() if one.is_unbounded}
+    metrics = _checked(history.metrics, history.metrics, unbounded)
+    cutoffs = {parse_metric(one)[1] for one in metrics}
+    names = {one: average_name(one, language) for one in metrics}
+    if len(cutoffs) == 1:
+        names = {one: metric_name(one.rpartition("@")[0], language) for one in metrics}
+    lines = [
+        _over_runs(history, metric, with_direction(names[metric], averages[metric], language), look)
+        for metric, look in zip(metrics, looks_of(metrics), strict=True)
+    ]
+    ax = new_axes() if ax is None else ax
+    _draw_lines(ax, lines)
+    _draw_spans(ax, history, metrics, lines)
+    _scale(ax, [line.values for line in lines], unbounded.get(metrics[0]), language)
+    _scale_runs(ax, history, language)
+    _name_ends(ax, lines)
+    title = word("over runs at" if len(cutoffs) == 1 else "over runs", language)
+    told = cutoff_words(next(iter(cutoffs)), language)
+    ax.set_title(title.format(runs=len(history.runs), cutoff=told), loc="left", pad=12)
+    make_readable(ax)
+    return ax
+
+
+def _over_runs(history: History, metric: str, name: str, look: Look) -> _Curve:
+    """Return the line of an average, with a gap before each run that cannot be compared."""
+    points: list[tuple[float, float]] = []
+    for place, run in enumerate(history.runs):
+        if place and not run.is_comparable:
+            points.append((place - 0.5, math.nan))
+        points.append((float(place), history.value(run, metric)))
+    places, values = zip(*points, strict=True)
+    return _Curve(fitted(name, _SIDE), places, values, [None] * len(places), look)
+
+
+def _draw_spans(
+    ax: Axes, history: History, metrics: Sequence[str], lines: Sequence[_Curve]
+) -> None:
+    """Draw the interval of every run, those of several metrics beside each other."""
+    for number, (metric, line) in enumerate(zip(metrics, lines, strict=True)):
+        bounds = [history.bounds(run, metric) for run in history.runs]
+        aside = 0.05 * (number - (len(metrics) - 1) / 2)
+        lows, highs = zip(*bounds, strict=True)
+        ax.vlines([place + aside for place in range(len(bounds))], lows, highs,
+                  color=line.look.colour, alpha=0.45, linewidth=2)  # fmt: skip
+
+
+def _scale_runs(ax: Axes, history: History, language: Language) -> None:
+    """Write when runs were made below them, where there is room, and mark where they break."""
+    runs, n = history.runs, len(history.runs)
+    days = [f"{run.made:%Y-%m-%d}" for run in runs]
+    if len({*days}) < n:  # several on a day
+        days = [f"{run.made:%m-%d}\n{run.made:%H:%M}" for run in runs]
+    names = {float(place): day for place, day in enumerate(days)}
+    named = _with_room(names, {place: place / max(n - 1, 1) for place in names})
+    ax.set_xticks(named, [names[place] for place in named])
+    ax.set_xlim(-0.3, n - 0.7)
+    breaks = [place - 0.5 for place, run in enumerate(runs) if place and not run.is_comparable]
+    for place in breaks:
+        ax.axvline(place, color=INK, linewidth=1, linestyle=":", zorder=1)
+    ax.set_xlabel(word("runs apart" if breaks else "runs", language))

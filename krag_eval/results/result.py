@@ -11,8 +11,10 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import zip_longest
+from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -109,6 +111,9 @@ class EvaluationResult:
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
         retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
+        made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
+            ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
+            files can be the same to the byte.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]]).evaluate(k=[1, 3])
@@ -125,6 +130,12 @@ class EvaluationResult:
     totals: Summary | None = None
     retrieval: RetrievalRun | None = None
     declared: Mapping[str, Metric] = field(default_factory=dict)
+    made: datetime | None = field(
+        # In milliseconds, as it is saved.
+        default_factory=lambda: datetime.fromtimestamp(
+            round(float(os.environ.get("SOURCE_DATE_EPOCH") or time()), 3), UTC
+        )
+    )
 
     @property
     def k(self) -> tuple[Cutoff, ...]:

@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -90,8 +91,11 @@ def check_not_its_rows(result: EvaluationResult, path: str | os.PathLike[str]) -
 def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bool = False) -> str:
     """Return what :func:`write` writes; ``path`` says where rows in a file are seen from."""
     content = _content(result, path, texts=texts)
-    if result.retrieval is not None:  # a later addition, which earlier readers pass over
+    # Later additions, which earlier readers pass over.
+    if result.retrieval is not None:
         content["retrieval"] = result.retrieval.content()
+    if result.made is not None:
+        content["made"] = result.made.isoformat(timespec="milliseconds")
     content["checksum"] = _checksum(content)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a character cannot be written as UTF-8; JSON can spell it.
@@ -267,17 +271,27 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "declared": declared_of(content),
+        "made": _moment(content["made"]) if "made" in content else None,
     }
     if "summary" not in content:
         return common | _whole_parts(content)
     totals = Summary.from_json(content["summary"])
-    if any(getattr(totals, name) != value for name, value in common.items() if name != "settings"):
+    of_its_own = ("settings", "made")
+    if any(getattr(totals, name) != value for name, value in common.items()
+           if name not in of_its_own):  # fmt: skip
         raise ValueError("its summary is of another run")
     return common | {
         "totals": totals,
         "rows": rows_named(content["rows"], path.parent, totals),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
     }
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("the time it was made has no time zone")
+    return moment
 
 
 def _whole_parts(content: Content) -> dict[str, Any]:

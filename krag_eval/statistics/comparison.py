@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BEST",
+    "MAY_DIFFER",
     "Comparison",
     "Difference",
     "On",
@@ -73,11 +74,13 @@ __all__ = [
     "as_latex",
     "as_markdown",
     "as_text",
+    "brought_together",
     "cells",
     "check_comparable",
     "checked_metrics",
     "compare",
     "dependent_tags",
+    "differing",
     "named_tag",
     "rounded_p",
     "sentence",
@@ -956,8 +959,8 @@ def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
     return allowed[0]
 
 
-# Settings in which comparable results may differ; their cutoffs are compared as a set.
-_MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
+#: Settings in which comparable results may differ; their cutoffs are compared as a set.
+MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
 _UNKNOWN = "settings unknown"
@@ -984,15 +987,12 @@ def check_comparable(
     """
     (first_name, first), *others = _checked_results(results).items()
     for name, other in others:
-        settings = _differing_settings(first, other)
-        differing = [*settings, *_differing_queries(first, other)]
-        if same_ground_truth and first.labels == other.labels:
-            differing += _differing_ground_truth(first, other)
-        if differing:
+        settings, measured = differing(first, other, same_ground_truth=same_ground_truth)
+        if settings or measured:
             raise InvalidInput(
                 "results",
                 f": {first_name!r} and {name!r} cannot be compared, because they differ in "
-                f"{'; '.join(differing)}",
+                f"{'; '.join([*settings, *measured])}",
                 _remedy({first_name: first, name: other}, settings),
             )
     if same_ground_truth:
@@ -1000,6 +1000,36 @@ def check_comparable(
     _warn_of_unknown_settings(first)
     _warn_of_versions(results)
     return first
+
+
+def differing(
+    first: EvaluationResult, other: EvaluationResult, *, same_ground_truth: bool = True
+) -> tuple[list[str], list[str]]:
+    """Say in which settings two results differ, and in what they were measured on.
+
+    Settings that comparable results may differ in are left out.
+
+    Args:
+        first: A result.
+        other: Another one.
+        same_ground_truth: Whether to look at the ground truth too, where the queries are the same.
+    """
+    measured = _differing_queries(first, other)
+    if same_ground_truth and first.labels == other.labels:
+        measured += _differing_ground_truth(first, other)
+    return _differing_settings(first, other), measured
+
+
+def brought_together(
+    first: EvaluationResult, other: EvaluationResult, on: On = "all"
+) -> tuple[EvaluationResult, EvaluationResult]:
+    """Return two results on the queries and cutoffs that :func:`compare` would compare them on.
+
+    Raises:
+        InvalidInput: If one has no per-query rows, or nothing is common that was asked for.
+    """
+    aligned, _ = _aligned({"first": first, "other": other}, on)
+    return aligned["first"], aligned["other"]
 
 
 def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:
@@ -1037,7 +1067,7 @@ def _checked_results(
 
 
 def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
-    names = [name for name in {**first.settings, **other.settings} if name not in _MAY_DIFFER]
+    names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
     pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
     differing = [f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if ours != theirs]
     if set(first.k) != set(other.k):

@@ -53,6 +53,8 @@ def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     Path("better.jsonl").write_text("\n".join(map(json.dumps, better)), "utf-8")
     for source, name in (("results.jsonl", "old.json"), ("better.jsonl", "new.json")):
         run("evaluate", source, "--json", name)
+    Path("runs").mkdir()
+    run("evaluate", "results.jsonl", "--json", "runs/first.json")
     return tmp_path
 
 

@@ -65,6 +65,7 @@ COMMANDS = {
     "explain a.jsonl 0 -k 2": "1위에서 찾음",
     "diagnose a.jsonl --index chunks.jsonl -k 1": "순위가 완벽하면",
     "report a.jsonl -k 2 -o page.html": "page.html 저장 완료(HTML 보고서)",
+    "history . --metric recall@2": "평가 시각(UTC)",
     "compare a.jsonl b.jsonl -k 2": "시스템 2개, 질문 4개",
     "plan a.json b.json --metric recall@2 --detect 0.05": "차이를 확인하려면 질문이 ",
     "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2 0.5000 → 0.7500",

@@ -175,12 +175,16 @@ class TestOutputs:
 class TestStandardOutput:
     """``-``, as for reading."""
 
-    def test_json_alone_is_on_it(self, sample: Path, tmp_path: Path) -> None:
+    def test_json_alone_is_on_it(
+        self, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Byte for byte what the file holds; everything else is on standard error."""
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # a result says when it was made
         saved = tmp_path / "out.json"
         options = ("-k", 2, "--fail-under", "mrr@2=0.5", "--csv", tmp_path / "out.csv")
         run("evaluate", sample, *options, "--json", saved)
-        done = shell("evaluate", sample, *options, "--json", "-")
+        environment = ENVIRONMENT | {"SOURCE_DATE_EPOCH": "0"}
+        done = shell("evaluate", sample, *options, "--json", "-", env=environment)
         assert (done.returncode, done.stdout) == (0, saved.read_text("utf-8"))
         assert "mrr" in done.stderr
         assert "out.csv (one row" in done.stderr

@@ -7,6 +7,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -17,6 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 
 from krag_eval import (
+    History,
+    HistoryRun,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
     QuestionPlan,
@@ -36,6 +39,7 @@ from .plot_samples import evaluated, in_chunks, no_complaint_about_fonts
 KEYS = list(averages_of(METRICS.values()))
 # Of the page: what the colours of outcomes, ink and paper are taken from.
 OF_THE_PAGE = {"--ink", "--paper", "--good", "--warn", "--bad"}
+MADE = datetime(2026, 1, 1, tzinfo=UTC)
 WHITE, NEARLY_BLACK = "#ffffff", "#16181d"
 FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
 
@@ -51,6 +55,9 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         warnings.simplefilter("ignore", KragEvalWarning)  # two queries are few
         compared = compare(evaluated([2]), evaluated([2]), metric=["ndcg@2", "mean_rank@2"])
         slices = result.by("items", k=2)
+        runs = [HistoryRun("a", result, MADE), HistoryRun("b", result, MADE, is_comparable=False)]
+        history = History("runs", tuple(runs), ("macro_recall@2", "ndcg@2"))
+        history.bounds(runs[0], "ndcg@2")
     chosen = ["macro_recall@1", "micro_recall@1", "recall@2"]
     diagnosis = result.diagnose(["doc1", "doc2"], k=2)
     plan = QuestionPlan("macro_recall@2", 0.1, 0.8, 0.05, Spread(0.5, 100, 0.05))
@@ -66,6 +73,7 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         "queries": lambda ax: plotting.metric_distribution(result, "recall@2", ax, **told),
         "ranks": lambda ax: plotting.first_rank_bars(result, ax, **told),
         "forest": lambda ax: plotting.comparison_forest(compared, ax, **told),
+        "history": lambda ax: plotting.history_curves(history, ax, **told),
         "planning": lambda ax: plotting.planning_curve(plan, ax, **told),
         "slices": lambda ax: plotting.slice_forest(slices, ax=ax, **told),
         "waterfall": lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, **told),

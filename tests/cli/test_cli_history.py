@@ -1,0 +1,139 @@
+"""``krag-eval history``, and ``krag-eval gate --history``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import refusal, run
+
+FOUND = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["It opens at nine."]}\n'
+MISSED = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["At ten."]}\n'
+N = 40
+
+
+def evaluated(folder: Path, name: str, first_n: int, day: int, *options: str) -> Path:
+    """Save a result in which so many of 40 questions found their one passage, made on a day."""
+    lines = [FOUND % i for i in range(first_n)] + [MISSED % i for i in range(first_n, N)]
+    (folder.parent / "run.jsonl").write_text("".join(lines), "utf-8")
+    saved = folder / f"{name}.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", str(1767225600 + 86400 * day))  # from 2026-01-01
+        done = run("evaluate", folder.parent / "run.jsonl", "-k", "5,10", "--json", saved, *options)
+    assert done.exit_code == 0
+    return saved
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of three runs, of 20, 36 and 30 found; of the first, any found item is a hit."""
+    path = tmp_path / "runs"
+    path.mkdir()
+    evaluated(path, "new-year", 20, 0, "--criteria", "partial")
+    evaluated(path, "best", 36, 1)
+    evaluated(path, "after", 30, 2)
+    return path
+
+
+def test_the_table_and_what_changed(folder: Path) -> None:
+    """The oldest first; 20, 36 and 30 of 40."""
+    printed = run("history", folder, "--metric", "ndcg@10").stdout
+    rows = [line.split() for line in printed.splitlines() if "2026-" in line]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        ("new-year", "2026-01-01", "0.5000"),
+        ("best", "2026-01-02", "0.9000"),
+        ("after", "2026-01-03", "0.7500"),
+    ]
+    assert "best: criteria from partial to all" in printed
+    assert "signature: matcher=text" in printed
+
+
+def test_in_korean(folder: Path) -> None:
+    """Words, not values."""
+    printed = run("--lang", "ko", "history", folder, "--last", "1").stdout
+    assert "실행 1회" in printed
+    assert "0.7500" in printed
+    assert "0.9000" not in printed
+
+
+def test_other_forms(folder: Path) -> None:
+    """One object, and one row per run and metric."""
+    content = json.loads(run("history", folder, "--format", "json").stdout)
+    assert [one["run"] for one in content["runs"]] == ["new-year", "best", "after"]
+    assert content["runs"][1]["changes"] == [
+        {"setting": "criteria", "before": "partial", "after": "all"}
+    ]
+    rows = list(csv.DictReader(io.StringIO(run("history", folder, "--format", "csv").stdout)))
+    assert len(rows) == 6
+    assert rows[0]["made"] == "2026-01-01T00:00:00+00:00"
+    assert rows[2]["changed"] == "criteria from partial to all"
+    assert run("history", folder, "--format", "markdown").stdout.startswith("| run | made |")
+
+
+def test_the_picture(folder: Path, tmp_path: Path) -> None:
+    """As SVG, by the ending of its name."""
+    picture = tmp_path / "history.svg"
+    assert run("history", folder, "--plot", picture).exit_code == 0
+    assert picture.read_text("utf-8").startswith("<?xml")
+
+
+def test_a_file_that_is_no_result_is_warned_of(folder: Path) -> None:
+    """And the others are shown."""
+    (folder / "other.json").write_text("[]", "utf-8")
+    done = run("history", folder)
+    assert done.exit_code == 0
+    assert done.stderr.startswith("warning: other.json")
+
+
+def test_what_cannot_be_shown_is_refused(folder: Path, tmp_path: Path) -> None:
+    """By the option."""
+    (tmp_path / "empty").mkdir()
+    assert refusal("history", tmp_path / "empty").startswith("FOLDER")
+    assert "nowhere" in refusal("history", tmp_path / "nowhere")
+    assert refusal("history", folder, "--last", "0").startswith("--last")
+    assert refusal("history", folder, "--metric", "ndcg@7").startswith("--metric")
+
+
+def test_the_gate_takes_the_best_run(folder: Path, tmp_path: Path) -> None:
+    """10 of 40 against 36, although the last run had 30; it ends with 1."""
+    new = evaluated(tmp_path / "runs", "new", 10, 3)
+    done = run("gate", new, "--history", folder, "--metric", "ndcg@10")
+    assert done.exit_code == 1
+    assert "ndcg@10 went from 0.9000 to 0.2500" in done.stderr
+    assert "ndcg@10 of best" in done.stdout
+    last = run("gate", new, "--history", folder, "--metric", "ndcg@10", "--last", "1")
+    assert "ndcg@10 went from 0.7500 to 0.2500" in last.stderr
+
+
+def test_the_gate_leaves_out_the_result_itself(folder: Path) -> None:
+    """The best run is held against the second best."""
+    done = run("gate", folder / "best.json", "--history", folder, "--metric", "ndcg@10")
+    assert done.exit_code == 0
+    assert "ndcg@10 went from 0.7500 to 0.9000" in done.stdout
+
+
+def test_the_gate_with_floors_and_as_json(folder: Path, tmp_path: Path) -> None:
+    """Floors first; the note says which run it was."""
+    done = run(
+        *("gate", folder / "after.json", "--history", folder, "--metric", "ndcg@10"),
+        *("--fail-under", "recall@5=0.7", "--max-drop", "0.2", "--format", "json"),
+    )
+    content = json.loads(done.stdout)
+    assert [one["passed"] for one in content["gates"]] == [True, True]
+    assert "best" in content["note"]
+    assert done.exit_code == 0
+
+
+def test_a_gate_without_a_verdict(folder: Path) -> None:
+    """With two baselines, nothing to compare with, or --last without a history."""
+    best, first = folder / "best.json", folder / "new-year.json"
+    both = refusal("gate", best, "--history", folder, "--baseline", first, "--metric", "ndcg@10")
+    assert both.startswith("--history")
+    alone = refusal("gate", first, "--history", folder, "--metric", "ndcg@10")
+    assert alone.startswith("--history")
+    lacking = refusal("gate", best, "--baseline", first, "--last", "3", "--metric", "ndcg@10")
+    assert lacking.startswith("--last")
+    assert refusal("gate", best, "--history", folder).startswith("--metric")

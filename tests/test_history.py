@@ -1,0 +1,467 @@
+"""Histories: their order, what changed between runs, and the best run that a gate takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from reference import no_advice
+
+from krag_eval import (
+    EvaluationResult,
+    History,
+    KragEvalWarning,
+    OfflineRetrievalEvaluator,
+    confidence_intervals,
+    evaluate_file,
+)
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.results.history import Change, told_changes
+from krag_eval.results.saved import _checksum
+
+DAY_1 = datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
+N = 40
+
+
+def finds(first_n, n_queries=N, k=(5, 10), queries=None, budget=None, length="words", **options):
+    """Return a result in which the first so many queries find their one item at rank 1."""
+    actual = [[f"passage {i}"] for i in range(n_queries)]
+    predicted = [truth if i < first_n else ["?"] for i, truth in enumerate(actual)]
+    with no_advice():
+        evaluator = OfflineRetrievalEvaluator(actual, predicted, queries=queries, **options)
+        return evaluator.evaluate(k, budget=budget, length=length)
+
+
+def letters(text):
+    return len(text)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "runs"
+    path.mkdir()
+    return path
+
+
+def save(folder, *results):
+    """Save results a day apart, as 1.json, 2.json, …; return them with these times."""
+    dated = [replace(one, made=DAY_1 + timedelta(days=i)) for i, one in enumerate(results)]
+    for number, result in enumerate(dated, start=1):
+        result.to_json(folder / f"{number}.json")
+    return dated
+
+
+def as_before(path, moment):
+    """Make a saved result one of before times were kept, in a file of that time."""
+    content = json.loads(path.read_text("utf-8"))
+    del content["checksum"], content["made"]
+    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
+    os.utime(path, (moment.timestamp(), moment.timestamp()))
+
+
+# --- the time of a result ----------------------------------------------------------------------
+
+
+def test_a_result_knows_when_it_was_made(tmp_path):
+    """Reading and saving again keep it, and it is no part of what makes results equal."""
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    result = finds(30)
+    assert before < result.made < datetime.now(UTC) + timedelta(seconds=1)
+    result.to_json(tmp_path / "a.json")
+    read = EvaluationResult.from_json(tmp_path / "a.json")
+    assert read.made == result.made
+    assert replace(result, made=None) == result
+    read.to_json(tmp_path / "b.json")
+    assert (tmp_path / "b.json").read_bytes() == (tmp_path / "a.json").read_bytes()
+
+
+def test_the_clock_can_be_set_for_files_that_are_the_same(tmp_path, monkeypatch):
+    """As https://reproducible-builds.org/specs/source-date-epoch/ has it."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(DAY_1.timestamp())))
+    for name in ("a", "b"):
+        finds(30).to_json(tmp_path / f"{name}.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert EvaluationResult.from_json(tmp_path / "a.json").made == DAY_1
+
+
+@pytest.mark.parametrize("made", [5, "yesterday", "2026-01-01T09:30:00", None])
+def test_a_time_that_is_none_is_damage(tmp_path, made):
+    """One without a time zone, too: nobody knows when that was."""
+    path = tmp_path / "a.json"
+    finds(30).to_json(path)
+    content = json.loads(path.read_text("utf-8")) | {"made": made}
+    del content["checksum"]
+    path.write_text(json.dumps(content | {"checksum": _checksum(content)}), "utf-8")
+    with pytest.raises(InvalidInput):
+        EvaluationResult.from_json(path)
+
+
+# --- reading a folder --------------------------------------------------------------------------
+
+
+def test_runs_stand_in_the_order_in_which_they_were_made(folder):
+    """Whatever their files are called, and whenever these were written."""
+    third, first = finds(30), finds(20)
+    replace(third, made=DAY_1 + timedelta(days=2)).to_json(folder / "a.json")
+    replace(first, made=DAY_1).to_json(folder / "z.json")
+    history = History.of(folder)
+    assert [run.name for run in history.runs] == ["z", "a"]
+    assert history.runs[0].made == DAY_1
+    assert not history.runs[0].made_by_file
+
+
+def test_results_of_before_take_the_time_of_their_files(folder):
+    """Which is said, in the table and below it."""
+    save(folder, finds(20), finds(30))
+    as_before(folder / "2.json", DAY_1 - timedelta(days=1))
+    history = History.of(folder)
+    assert [(run.name, run.made_by_file) for run in history.runs] == [("2", True), ("1", False)]
+    assert history.table["made_by_file"].tolist() == [True, True, False, False]
+    assert "2025-12-31 09:30*" in repr(history)
+    assert len([line for line in repr(history).splitlines() if "(*)" in line]) == 1
+
+
+def test_what_is_no_result_is_left_out_and_named(folder):
+    """And what is damaged, while files of other kinds and folders are not looked at."""
+    save(folder, finds(20))
+    (folder / "other.json").write_text("{}", "utf-8")
+    text = (folder / "1.json").read_text("utf-8")
+    (folder / "cut.json").write_text(text[: len(text) // 2], "utf-8")
+    (folder / "notes.txt").write_text("nothing", "utf-8")
+    (folder / "older.json").mkdir()
+    with pytest.warns(KragEvalWarning) as caught:
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+    assert sorted(history.left_out) == ["cut.json", "other.json"]
+    assert len(caught) == 2
+    assert history.to_dict()["left_out"] == history.left_out
+
+
+def test_a_folder_without_results_is_refused(folder, tmp_path):
+    """Naming the argument; one that is not there is not found."""
+    with pytest.raises(InvalidInput) as caught:
+        History.of(folder)
+    assert caught.value.argument == "folder"
+    with pytest.raises(FileNotFoundError):
+        History.of(tmp_path / "nowhere")
+    with pytest.raises(InvalidType) as typed:
+        History.of(5)
+    assert typed.value.argument == "folder"
+
+
+def test_the_last_runs_alone(folder):
+    """The first of them still knows what changed before it."""
+    save(folder, finds(20), finds(20), finds(30, matching_criteria="partial"))
+    (run,) = History.of(folder, last=1).runs
+    assert run.changes == (Change("criteria", "all", "partial"),)
+    for wrong in (0, 1.5, True):
+        with pytest.raises((InvalidInput, InvalidType)) as caught:
+            History.of(folder, last=wrong)
+        assert caught.value.argument == "last"
+
+
+# --- values and intervals ----------------------------------------------------------------------
+
+
+def test_values_and_intervals_are_those_of_the_results(folder):
+    """20 and 30 of 40; intervals to the last digit those of ``confidence_intervals``."""
+    results = save(folder, finds(20), finds(30))
+    history = History.of(folder)
+    assert history.metrics == ("macro_recall@10", "ndcg@10")
+    table = history.table.set_index(["run", "metric"])
+    assert table["value"].tolist() == [0.5, 0.5, 0.75, 0.75]
+    for name, result in zip("12", results, strict=True):
+        with pytest.warns(KragEvalWarning):  # of the mean rank, which is not shown
+            expected = confidence_intervals(result)
+        for metric in history.metrics:
+            row = table.loc[(name, metric)]
+            assert (row["low"], row["high"]) == (
+                expected["low"][metric],
+                expected["high"][metric],
+            )
+
+
+def test_few_queries_are_warned_of_once(folder):
+    """As intervals of fewer than 30 are too narrow."""
+    save(folder, finds(20), finds(20, n_queries=29))
+    history = History.of(folder)
+    with pytest.warns(KragEvalWarning) as caught:
+        print(history, history)
+    assert len(caught) == 1
+
+
+def test_metrics_are_named_as_everywhere(folder):
+    """Short names stand for the average; one that no run has is refused."""
+    save(folder, finds(20), finds(30, k=[10, 20]))
+    assert History.of(folder, "recall@10").metrics == ("macro_recall@10",)
+    assert History.of(folder, ["mrr@5", "mrr@20"]).metrics == ("mrr@5", "mrr@20")
+    for wrong in ("ndcg@7", "nonsense@10", "ndcg", [], 5):
+        with pytest.raises((InvalidInput, InvalidType)) as caught:
+            History.of(folder, wrong)
+        assert caught.value.argument == "metric"
+
+
+def test_a_metric_that_a_run_lacks_is_undefined_there(folder):
+    """Not 0; in JSON it is null."""
+    save(folder, finds(20), finds(30, k=[10, 20]))
+    history = History.of(folder, "mrr@20")
+    first, second = history.to_dict()["runs"]
+    assert first["metrics"]["mrr@20"] == {"value": None, "low": None, "high": None}
+    assert second["metrics"]["mrr@20"]["value"] == 0.75
+    json.dumps(history.to_dict(), allow_nan=False)
+    assert history.table["value"].isna().tolist() == [True, False]
+
+
+def test_runs_without_rows_have_values_and_no_intervals(folder, tmp_path):
+    """As a file that was evaluated in parts leaves them; that is said."""
+    lines = [
+        json.dumps({"question": str(i), "actual": [f"p {i}"], "predicted": [f"p {i % 20}"]})
+        for i in range(N)
+    ]
+    (tmp_path / "run.jsonl").write_text("\n".join(lines), "utf-8")
+    with no_advice():
+        result = evaluate_file(tmp_path / "run.jsonl", k=[10], chunk_size=10)
+    save(folder, result, result)
+    history = History.of(folder, "recall@10")
+    assert history.table["value"].tolist() == [0.5, 0.5]
+    assert history.table["low"].isna().all()
+    assert history.table["comparable"].all()
+    with pytest.raises(InvalidInput) as caught:
+        history.check(finds(30), metric="recall@10")
+    assert caught.value.argument == "history"
+
+
+# --- what changed ------------------------------------------------------------------------------
+
+
+def test_what_changed_in_the_signature_in_words(folder):
+    """Cutoffs may differ, the criterion may not; in both languages."""
+    save(folder, finds(20), finds(20, k=[10]), finds(20, k=[10], matching_criteria="partial"))
+    first, second, third = History.of(folder).runs
+    assert (first.changes, first.is_comparable) == ((), True)
+    assert (second.changes, second.is_comparable) == ((Change("k", "5,10", "10"),), True)
+    assert (third.changes, third.is_comparable) == ((Change("criteria", "all", "partial"),), False)
+    assert told_changes(third, "en") == ["criteria from all to partial"]
+    assert told_changes(third, "ko") == ["criteria: all → partial"]
+
+
+def test_a_setting_that_came_or_went(folder):
+    """As the length function of a budget does."""
+    save(folder, finds(20), finds(20, budget=50, length=letters), finds(20))
+    _, came, went = History.of(folder).runs
+    (after,) = [one for one in came.changes if one.setting == "length"]
+    assert after.before is None
+    (before,) = [one for one in went.changes if one.setting == "length"]
+    assert before.after is None
+    assert any("length is now" in one for one in told_changes(came, "en"))
+    assert any("length is no longer" in one for one in told_changes(went, "en"))
+
+
+def test_other_ground_truth_and_other_questions(folder):
+    """The signature does not show them, and they keep runs from being compared."""
+    labels = [f"question {i}" for i in range(N)]
+    with no_advice():
+        other = OfflineRetrievalEvaluator(
+            [[f"new {i}"] for i in range(N)], [["?"]] * N, queries=labels
+        ).evaluate((5, 10))
+    asked = finds(20, queries=[f"other {i}" for i in range(N)])
+    save(folder, finds(20, queries=labels), other, asked)
+    _, second, third = History.of(folder).runs
+    assert (second.changes, second.is_comparable) == ((Change("ground truth"),), False)
+    assert (third.changes, third.is_comparable) == ((Change("questions"),), False)
+    assert told_changes(second, "en") == ["other ground truth"]
+
+
+# --- the gate ----------------------------------------------------------------------------------
+
+
+def test_the_best_of_the_runs_is_the_baseline(folder):
+    """20, 35 and 30 of 40 found: 30 is below the 35, by 5 queries of 40, and that is chance."""
+    save(folder, finds(20), finds(35), finds(30))
+    history = History.of(folder)
+    report = history.check(finds(30), metric="ndcg@10")
+    expected = finds(30).check(baseline=finds(35), metric="ndcg@10")
+    assert report.best["ndcg@10"].name == "2"
+    assert report.gates == expected.gates
+    assert repr(report) == f"{expected!r}\n{report.note}"
+    assert not history.check(finds(10), metric="ndcg@10")
+    assert history.check(finds(10), metric="ndcg@10", max_drop=0.7)
+
+
+def test_only_the_last_runs_count(folder):
+    """Ten by default: the 39 of eleven runs ago is forgotten."""
+    save(folder, finds(39), *[finds(20)] * 9, finds(21))
+    history = History.of(folder)
+    assert history.check(finds(21), metric="ndcg@10").best["ndcg@10"].name == "11"
+    assert history.check(finds(21), metric="ndcg@10", last=11).best["ndcg@10"].name == "1"
+    assert history.check(finds(21), metric="ndcg@10", last=1).best["ndcg@10"].name == "11"
+
+
+def test_of_equal_runs_the_last_one(folder):
+    """Which is the nearest to the new one."""
+    save(folder, finds(30), finds(30), finds(20))
+    assert History.of(folder).check(finds(30), metric="ndcg@10").best["ndcg@10"].name == "2"
+
+
+def test_each_metric_has_its_best_run(folder):
+    """Of two items a query, one run finds one at rank 1, the other both at ranks 2 and 3."""
+    truth = [[f"a {i}", f"b {i}"] for i in range(N)]
+    lists = {
+        "early": [[f"a {i}", "?", "?"] for i in range(N)],  # mrr 1, recall 1/2
+        "whole": [["?", f"a {i}", f"b {i}"] for i in range(N)],  # mrr 1/2, recall 1
+        "neither": [["?", f"a {i}", "?"] for i in range(N)],  # mrr 1/2, recall 1/2
+    }
+    with no_advice():
+        results = {n: OfflineRetrievalEvaluator(truth, p).evaluate(5) for n, p in lists.items()}
+    for name in ("early", "whole"):
+        results[name].to_json(folder / f"{name}.json")
+    report = History.of(folder).check(
+        results["neither"], {"mrr@5": 0.4}, metric=["mrr@5", "recall@5"]
+    )
+    assert {metric: run.name for metric, run in report.best.items()} == {
+        "mrr@5": "early",
+        "macro_recall@5": "whole",
+    }
+    assert [(gate.metric, gate.passed) for gate in report.gates] == [
+        ("mrr@5", True),
+        ("mrr@5", False),
+        ("macro_recall@5", False),
+    ]
+
+
+def test_where_lower_is_better_the_lowest_is_the_best(folder):
+    """Mean ranks 1 and 2."""
+    truth = [[f"a {i}"] for i in range(N)]
+    with no_advice():
+        first = OfflineRetrievalEvaluator(truth, truth).evaluate(5)
+        second = OfflineRetrievalEvaluator(truth, [["?", *one] for one in truth]).evaluate(5)
+    save(folder, first, second)
+    report = History.of(folder).check(replace(second, made=None), metric="mean_rank@5")
+    assert report.best["mean_rank@5"].name == "1"
+    assert not report
+
+
+def test_a_run_in_which_the_metric_is_undefined_is_not_the_best(folder):
+    """Where nothing was found there is no mean rank."""
+    save(folder, finds(0), finds(20))
+    report = History.of(folder).check(finds(20), metric="mean_rank@10")
+    assert report.best["mean_rank@10"].name == "2"
+
+
+def test_the_result_itself_is_left_out(folder, tmp_path):
+    """Wherever its file is and whatever it is called; one as good made later is another run."""
+    *_, new = save(folder, finds(20), finds(30))
+    shutil.copy(folder / "2.json", folder / "copy.json")
+    history = History.of(folder)
+    assert history.check(new, metric="ndcg@10").best["ndcg@10"].name == "1"
+    again = finds(30)
+    assert history.check(again, metric="ndcg@10").best["ndcg@10"].name in ("2", "copy")
+
+
+def test_runs_that_cannot_be_compared_are_passed_over(folder):
+    """Among them the last one; the report says how many, and why."""
+    save(folder, finds(25), finds(39, matching_criteria="partial"), finds(39, n_queries=50))
+    report = History.of(folder).check(finds(25), metric="ndcg@10")
+    assert report.best["ndcg@10"].name == "1"
+    assert "2" in report.note
+    assert "queries: 50 vs 40" in report.note
+
+
+def test_without_a_run_to_compare_with_there_is_no_verdict(folder):
+    """With itself alone, with runs of other settings, or with runs that lack the metric."""
+    (new,) = save(folder, finds(30))
+    history = History.of(folder)
+    for result, metric in (
+        (new, "ndcg@10"),
+        (finds(30, matching_criteria="partial"), "ndcg@10"),
+        (finds(30, k=[5, 10, 20]), "ndcg@20"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            history.check(result, metric=metric)
+        assert caught.value.argument == "history"
+        assert caught.value.fix
+
+
+def test_a_set_of_questions_that_grows(folder):
+    """On 40 questions 30 were found. On the same 40, of 50 now, 20: the worse by 0.25."""
+    labels = [f"question {i}" for i in range(50)]
+    save(folder, finds(30, queries=labels[:N]), finds(20, queries=labels[:N]))
+    history, new = History.of(folder), finds(20, n_queries=50, queries=labels)
+    with pytest.raises(InvalidInput):
+        history.check(new, metric="ndcg@10")
+    report = history.check(new, metric="ndcg@10", on="common")
+    assert report.best["ndcg@10"].name == "1"
+    assert not report
+    assert "0.7500 to 0.5000" in report.failures[0]
+    assert "question 40" in report.note
+    assert (report.n_compared, report.left_out) == (N, {"new": labels[N:]})
+
+
+def test_what_cannot_be_asked_is_refused(folder):
+    """By the name of the argument."""
+    save(folder, finds(30))
+    history = History.of(folder)
+    for argument, options in {
+        "metric": {"metric": None},
+        "last": {"metric": "ndcg@10", "last": 0},
+        "max_drop": {"metric": "ndcg@10", "max_drop": 2},
+    }.items():
+        with pytest.raises(InvalidInput) as caught:
+            history.check(finds(20), **options)
+        assert caught.value.argument == argument
+    with pytest.raises(InvalidType) as typed:
+        history.check("new.json", metric="ndcg@10")
+    assert typed.value.argument == "result"
+
+
+# --- words and pictures ------------------------------------------------------------------------
+
+
+def test_it_shows_itself_in_both_languages(folder, monkeypatch):
+    """A line per run, then what changed; HTML is escaped."""
+    save(folder, finds(20), finds(30, matching_criteria="partial"))
+    history = History.of(folder)
+    lines = repr(history).splitlines()
+    assert len(lines) == 5
+    assert lines[2].split()[:4] == ["1", "2026-01-01", "09:30", "0.5000"]
+    assert "<td" in history._repr_html_()
+    assert "criteria" in history._repr_html_()
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    assert "바로 앞 실행과 비교할 수 없음" in repr(history)
+
+
+def test_the_picture_has_a_line_for_each_metric_with_breaks(folder):
+    """Between runs that cannot be compared, where a dotted line stands too."""
+    save(folder, finds(20), finds(30), finds(35, matching_criteria="partial"))
+    ax = Figure().subplots()
+    assert History.of(folder, ["mrr@10", "ndcg@10"]).plot(ax) is ax
+    mrr = ax.lines[0].get_xydata()
+    assert mrr[[0, 1, 3]].tolist() == [[0, 0.5], [1, 0.75], [2, 0.875]]
+    assert mrr[2][0] == 1.5
+    assert mrr[2][1] != mrr[2][1]
+    assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"] == [1.5]
+    assert ax.get_title(loc="left") == "Metrics at k = 10 from run to run (3 runs)"
+    assert ax.get_xticklabels()[0].get_text() == "2026-01-01"
+
+
+def test_a_rank_is_drawn_alone(folder):
+    """It has no upper end, and would press the others to the ground."""
+    save(folder, finds(20))
+    assert "lower is better" in History.of(folder, "mean_rank@10").plot().get_ylabel()
+    with pytest.raises(InvalidInput) as caught:
+        History.of(folder, ["mean_rank@10", "mrr@10"]).plot()
+    assert caught.value.argument == "metrics"
+
+
+def test_one_run_is_a_history_too(folder):
+    """With nothing that changed."""
+    save(folder, finds(20))
+    history = History.of(Path(folder))
+    assert len(repr(history).splitlines()) == 3
+    assert history.plot().get_xlim()[0] < 0 < history.plot().get_xlim()[1]
