@@ -46,6 +46,7 @@ from krag_eval.datasets.tabular import (
     json_columns,
     parquet_columns,
 )
+from krag_eval.datasets.traces import MARKS, SPANS, is_spans, traces_dataset
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     Mapped,
@@ -150,7 +151,8 @@ def load_dataset(
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
         corpus: For AutoRAG's tables, as in :func:`read_autorag`.
-        retrieved: For AutoRAG's tables, as in :func:`read_autorag`.
+        retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
+            the questions, as in :func:`read_traces`.
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
@@ -189,8 +191,23 @@ def load_dataset(
     mapped = _mapped(question, actual, predicted)
     options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
                        checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
+    if isinstance(source, Iterator) and not hasattr(source, "read"):
+        source = [*source]
     with within_memory(_name(source)):
-        return _dataset(_table(source, options), mapped, corpus, retrieved, options)
+        table = _table(source, options)
+        if not MARKS.isdisjoint(table.names) and is_spans(table.names):
+            return traces_dataset(_read_as_spans(source, options))
+        return _dataset(table, mapped, corpus, retrieved, options)
+
+
+def _read_as_spans(source: Any, options: _Options) -> Columns:
+    """Read a table again, now that it is known to hold spans."""
+    if hasattr(source, "read"):
+        if not source.seekable():
+            problem = "holds spans, and cannot be read a second time"
+            raise Place(_name(source)).error(problem, "read it by read_traces")
+        source.seek(0)
+    return _table(source, options._replace(wanted=SPANS, tags=False))
 
 
 def dataset_in(source: Any) -> Dataset:
@@ -360,6 +377,10 @@ def _dataset(
         return autorag_dataset(
             table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
         )
+    if retrieved is not None and corpus is None and not isinstance(retrieved, Mapping):
+        spans = _table(retrieved, _Options(None, None, "utf-8", options.limits, SPANS, False))
+        if is_spans(spans.names):
+            return traces_dataset(spans, _dataset(table, mapped, None, None, options, named_by))
     if corpus is not None or retrieved is not None:
         raise InvalidInput(
             "retrieved" if corpus is None else "corpus",
