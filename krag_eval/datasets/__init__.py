@@ -9,6 +9,7 @@ from krag_eval.datasets.beir import read_beir
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.jsonl import demo_dataset, read_jsonl
 from krag_eval.datasets.loading import load_dataset
+from krag_eval.datasets.traces import read_traces
 from krag_eval.datasets.trec import read_trec
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "read_autorag",
     "read_beir",
     "read_jsonl",
+    "read_traces",
     "read_trec",
 ]

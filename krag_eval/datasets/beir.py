@@ -1,9 +1,13 @@
-"""BEIR's folders: a corpus and queries in JSON lines, judgements in a table, and a run."""
+"""BEIR's collections: a corpus, queries, judgements, and a run.
+
+They come as BEIR's own folder, as Hugging Face and MTEB lay them out (JSON lines or Parquet), and
+in memory; LlamaIndex's ``EmbeddingQAFinetuneDataset`` is one with lists of ids for judgements.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +15,7 @@ from typing import Any
 
 from krag_eval._errors import InvalidInput, Place
 from krag_eval._reading import (
+    LIMITS,
     MAX_BYTES,
     Limits,
     MaxObjects,
@@ -23,16 +28,21 @@ from krag_eval._reading import (
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset, ids_in, labels_of, with_texts
+from krag_eval.datasets.table import Columns, is_frame, located
+from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
 from krag_eval.datasets.trec import (
     Missing,
+    Qrels,
     Run,
     ScorePrecision,
+    grade_in,
     judged_dataset,
     read_qrels,
     read_run,
 )
+from krag_eval.documents import is_missing
 
-__all__ = ["read_beir"]
+__all__ = ["PARTS", "collection_dataset", "has_corpus", "is_collection", "read_beir"]
 
 
 def read_beir(
@@ -55,7 +65,9 @@ def read_beir(
     A line of ``corpus.jsonl`` is ``{"_id": "d1", "title": "…", "text": "…"}``, a line of
     ``queries.jsonl`` ``{"_id": "q1", "text": "…"}``; ``qrels/test.tsv`` has the header ``query-id
     corpus-id score`` and columns separated by tabs. All may be compressed with gzip, then perhaps
-    with ``.gz`` after their names.
+    with ``.gz`` after their names. The folders of BEIR and MTEB on Hugging Face are read as well:
+    ``corpus/``, ``queries/`` and ``qrels/`` or ``data/`` with Parquet files, the judgements
+    perhaps as JSON lines.
 
     The evaluator of what is returned compares ids, with the defaults of :func:`read_trec`, on
     which BEIR's own numbers are built. With a corpus, documents have texts as well, title and text
@@ -91,7 +103,7 @@ def read_beir(
     {'ndcg': 1.0}
     """
     if folder is not None:
-        qrels = _file(folder, f"qrels/{split}.tsv") if qrels is None else qrels
+        qrels = _judgements_in(folder, split) if qrels is None else qrels
         corpus = _file(folder, "corpus.jsonl") if corpus is None else corpus
         queries = _file(folder, "queries.jsonl") if queries is None else queries
     if qrels is None:
@@ -105,27 +117,173 @@ def read_beir(
             )
         retrieved = _without_identical(retrieved)
     dataset = judged_dataset(
-        read_qrels(qrels, limits),
+        _qrels(qrels, limits),
         retrieved,
         missing=missing,
         relevance_level=relevance_level,
         scores=scores,
     )
+    return _with_texts(dataset, corpus, queries, limits)
+
+
+def _with_texts(dataset: Dataset, corpus: Any, queries: Any, limits: Limits) -> Dataset:
+    """Return a data set of ids with the texts of its documents and queries."""
     if corpus is not None:
-        with within_memory(name_of(corpus)):
+        name = _called(corpus, "corpus")
+        with within_memory(name):
             documents = _documents(corpus, ids_in(dataset), limits)
-        dataset = with_texts(dataset, documents, name_of(corpus))
+        dataset = with_texts(dataset, documents, name)
     if queries is None:
         return dataset
-    with within_memory(name_of(queries)):
-        return _labelled(dataset, queries, limits)
+    name = _called(queries, "queries")
+    with within_memory(name):
+        return _labelled(dataset, queries, name, limits)
+
+
+def _called(source: Any, role: str) -> str:
+    in_memory = isinstance(source, Mapping) or is_frame(source)
+    return role if in_memory else name_of(source)
 
 
 def _file(folder: str | os.PathLike[str], name: str) -> Path:
-    """Return a file's path, compressed if there is only that."""
+    """Return a file's path: compressed, or in Parquet, if there is only that."""
     path = Path(folder) / name
     compressed = path.with_name(f"{path.name}.gz")
-    return compressed if compressed.exists() and not path.exists() else path
+    if path.exists() or compressed.exists():
+        return path if path.exists() else compressed
+    plain = path.with_suffix("")
+    return _only_one([plain.with_suffix(".parquet")], [*plain.glob("*.parquet")]) or path
+
+
+def collection_dataset(content: Mapping[str, Any], name: str, limits: Limits = LIMITS) -> Dataset:
+    """Return the data set of a corpus, queries and judgements in one object; nothing retrieved.
+
+    Args:
+        content: ``"corpus"``, ``"queries"``, and ``"relevant_docs"`` or ``"qrels"``: each a dict
+            by id, or a table as in BEIR; judgements may be lists of ids, as in LlamaIndex.
+        name: What to call it.
+        limits: How much may come out of it.
+
+    Raises:
+        DatasetError: If a part is missing, or is not what it should be.
+
+    >>> parts = {"corpus": {"d1": "At nine."}, "queries": {"q1": "When?"}}
+    >>> collection_dataset({**parts, "relevant_docs": {"q1": ["d1"]}}, "qa.json").actual
+    [[{'page_content': 'At nine.', 'id': 'd1'}]]
+    """
+    given = next(one for one in _GIVEN if one in content)
+    judged, is_lists = content[given], False
+    if isinstance(judged, Mapping):
+        is_lists = any(isinstance(one, list | tuple) for one in judged.values())
+        if is_lists:
+            judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
+    dataset = judged_dataset(replace(_qrels(judged, limits), name=name), None)
+    made = _with_texts(dataset, content["corpus"], content["queries"], limits)
+    whose = "LlamaIndex's EmbeddingQAFinetuneDataset" if is_lists else "BEIR's collection"
+    notes = [f"{whose}: ground truth read from {given}, texts from corpus, questions from queries"]
+    lacking = len(content["queries"]) - made.n_queries
+    if lacking > 0:
+        notes.append(f"{lacking} of {len(content['queries'])} queries have no judgement, and are "
+                     "left out")  # fmt: skip
+    defaults = {"matcher": "id"} if is_lists else made.defaults
+    return replace(
+        made, notes=notes, defaults=defaults, vocabulary="LlamaIndex" if is_lists else ""
+    )
+
+
+_GIVEN = ("relevant_docs", "qrels")
+#: What a collection in one object is made of.
+PARTS = ("corpus", "queries", *_GIVEN)
+
+
+def is_collection(names: Collection[str]) -> bool:
+    """Tell whether an object holds a corpus, queries and judgements."""
+    return {"corpus", "queries"} <= {*names} and not {*_GIVEN}.isdisjoint(names)
+
+
+def has_corpus(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a folder holds a corpus, as a file or as a folder of Parquet."""
+    return any(one.name.partition(".")[0] == "corpus" for one in Path(folder).iterdir())
+
+
+def _listed_ids(ids: Any, query: str, name: str) -> dict[str, int]:
+    if not isinstance(ids, list | tuple) or not all(isinstance(one, str) for one in ids):
+        raise Place(name).error(f"the relevant documents of {query!r} must be a list of ids, got "
+                                f"{kind_of(ids)}")  # fmt: skip
+    return dict.fromkeys(ids, 1)
+
+
+def _judgements_in(folder: str | os.PathLike[str], split: str) -> Path:
+    """Return where the judgements of a split are; BEIR's own place if nowhere."""
+    usual = _file(folder, f"qrels/{split}.tsv")
+    rooms = [Path(folder) / name for name in ("qrels", "data", "default", "")]
+    others = [room / f"{split}.{kind}" for room in rooms for kind in ("jsonl", "parquet", "tsv")]
+    shards = [one for room in rooms for one in room.glob(f"{split}-*.parquet")]
+    return usual if usual.exists() else _only_one(others, shards) or usual
+
+
+def _only_one(usual: Sequence[Path], shards: Sequence[Path]) -> Path | None:
+    """Return the first of the usual files that is there, or the only shard.
+
+    Raises:
+        DatasetError: If there are several shards.
+    """
+    found = [one for one in usual if one.exists()]
+    if not found and len(shards) > 1:
+        problem = f"the table is in {len(shards)} Parquet files, and one is expected"
+        fix = "load them with Hugging Face's datasets, and pass the tables to load_dataset"
+        raise Place(str(shards[0].parent)).error(problem, fix)
+    return next(iter([*found, *shards]), None)
+
+
+def _qrels(source: Any, limits: Limits) -> Qrels:
+    """Read judgements, also where their columns are BEIR's in Parquet, JSON lines or a frame."""
+    if isinstance(source, Mapping) or not _is_table(source):
+        return read_qrels(source, limits)
+    table = _table_of(source, "qrels", limits, _JUDGEMENTS)
+    if not {*_JUDGEMENTS} <= {*table.names}:
+        return read_qrels(source, limits)
+    grades: dict[str, dict[str, int]] = {}
+    ids = zip(_ids_of(table, "query-id"), _ids_of(table, "corpus-id"), strict=True)
+    for (query, document), (place, score) in zip(ids, table.cells("score"), strict=True):
+        documents = grades.setdefault(query, {})
+        if document in documents:
+            raise place.error(f"the document {document!r} is judged a second time for {query!r}")
+        with located(place):
+            documents[document] = grade_in(score, document)
+    if not grades:
+        raise Place(table.name).error("holds no judgements; expected one per row")
+    return Qrels(table.name, grades)
+
+
+_JUDGEMENTS = ("query-id", "corpus-id", "score")
+
+
+def _is_table(source: Any) -> bool:
+    """Tell whether this is a frame, Parquet, or a path that ends in .jsonl."""
+    if is_frame(source) or is_parquet(source):
+        return True
+    is_path = isinstance(source, str | os.PathLike)
+    return is_path and name_of(source).removesuffix(".gz").endswith(".jsonl")
+
+
+def _table_of(source: Any, name: str, limits: Limits, wanted: Sequence[str]) -> Columns:
+    if is_frame(source):
+        return Columns.of_frame(source, name, wanted)
+    name = name_of(source)
+    read = parquet_columns if is_parquet(source) else json_columns
+    with within_memory(name):
+        return read(source, name, limits, wanted)
+
+
+def _ids_of(table: Columns, column: str) -> list[str]:
+    """Return a column of ids, whole numbers as texts."""
+    ids = []
+    for place, one in table.cells(column):
+        if isinstance(one, bool) or not isinstance(one, str | int) or one == "":
+            raise place.error(f"must be an id (text or a whole number), got {kind_of(one)}")
+        ids.append(str(one))
+    return ids
 
 
 def _without_identical(run: Run) -> Run:
@@ -136,7 +294,7 @@ def _without_identical(run: Run) -> Run:
     return Run(run.name, kept)
 
 
-def _documents(source: Source, wanted: set[str], limits: Limits) -> dict[str, dict[str, Any]]:
+def _documents(source: Any, wanted: set[str], limits: Limits) -> dict[str, dict[str, Any]]:
     return {
         identity: {"page_content": _full_text(content, place), "id": identity}
         for identity, content, place in _entries(source, wanted.__contains__, limits)
@@ -150,8 +308,8 @@ def _full_text(content: Mapping[str, Any], place: Place) -> str:
     return " ".join(parts).strip()
 
 
-def _labelled(dataset: Dataset, source: Source, limits: Limits) -> Dataset:
-    name, ids = name_of(source), [str(query) for query in dataset.queries]
+def _labelled(dataset: Dataset, source: Any, name: str, limits: Limits) -> Dataset:
+    ids = [str(query) for query in dataset.queries]
     texts = {
         identity: _text(content, "text", place)
         for identity, content, place in _entries(source, set(ids).__contains__, limits)
@@ -167,24 +325,41 @@ def _labelled(dataset: Dataset, source: Source, limits: Limits) -> Dataset:
 
 
 def _entries(
-    source: Source, is_wanted: Callable[[str], bool], limits: Limits
+    source: Any, is_wanted: Callable[[str], bool], limits: Limits
 ) -> Iterator[tuple[str, dict[str, Any], Place]]:
-    """Yield id and content of the entries wanted; every line is checked."""
-    name = name_of(source)
+    """Yield id and content of the entries wanted; every one is checked."""
     seen: set[str] = set()
-    with closing(numbered_lines(source, name, limits)) as lines:
-        for number, text in lines:
-            place = Place(name, number)
-            content = object_of(text, place, 'a JSON object with "_id" and "text"')
-            identity = _text(content, "_id", place)
-            if not identity:
-                raise place.error('"_id" must not be empty')
-            if not is_wanted(identity):
-                continue
-            if identity in seen:
-                raise place.error(f"the id {identity!r} is given a second time", "give it once")
-            seen.add(identity)
-            yield identity, content, place
+    for content, place in _contents(source, limits):
+        identity = _text(content, "_id", place)
+        if not identity:
+            raise place.error('"_id" must not be empty')
+        if not is_wanted(identity):
+            continue
+        if identity in seen:
+            raise place.error(f"the id {identity!r} is given a second time", "give it once")
+        seen.add(identity)
+        yield identity, content, place
+
+
+def _contents(source: Any, limits: Limits) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield each entry of a corpus, or each query: from lines, a table, or a dict by id."""
+    if isinstance(source, Mapping):
+        for identity, one in source.items():
+            fields = dict(one) if isinstance(one, Mapping) else {"text": one}
+            yield {**fields, "_id": str(identity)}, Place("corpus or queries")
+    elif is_frame(source) or is_parquet(source):
+        table = _table_of(source, "corpus or queries", limits, ("_id", "id", "title", "text"))
+        name = "_id" if "_id" in table.columns else "id"
+        table.check_has((name, "text"))
+        for identity, (place, row) in zip(_ids_of(table, name), table.rows(), strict=True):
+            filled = {field: one for field, one in row.items() if not is_missing(one)}
+            yield {**filled, "_id": identity}, place
+    else:
+        name = name_of(source)
+        with closing(numbered_lines(source, name, limits)) as lines:
+            for number, text in lines:
+                place = Place(name, number)
+                yield object_of(text, place, 'a JSON object with "_id" and "text"'), place
 
 
 def _text(content: Mapping[str, Any], key: str, place: Place) -> str:

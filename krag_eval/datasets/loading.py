@@ -21,6 +21,7 @@ from krag_eval._errors import (
 )
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
+from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
 from krag_eval.datasets.table import (
@@ -46,9 +47,13 @@ from krag_eval.datasets.tabular import (
     json_columns,
     parquet_columns,
 )
+from krag_eval.datasets.traces import MARKS as SPAN_MARKS
+from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
+from krag_eval.datasets.trec import is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
     Mapped,
+    as_saved,
     is_autorag,
     is_langsmith,
     nothing_retrieved,
@@ -105,6 +110,8 @@ _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+# Columns of which anything but a table of questions has one.
+_MARKS = SPAN_MARKS | {"corpus"}
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
@@ -143,14 +150,19 @@ def load_dataset(
 
     Args:
         source: A path: JSON lines (``.jsonl``, perhaps ``.jsonl.gz``), a JSON array, CSV, TSV or
-            Parquet; an open file, with ``format``; a data frame of pandas or one like it, Hugging
-            Face data sets included; a list of dicts, or of LangSmith examples; a dict of columns,
-            or from question to documents; a :class:`Dataset`, which is returned as it is.
+            Parquet; a folder as BEIR or MTEB lays it out; what LlamaIndex's
+            ``EmbeddingQAFinetuneDataset`` wrote; spans, as in :func:`read_traces`. Or an open file,
+            with ``format``; a data frame of pandas or one like it, Hugging Face data sets included;
+            a list of dicts, or of LangSmith examples; a dict of columns, from question to
+            documents, or with ``corpus``, ``queries`` and ``relevant_docs`` or ``qrels``; a
+            :class:`Dataset`, which is returned as it is.
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
         corpus: For AutoRAG's tables, as in :func:`read_autorag`.
-        retrieved: For AutoRAG's tables, as in :func:`read_autorag`.
+        retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
+            the questions, as in :func:`read_traces`; for judgements as ranx and TREC write them, a
+            run, as in :func:`read_trec`.
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
@@ -189,8 +201,48 @@ def load_dataset(
     mapped = _mapped(question, actual, predicted)
     options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
                        checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
+    if isinstance(source, Iterator) and not hasattr(source, "read"):
+        source = [*source]
     with within_memory(_name(source)):
-        return _dataset(_table(source, options), mapped, corpus, retrieved, options)
+        if isinstance(source, Mapping) and is_collection(source):
+            return collection_dataset(source, "source", limits)
+        if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
+            return _folder(source, limits)
+        if retrieved is not None and is_judgements(source, limits):
+            return _of_judgements(source, retrieved, limits)
+        table = _table(source, options)
+        if not _MARKS.isdisjoint(table.names):
+            if is_spans(table.names):
+                return traces_dataset(_read_again(source, options, SPANS))
+            if is_collection(table.names):
+                _, content = next(_read_again(source, options, PARTS).rows())
+                return collection_dataset(content, table.name, limits)
+        return _dataset(table, mapped, corpus, retrieved, options)
+
+
+def _folder(folder: str | os.PathLike[str], limits: Limits) -> Dataset:
+    """Read a folder with a corpus, queries and judgements."""
+    dataset = read_beir(
+        folder, run=None, max_bytes=limits.max_bytes, max_objects=limits.max_objects
+    )
+    told = "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
+    return replace(dataset, notes=[told])
+
+
+def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
+    """Read judgements, and a run over them, as TREC's are."""
+    dataset = read_trec(source, run, max_bytes=limits.max_bytes, max_objects=limits.max_objects)
+    return replace(dataset, notes=["judgements and a run, as read_trec reads them"])
+
+
+def _read_again(source: Any, options: _Options, wanted: Collection[str]) -> Columns:
+    """Read other columns of a table, now that it is known what it is."""
+    if hasattr(source, "read"):
+        if not source.seekable():
+            problem = "is not a table of questions, and cannot be read a second time as what it is"
+            raise Place(_name(source)).error(problem, "save it, and name the file")
+        source.seek(0)
+    return _table(source, options._replace(wanted=wanted, tags=False))
 
 
 def dataset_in(source: Any) -> Dataset:
@@ -360,6 +412,10 @@ def _dataset(
         return autorag_dataset(
             table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
         )
+    if retrieved is not None and corpus is None and not isinstance(retrieved, Mapping):
+        spans = _table(retrieved, _Options(None, None, "utf-8", options.limits, SPANS, False))
+        if is_spans(spans.names):
+            return traces_dataset(spans, _dataset(table, mapped, None, None, options, named_by))
     if corpus is not None or retrieved is not None:
         raise InvalidInput(
             "retrieved" if corpus is None else "corpus",
@@ -371,6 +427,8 @@ def _dataset(
         return langsmith_dataset(table, mapped, options.tags)
     roles = roles_of(table, mapped, named_by)
     read, notes = cells_as_lists(table, roles) if options.cells == "text" else (table, [])
+    read, roles, unusual = as_saved(read, roles)
+    notes += unusual
     queries = queries_of(read, roles)
     asked = asked_by(roles)
     tags, left_out = tags_of(table, asked, options.tags, [one.mark for one in queries])

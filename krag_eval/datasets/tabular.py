@@ -97,9 +97,14 @@ def json_columns(
         first = next(lines, None)
         if first is None:
             raise Place(name).error("holds no queries; expected JSON lines or a JSON array")
-        every = chain([first], lines)
+        every: Iterable[tuple[int, str]] = chain([first], lines)
         if first[1].lstrip().startswith("["):
             return Columns.of_rows(_array([*every], name), name, wanted, tags)
+        if first[1].strip() == "{":
+            every = [*every]
+            whole = _object(every)
+            if whole is not None:
+                return Columns.of_rows([whole], name, wanted, tags)
         return columns_of_lines(every, name, wanted, tags)
 
 
@@ -113,6 +118,19 @@ def columns_of_lines(
         rows.append(object_of(text, Place(name, number), "a JSON object with a query"))
         numbers.append(number)
     return Columns.of_rows(rows, name, wanted, tags)._replace(lines=numbers, counted="")
+
+
+# Files of other tools that are one object, by one of its fields.
+_WHOLE = frozenset({"resourceSpans", "relevant_docs"})
+
+
+def _object(lines: Sequence[tuple[int, str]]) -> dict[str, Any] | None:
+    """Return the one object that lines hold, if it is one of a kind that is read whole."""
+    try:
+        content = parsed("".join(text for _, text in lines))
+    except ValueError:
+        return None  # the reader of lines says what is wrong
+    return content if isinstance(content, dict) and not _WHOLE.isdisjoint(content) else None
 
 
 def _array(lines: list[tuple[int, str]], name: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ and Parquet tables as ranx writes them.
 from __future__ import annotations
 
 import json
+import os
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +55,7 @@ __all__ = [
     "Table",
     "grade_in",
     "grades_of",
+    "is_judgements",
     "judged_dataset",
     "object_in",
     "read_qrels",
@@ -415,6 +417,37 @@ def _grades(source: Source, name: str, limits: Limits) -> Table[int]:
         is_beir = first.split() == _BEIR_HEADER
         rows = _beir_judgements(every, name) if is_beir else _judgements(every, name)
         return _table(rows, name, "judgements")
+
+
+def is_judgements(source: Any, limits: Limits = LIMITS) -> bool:
+    """Tell whether this is judgements: a dict, a JSON file or Parquet as ranx writes them.
+
+    >>> is_judgements({"q1": {"d1": 1}}), is_judgements({"q1": ["d1"]})
+    (True, False)
+    """
+    if isinstance(source, Mapping):
+        return bool(source) and all(map(_is_graded, source.values()))
+    if not isinstance(source, str | os.PathLike):
+        return False
+    name = name_of(source)
+    if is_parquet(source):
+        return {*_RANX} <= {*parquet_columns(source, name, limits, ()).names}
+    if not name.lower().removesuffix(".gz").endswith(".json"):
+        return False
+    with closing(numbered_lines(source, name, limits)) as lines:
+        first, every = _looked_into(lines)
+        if not first.lstrip().startswith("{"):
+            return False
+        try:
+            content = parsed("".join(text for _, text in every))
+        except ValueError:
+            return False
+    return isinstance(content, dict) and is_judgements(content)
+
+
+def _is_graded(documents: Any) -> bool:
+    return isinstance(documents, Mapping) and all(isinstance(one, Real) for one in
+                                                  documents.values())  # fmt: skip
 
 
 def read_run(source: Source | Mapping[str, Mapping[str, float]], limits: Limits = LIMITS) -> Run:

@@ -8,10 +8,11 @@ with the names to choose from.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, DatasetError, Place
 from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side, doubts, listed
+from krag_eval.documents import is_list_written, is_missing
 
 __all__ = [
     "KNOWN",
@@ -20,6 +21,7 @@ __all__ = [
     "N_SAID",
     "QUESTIONS",
     "Mapped",
+    "as_saved",
     "is_autorag",
     "is_foreign",
     "is_langsmith",
@@ -35,8 +37,10 @@ _AUTORAG = ("qid", "query", "retrieval_gt")
 LANGSMITH = ("inputs", "outputs", "reference_outputs")
 _KRAG = ("context", "source", "doc_id")
 # What deepeval's test cases have and nobody else's: next to it, "context" is the ground truth and
-# "input" the question.
-_DEEPEVAL = "retrieval_context"
+# "input" the question. Goldens are sent with the names of JavaScript.
+_DEEPEVAL = ("retrieval_context", "retrievalContext")
+# Beside these, a table was saved by deepeval.
+_GOLDENS = ("tools_called", "expected_tools")
 
 
 class Mapped(NamedTuple):
@@ -65,7 +69,8 @@ _SHAPES: _Shapes = (
         Side("expected_texts", "expected_ids"),
         Side("retrieved_texts", "retrieved_ids"),
     ),
-    ("deepeval", Side("context"), Side(_DEEPEVAL)),
+    ("deepeval", Side("context"), Side(_DEEPEVAL[0])),
+    ("deepeval", Side(), Side(_DEEPEVAL[1])),
     ("krag", Side("context", None, ("source", "doc_id")), Side()),
 )
 # Names that may as well be those of tags: looked at where no other name is known, and what was
@@ -152,7 +157,7 @@ def _question(table: Columns, mapped: Mapped, options: Mapped) -> str | None:
     if mapped.question is not None:
         return mapped.question
     taken = {mapped.actual, mapped.predicted}
-    usual = (*QUESTIONS, "input") if _DEEPEVAL in table.names else QUESTIONS
+    usual = (*QUESTIONS, "input") if _is_deepeval(table.names) else QUESTIONS
     found = [name for name in usual if name in table.names and name not in taken]
     if len(found) > 1:
         raise _several(table, "the question", found, options.question)
@@ -221,13 +226,51 @@ def _present(side: Side, table: Columns) -> Side | None:
     """
     if not set(side.metadata) <= set(table.names):
         return None
-    if side == Side("context") and _DEEPEVAL not in table.names:
+    if side == Side("context") and not _is_deepeval(table.names):
         return None
     texts = side.texts if side.texts in table.names else None
     ids = side.ids if side.ids in table.names else None
     if texts and ids and all(one is None for one in table.columns.get(texts, [0])):
         texts = None
     return Side(texts, ids, side.metadata) if texts or ids else None
+
+
+def _is_deepeval(names: Collection[str]) -> bool:
+    return not {*_DEEPEVAL}.isdisjoint(names)
+
+
+def as_saved(table: Columns, roles: Roles) -> tuple[Columns, Roles, list[str]]:
+    """Undo what tools do when they save: columns for what is not there yet, joined texts.
+
+    A column of retrieved documents that is empty in every row means that nothing was retrieved
+    yet. deepeval joins the texts of a cell by ``|`` in JSON lines and CSV; a golden of its own
+    without a context has an empty ground truth.
+    """
+    if roles.predicted is not None and not _is_filled(roles.predicted, table):
+        roles = roles if roles.shape in ("krag_eval", "named") else roles._replace(predicted=None)
+    if roles.shape != "deepeval" or not {*_GOLDENS} <= {*table.names}:
+        return table, roles, []
+    columns, notes = dict(table.columns), []
+    for name in roles.actual.fields:
+        columns[name] = [[] if one in (None, "") else one for one in columns[name]]
+    for name in [*roles.actual.fields, *(roles.predicted.fields if roles.predicted else ())]:
+        split = [*map(_split, columns[name])]
+        n_split = sum(new is not old for new, old in zip(split, columns[name], strict=True))
+        columns[name] = split
+        if n_split:
+            notes.append(f"{n_split} cells of {name} split at |, as deepeval joins texts")
+    return table._replace(columns=columns), roles, notes
+
+
+def _is_filled(side: Side, table: Columns) -> bool:
+    """Tell whether a side holds anything in any row."""
+    cells = (one for name in side.fields for one in table.columns.get(name, [0]))
+    return any(len(one) > 0 or not isinstance(one, str) if hasattr(one, "__len__")
+               else not is_missing(one) for one in cells)  # fmt: skip
+
+
+def _split(cell: Any) -> Any:
+    return cell.split("|") if isinstance(cell, str) and cell and not is_list_written(cell) else cell
 
 
 def _several(table: Columns, what: str, found: Sequence[str], option: str | None) -> DatasetError:

@@ -396,6 +396,8 @@ def _instead(retriever: object) -> str:
         return "pass an instance of this class"
     if hasattr(retriever, "as_retriever"):
         return "pass what its as_retriever method returns"
+    if hasattr(retriever, "retrieve"):
+        return "pass its retrieve method"
     if isinstance(retriever, Mapping):
         return "compare several retrievers by evaluate_retrievers"
     return ""

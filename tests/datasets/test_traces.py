@@ -1,0 +1,386 @@
+"""Traces of other tools: which spans count, what they hold, and how they join questions.
+
+Expected values are what the spans written here say; the files under tests/data/peers were written
+by the peers' own instrumentation (versions in the README there), about three texts of ours.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from krag_eval import KragEvalWarning
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_traces
+
+PEERS = Path(__file__).parents[1] / "data" / "peers"
+TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
+         "A lost card is replaced for five euros."]  # fmt: skip
+OPENS, KEPT = "When does the library open?", "For how many weeks may books be kept?"
+QUESTIONS = Dataset([OPENS, KEPT], [[TEXTS[0]], [TEXTS[1]]], questions=[OPENS, KEPT])
+
+
+def span(
+    query: str | None = None,
+    texts: list[str] | None = None,
+    kind: str = "RETRIEVER",
+    name: str = "search",
+    number: str = "1",
+    parent: str | None = None,
+    started: str = "2026-01-01T00:00:00Z",
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a span of OpenInference's as the SDK writes it."""
+    attributes = {"openinference.span.kind": kind, "input.value": query, **more}
+    for at, text in enumerate(texts or ()):
+        attributes[f"retrieval.documents.{at}.document.content"] = text
+    if texts == []:
+        attributes["retrieval.documents"] = []
+    return {"name": name, "context": {"span_id": f"0x{number}"}, "parent_id": parent,
+            "start_time": started, "status": {"status_code": "OK"},
+            "attributes": attributes}  # fmt: skip
+
+
+def retrieved(dataset: Dataset) -> list[list[str]]:
+    """Return the texts, or ids, that were retrieved."""
+    return [
+        [one if isinstance(one, str) else one["page_content"] for one in documents]  # type: ignore
+        for documents in dataset.predicted or ()
+    ]
+
+
+class TestPeers:
+    """Files that the peers' own code wrote."""
+
+    @pytest.mark.parametrize("read", [load_dataset, read_traces])
+    def test_llama_index(self, read: Any) -> None:
+        """The inner span of each retriever, and what is no retriever, are left out."""
+        dataset = read(PEERS / "openinference_llama_index.jsonl")
+        assert dataset.questions == [OPENS, KEPT]
+        assert dataset.predicted == [
+            [{"page_content": TEXTS[0], "id": "n0", "metadata": {"page": 0, "score": 2.0}},
+             {"page_content": TEXTS[1], "id": "n1", "metadata": {"page": 1, "score": 0.0}}],
+            [{"page_content": TEXTS[1], "id": "n1", "metadata": {"page": 1, "score": 5.0}},
+             {"page_content": TEXTS[2], "id": "n2", "metadata": {"page": 2, "score": 1.0}}],
+        ]  # fmt: skip
+        assert dataset.actual == [[], []]
+        assert any("'R._retrieve'" in note for note in dataset.notes)
+
+    def test_langchain(self) -> None:
+        """Ids stand only in the span's output; the chain around rewrote the first question."""
+        path = PEERS / "openinference_langchain.jsonl"
+        dataset = load_dataset(path)
+        assert dataset.questions == [OPENS.lower(), KEPT, "Find nothing"]
+        assert dataset.predicted is not None
+        assert dataset.predicted[0][0] == {
+            "page_content": TEXTS[0], "id": "d0", "metadata": {"page": 0},
+        }  # fmt: skip
+        assert dataset.predicted[2] == []
+
+    def test_langchain_joined_to_questions(self) -> None:
+        """The rewritten query joins by what the chain was asked; "Find nothing" by nothing."""
+        path = PEERS / "openinference_langchain.jsonl"
+        with pytest.warns(KragEvalWarning, match="1 of 3"):
+            dataset = load_dataset([{"question": OPENS, "actual": [TEXTS[0]]},
+                                    {"question": KEPT, "actual": [TEXTS[1]]}],
+                                   retrieved=path)  # fmt: skip
+        assert dataset.queries == [OPENS, KEPT]
+        assert dataset.evaluator().calculate_mrr() == {"mrr": 1.0}
+        assert any("'Find nothing'" in note for note in dataset.notes)
+
+
+class TestForms:
+    """The same span, in every form that it is written."""
+
+    SPAN = span(OPENS, TEXTS[:2])
+
+    def test_nested(self) -> None:
+        """As Phoenix keeps attributes: objects and lists; metadata may be an object."""
+        document = {"document": {"content": TEXTS[0], "id": 7, "metadata": {"page": 1}}}
+        nested = {
+            "name": "search", "span_kind": "RETRIEVER", "parent_id": None, "status_code": "OK",
+            "context": {"span_id": "1", "trace_id": "2"},
+            "attributes": {"input": {"value": OPENS}, "retrieval": {"documents": [document]}},
+        }  # fmt: skip
+        expected = [[{"page_content": TEXTS[0], "id": "7", "metadata": {"page": 1}}]]
+        assert load_dataset([nested]).predicted == expected
+        dotted = {"document.content": TEXTS[0], "document.id": 7,
+                  "document.metadata": {"page": 1}}  # fmt: skip
+        nested["attributes"] = {"input.value": OPENS, "retrieval.documents": [dotted]}
+        assert load_dataset([nested]).predicted == expected
+
+    def test_a_data_frame(self, tmp_path: Path) -> None:
+        """As Phoenix returns spans, in memory and in Parquet; other spans have empty cells."""
+        dotted = [{"document.content": text} for text in TEXTS[:2]]
+        frame = pd.DataFrame({
+            "name": ["search", "llm"], "span_kind": ["RETRIEVER", "LLM"],
+            "parent_id": [None, "1"], "context.span_id": ["1", "2"],
+            "start_time": pd.to_datetime(["2026-01-01", "2026-01-02"]),
+            "attributes.input.value": [OPENS, "x"],
+            "attributes.retrieval.documents": [dotted, None],
+        })  # fmt: skip
+        frame.to_parquet(tmp_path / "spans.parquet")
+        for source in (frame, tmp_path / "spans.parquet"):
+            assert retrieved(load_dataset(source)) == [TEXTS[:2]]
+            assert retrieved(read_traces(source)) == [TEXTS[:2]]
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_a_collector(self, tmp_path: Path, indent: int | None) -> None:
+        """OTLP's JSON, on one line as a collector writes it, or spread over many."""
+        attributes = [{"key": name, "value": {"stringValue": value}}
+                      for name, value in self.SPAN["attributes"].items()]  # fmt: skip
+        attributes.append({"key": "tags", "value": {"arrayValue": {"values": [{"intValue": "1"}]}}})
+        attributes.append({"key": "map", "value": {"kvlistValue": {"values": []}}})
+        one = {"traceId": "a", "spanId": "b", "name": "search", "startTimeUnixNano": "17",
+               "status": {}, "attributes": attributes}  # fmt: skip
+        path = tmp_path / "spans.json"
+        content = {"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]}
+        path.write_text(json.dumps(content, indent=indent), "utf-8")
+        assert retrieved(load_dataset(path)) == [TEXTS[:2]]
+
+    def test_an_open_file(self) -> None:
+        """Is read from its beginning again; a generator of spans is read once."""
+        content = json.dumps(self.SPAN)
+        assert retrieved(load_dataset(io.StringIO(content), format="jsonl")) == [TEXTS[:2]]
+        assert retrieved(read_traces(io.BytesIO(content.encode()))) == [TEXTS[:2]]
+        assert retrieved(load_dataset(iter([self.SPAN]))) == [TEXTS[:2]]
+
+    @pytest.mark.parametrize("top_k", ["gen_ai.retrieval.top_k", "gen_ai.request.top_k"])
+    @pytest.mark.parametrize("write", [json.dumps, list])
+    def test_opentelemetrys_own_conventions(self, top_k: str, write: Any) -> None:
+        """Documents may be ids alone, as JSON or structured; then ids are compared."""
+        documents = [{"id": "doc_1", "score": 0.95}, {"id": "doc_2", "score": 0.87}]
+        one = {"name": "retrieval kb", "context": {"span_id": "1"}, "attributes": {
+            "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": OPENS,
+            top_k: 5, "gen_ai.retrieval.documents": write(documents)}}  # fmt: skip
+        dataset = load_dataset([one])
+        assert dataset.predicted == [["doc_1", "doc_2"]]
+        assert dataset.tags == {"top_k": [5]}
+        truth = Dataset([OPENS], [["doc_2"]], questions=[OPENS])
+        assert read_traces([one], truth).evaluator().calculate_mrr() == {"mrr": 0.5}
+
+    @pytest.mark.parametrize("write", [json.dumps, dict])
+    def test_langsmith_runs(self, write: Any) -> None:
+        """As the client returns them and, with JSON in cells, as they are exported in bulk."""
+        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
+        runs = [
+            {"id": "1", "name": "rag", "run_type": "chain", "start_time": "1", "error": None,
+             "inputs": write({"question": OPENS}), "outputs": write({"output": "At nine."})},
+            {"id": "2", "parent_run_id": "1", "name": "search", "run_type": "retriever",
+             "inputs": write({"query": "opening hours"}), "start_time": "2", "error": None,
+             "outputs": write({"documents": [document]})},
+        ]  # fmt: skip
+        assert load_dataset(runs).questions == ["opening hours"]
+        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+        joined = read_traces(runs, only)
+        assert joined.queries == [OPENS]
+        assert retrieved(joined) == [TEXTS[:1]]
+
+    def test_before_and_after_a_reranker(self) -> None:
+        """The two lists of one span, of the same questions."""
+        before = {f"reranker.input_documents.{at}.document.content": text
+                  for at, text in enumerate(TEXTS)}  # fmt: skip
+        after = {"reranker.output_documents.0.document.content": TEXTS[2]}
+        one = span(None, kind="RERANKER", **{"reranker.query": OPENS}, **before, **after)
+        assert retrieved(read_traces([one], documents="rerank_input")) == [TEXTS]
+        assert retrieved(read_traces([one], documents="rerank_output")) == [[TEXTS[2]]]
+        with pytest.raises(DatasetError, match="RETRIEVER"):
+            read_traces([one])
+
+    def test_eleven_documents_are_ordered_by_number(self) -> None:
+        """2 goes before 10, wherever they stand."""
+        texts = [f"text {at}" for at in range(12)]
+        one = span(OPENS, texts)
+        shuffled = [*one["attributes"].items()]
+        random.Random(7).shuffle(shuffled)
+        one["attributes"] = dict(shuffled)
+        assert retrieved(read_traces([one])) == [texts]
+
+
+class TestWhichCount:
+    """Spans inside of others, several calls, failures and silence."""
+
+    def test_the_outermost_that_recorded_documents(self) -> None:
+        """An ensemble's parts run inside of it; one that recorded nothing does not count."""
+        spans = [span(OPENS, number="1", name="wrapper"),
+                 span(OPENS, TEXTS[:2], number="2", parent="0x1", name="ensemble"),
+                 span(OPENS, TEXTS[:1], number="3", parent="0x2", name="part")]  # fmt: skip
+        assert retrieved(read_traces(spans)) == [TEXTS[:2]]
+        assert retrieved(read_traces(spans, span="part")) == [TEXTS[:1]]
+        with pytest.raises(InvalidInput) as caught:
+            read_traces(spans, span="parts")
+        assert caught.value.argument == "span"
+
+    def test_several_calls_for_a_question(self) -> None:
+        """In the order of time, not of the file; what differs must be chosen."""
+        spans = [span(OPENS, TEXTS[1:], number="2", started="2026-01-02T00:00:00Z"),
+                 span(OPENS, TEXTS[:2], number="1"),
+                 span(KEPT, TEXTS[1:2], number="3"),
+                 span(KEPT, TEXTS[1:2], number="4")]  # fmt: skip
+        wanted = {"first": TEXTS[:2], "last": TEXTS[1:], "union": TEXTS}
+        for calls, texts in wanted.items():
+            dataset = read_traces(spans, QUESTIONS, calls=calls)  # type: ignore[arg-type]
+            assert retrieved(dataset) == [texts, TEXTS[1:2]]
+            assert (
+                retrieved(read_traces(spans, calls=calls))
+                == (  # type: ignore[arg-type]
+                    [texts, TEXTS[1:2]]
+                )
+            )
+        with pytest.raises(InvalidInput) as caught:
+            read_traces(spans, QUESTIONS)
+        assert caught.value.argument == "calls"
+
+    def test_every_call_is_a_query_where_there_is_no_ground_truth(self) -> None:
+        """Labelled by its span where two ask the same."""
+        spans = [span(OPENS, TEXTS[:1], number="a"), span(OPENS, TEXTS[1:], number="b")]
+        with pytest.warns(KragEvalWarning):
+            dataset = read_traces(spans)
+        assert dataset.queries == ["a", "b"]
+
+    def test_nanoseconds_are_ordered_as_numbers(self) -> None:
+        """9 is before 10."""
+        spans = [span(OPENS, TEXTS[:1], number="1", started="10"),
+                 span(OPENS, TEXTS[1:2], number="2", started="9")]  # fmt: skip
+        assert retrieved(read_traces(spans, calls="last")) == [TEXTS[:1]]
+
+    def test_a_failure_retrieved_nothing(self) -> None:
+        """And is counted."""
+        failed = {**span(OPENS), "status": {"status_code": "ERROR"}}
+        with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
+            dataset = read_traces([failed, span(KEPT, TEXTS[:1], number="2")])
+        assert retrieved(dataset) == [[], TEXTS[:1]]
+
+    def test_what_was_not_recorded_is_left_out(self) -> None:
+        """It is not nothing; an empty list is."""
+        spans = [span(OPENS), span(KEPT, [], number="2")]
+        with pytest.warns(KragEvalWarning, match="1 of 2 spans recorded no documents"):
+            dataset = read_traces(spans)
+        assert (dataset.questions, dataset.predicted) == ([KEPT], [[]])
+        with pytest.warns(KragEvalWarning), pytest.raises(DatasetError):
+            read_traces([span(OPENS)])
+
+    def test_redacted_texts(self) -> None:
+        """An id is left of them, or nothing to compare."""
+        one = span(OPENS, ["__REDACTED__"])
+        with pytest.raises(DatasetError, match="neither a text nor an id"):
+            read_traces([one])
+        one["attributes"]["retrieval.documents.0.document.id"] = "a"
+        assert read_traces([one]).predicted == [["a"]]
+
+
+class TestJoining:
+    """Spans and the questions with ground truth."""
+
+    SPANS = (span(KEPT, TEXTS[1:2]), span("Who?", TEXTS[:1], number="2"))
+
+    @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+    def test_what_does_not_join_is_counted_and_listed(self) -> None:
+        """On both sides; with all that belongs to the queries that stay."""
+        asked = Dataset([1, 2], [[TEXTS[0]], [TEXTS[1]]], questions=[OPENS, KEPT],
+                        tags={"topic": ["hours", "loans"]}, lines=[1, 2])  # fmt: skip
+        dataset = read_traces(self.SPANS, asked)
+        assert (dataset.queries, dataset.lines) == ([2], [2])
+        assert (dataset.tags, dataset.actual) == ({"topic": ["loans"]}, [[TEXTS[1]]])
+        assert "1 of 2 calls joined 1 of 2 questions" in dataset.notes
+        assert "1 calls with other questions: 'Who?'" in dataset.notes
+        assert f"1 questions never asked: {OPENS!r}" in dataset.notes
+        whole = read_traces(self.SPANS, asked, missing="zero")
+        assert (whole.queries, retrieved(whole)) == ([1, 2], [[], TEXTS[1:2]])
+
+    def test_both_sides_are_warned_of(self) -> None:
+        """One warning each."""
+        with pytest.warns(KragEvalWarning) as caught:
+            read_traces(self.SPANS, QUESTIONS)
+        assert len(caught) == 2
+
+    def test_nothing_joins(self) -> None:
+        """Is refused."""
+        with pytest.raises(DatasetError, match="none of its 1 queries"):
+            read_traces(self.SPANS[1:], QUESTIONS)
+
+    def test_two_questions_around_a_call_join_none(self) -> None:
+        """A conversation holds both; the span says neither."""
+        outer = span(json.dumps({"messages": [OPENS, KEPT]}), kind="CHAIN", number="1")
+        inner = span("it", TEXTS[:1], number="2", parent="0x1")
+        with pytest.raises(DatasetError, match="none of its 1 queries"):
+            read_traces([outer, inner], QUESTIONS)
+
+    def test_a_question_asked_twice_in_the_ground_truth(self) -> None:
+        """No span can tell the two apart."""
+        twice = Dataset(["a", "b"], [["x"], ["y"]], questions=[OPENS, OPENS])
+        with pytest.raises(InvalidInput) as caught:
+            read_traces(self.SPANS, twice)
+        assert caught.value.argument == "dataset"
+
+
+class TestRefused:
+    """What cannot be used."""
+
+    @pytest.mark.parametrize(
+        ("options", "argument"),
+        [({"documents": "all"}, "documents"), ({"calls": "any"}, "calls"),
+         ({"missing": "no"}, "missing")],
+    )  # fmt: skip
+    def test_options(self, options: dict[str, Any], argument: str) -> None:
+        """Name what they allow."""
+        with pytest.raises(InvalidInput) as caught:
+            read_traces([span(OPENS, [])], **options)
+        assert caught.value.argument == argument
+
+    def test_types(self) -> None:
+        """A ground truth that was not loaded, and a source of another kind."""
+        for arguments in (([span(OPENS, [])], {OPENS: ["x"]}), (7,), ([7],), ([],)):
+            with pytest.raises(InvalidType):
+                read_traces(*arguments)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("query", [None, "", {"no": "text"}])
+    def test_no_query(self, query: Any) -> None:
+        """Names the span."""
+        one = span(OPENS, TEXTS[:1], name="nameless")
+        one["attributes"]["input.value"] = query
+        with pytest.raises(DatasetError, match="nameless"):
+            read_traces([one])
+
+    @pytest.mark.parametrize("content", [7, [7], [{"scopeSpans": [{"spans": [{}]}]}]])
+    def test_a_collectors_file_of_another_form(self, content: Any) -> None:
+        """Names the form."""
+        with pytest.raises(DatasetError, match="OTLP"):
+            read_traces([{"resourceSpans": content}])
+
+    def test_a_stream_that_cannot_go_back(self) -> None:
+        """Is for the reader that reads once."""
+
+        class Pipe(io.BytesIO):
+            def seekable(self) -> bool:
+                return False
+
+        content = json.dumps(span(OPENS, TEXTS[:1])).encode()
+        with pytest.raises(DatasetError, match="second time"):
+            load_dataset(Pipe(content), format="jsonl")
+        assert retrieved(read_traces(Pipe(content))) == [TEXTS[:1]]
+
+    @given(st.recursive(st.none() | st.text() | st.integers() | st.floats(allow_nan=False),
+                        lambda inner: st.lists(inner) | st.dictionaries(
+                            st.sampled_from(["input.value", "retrieval.documents", "0", "document",
+                                             "content", "id", "openinference.span.kind"])
+                            | st.text(max_size=3), inner)))  # fmt: skip
+    def test_whatever_spans_hold(self, value: Any) -> None:
+        """Becomes a data set, or is refused as what it is."""
+        spans = [
+            {"context": value, "attributes": value},
+            span(OPENS, TEXTS[:1], **{"output.value": value}),
+            span(OPENS, TEXTS[:1], **{"retrieval.documents.0.document.metadata": value}),
+        ]
+        for one in spans:
+            with suppress(DatasetError):
+                read_traces([one])
