@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import calibrate, compare, evaluate, explain, trec
+from krag_eval.cli import calibrate, compare, evaluate, explain, sweep, trec
 from krag_eval.cli.options import LANGUAGE, language_option
 from krag_eval.cli.shell import Shell
 
@@ -22,7 +22,7 @@ main = Shell(
     sections={
         "Measure": (evaluate.evaluate, trec.trec, evaluate.demo),
         "Understand": (explain.misses, explain.explain, explain.diagnose, explain.report),
-        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate),
+        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate, sweep.sweep),
         "Data": (evaluate.audit,),
     },
 )

@@ -12,6 +12,7 @@ from krag_eval.plotting.curves import (
     calibration_curve,
     cutoff_curves,
     latency_points,
+    pareto_points,
     planning_curve,
     threshold_curves,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "metric_bars",
     "metric_distribution",
     "metric_name",
+    "pareto_points",
     "planning_curve",
     "save_plot",
     "slice_forest",

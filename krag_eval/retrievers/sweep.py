@@ -415,11 +415,11 @@ class Sweep:
         import pandas as pd
 
         front = set(self.front())
-        rows = [
-            {**cell._row, "pareto": (cell.same_as or cell.name) in front, "same_as": cell.same_as}
-            for cell in self.cells
-        ]
-        return pd.DataFrame(rows, index=pd.Index([cell.name for cell in self.cells], name="cell"))
+        index = pd.Index([cell.name for cell in self.cells], name="cell")
+        table = pd.DataFrame([cell._row for cell in self.cells], index=index)
+        table["pareto"] = [(cell.same_as or cell.name) in front for cell in self.cells]
+        same = [cell.same_as for cell in self.cells]
+        return table.assign(same_as=pd.Series(same, index, dtype=object))
 
     @property
     def results(self) -> dict[str, EvaluationResult]:
@@ -849,10 +849,14 @@ def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosi
 
 @contextmanager
 def _naming(cell: str) -> Iterator[None]:
-    """Let our own warnings begin with the name of the cell, each once."""
+    """Let our own warnings begin with the name of the cell, each once, and errors note it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"This was in the cell {clipped(cell)} of the sweep.")
+            raise
     seen = set()
     for one in caught:
         message = one.message
