@@ -96,7 +96,7 @@ def sweep(
 
     FILE is TOML: "corpus" names text files, or JSONL of documents; "questions" a file with the
     passages that answer them. [splitters] and [retrievers] name functions as "module:function",
-    found beside FILE or installed: importing them runs their code. Every other argument of sweep()
+    found beside FILE or installed: importing them runs their code. Every other argument of sweep
     in Python may stand there too; paths are seen from FILE.
     """
     from krag_eval import sweep as swept
