@@ -44,6 +44,7 @@ SLOW = (
     "tests/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
     "tests/retrievers/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
     "tests/retrievers/test_checkpoint.py::test_killed_runs_resume",
+    "tests/retrievers/test_sweep.py::test_a_killed_sweep_goes_on[50]",
     "tests/retrievers/test_typing.py::test_what_a_strict_checker_takes_and_refuses",
     "tests/streaming/test_evaluate_file.py::test_a_file_of_rows_cannot_fill_the_memory",
     "tests/streaming/test_killing.py",

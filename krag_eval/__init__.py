@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         evaluate_retrievers,
     )
     from krag_eval.retrievers.recording import RetrievalRecorder
+    from krag_eval.retrievers.sweep import Sweep, SweepCell, SweepChoice, sweep
     from krag_eval.scoring.metrics import METRICS, Metric
     from krag_eval.scoring.queries import JudgedQuery
     from krag_eval.statistics.comparison import Comparison, compare
@@ -110,6 +111,9 @@ _HOMES = {
     "SlicedComparison": "statistics.slices",
     "SlicedDifference": "statistics.slices",
     "Slices": "statistics.slices",
+    "Sweep": "retrievers.sweep",
+    "SweepCell": "retrievers.sweep",
+    "SweepChoice": "retrievers.sweep",
     "TextMatcher": "matching.base",
     "ToJudge": "statistics.judged",
     "UnjudgedDocument": "statistics.judged",
@@ -131,6 +135,7 @@ _HOMES = {
     "read_judgements": "statistics.judged",
     "plan_questions": "statistics.planning",
     "records_from_messages": "retrievers.agents",
+    "sweep": "retrievers.sweep",
 }
 
 # Modules that users name.
@@ -186,6 +191,9 @@ __all__ = [
     "SlicedComparison",
     "SlicedDifference",
     "Slices",
+    "Sweep",
+    "SweepCell",
+    "SweepChoice",
     "TextMatcher",
     "ToJudge",
     "UnjudgedDocument",
@@ -208,6 +216,7 @@ __all__ = [
     "plan_questions",
     "read_judgements",
     "records_from_messages",
+    "sweep",
 ]
 
 

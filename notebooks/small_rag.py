@@ -94,6 +94,11 @@ class BM25(BaseRetriever):
         return sum(idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length)) for idf, tf in found)
 
 
+def bm25(documents, k=200):
+    """Return BM25 over documents, for krag-eval sweep, which makes a retriever of chunks."""
+    return BM25(documents=documents, k=k)
+
+
 class LetterEmbeddings(Embeddings):
     """Embeds a text as its runs of letters, hashed into a vector: no model, no download.
 

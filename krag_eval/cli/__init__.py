@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from krag_eval import __version__
-from krag_eval.cli import calibrate, compare, evaluate, explain, trec
+from krag_eval.cli import calibrate, compare, evaluate, explain, sweep, trec
 from krag_eval.cli.options import LANGUAGE, language_option
 from krag_eval.cli.shell import Shell
 
@@ -28,7 +28,7 @@ main = Shell(
             explain.report,
             explain.history,
         ),
-        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate),
+        "Decide": (compare.compare, compare.gate, compare.plan, calibrate.calibrate, sweep.sweep),
         "Data": (evaluate.audit,),
     },
 )

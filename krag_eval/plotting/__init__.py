@@ -13,6 +13,7 @@ from krag_eval.plotting.curves import (
     cutoff_curves,
     history_curves,
     latency_points,
+    pareto_points,
     planning_curve,
     threshold_curves,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "metric_bars",
     "metric_distribution",
     "metric_name",
+    "pareto_points",
     "planning_curve",
     "save_plot",
     "slice_forest",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from krag_eval.results.history import History
     from krag_eval.results.latency import Latency
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.retrievers.sweep import Cost, Sweep
     from krag_eval.statistics.planning import QuestionPlan
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "cutoff_curves",
     "history_curves",
     "latency_points",
+    "pareto_points",
     "planning_curve",
     "threshold_curves",
 ]
@@ -490,6 +492,112 @@ def latency_points(
     ax.set_title(title, loc="left", pad=10 + 16 * -(-len(lines) // columns))
     make_readable(ax)
     return ax
+
+
+def pareto_points(
+    sweep: Sweep,
+    cost: Cost = "context",
+    ax: Axes | None = None,
+    *,
+    language: Language | None = None,
+) -> Axes:
+    """Draw what quality costs: a point per cell of a sweep, and the front of the best ones.
+
+    A cell is on the front if no other one is as good for as little, and better or cheaper. Those
+    are filled, joined by steps, and named in the order of their cost; every other one is hollow.
+
+    Args:
+        sweep: What ``sweep`` returned.
+        cost: ``"context"``, words within the cutoff, or ``"latency"``, the median of the seconds an
+            answer took.
+        ax: Where to draw; a new figure if not given.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+    Returns:
+        The Axes drawn on; nothing is shown or saved.
+
+    Raises:
+        InvalidType: If ``sweep`` is something else.
+        InvalidInput: If there is no such cost, or no cell has it and a quality.
+    """
+    from krag_eval.retrievers.sweep import COSTS, Sweep
+
+    language = language_of(language)
+    if not isinstance(sweep, Sweep):
+        raise InvalidType("sweep", f"must be what sweep() returned, got {clipped(sweep)}")
+    one_of("cost", cost, COSTS)
+    costs = {one.name: getattr(one, cost) for one in sweep.cells if one.same_as is None}
+    points = {
+        name: (costs[name], quality)
+        for name, quality in sweep.qualities.items()
+        if not math.isnan(costs[name] + quality)
+    }
+    if not points:
+        raise InvalidInput("sweep", f": no cell has a {cost} and a value of {sweep.quality_metric}")
+    seconds = max(place for place, _ in points.values())
+    factor, unit = (1, "context") if cost == "context" else _time_unit(seconds)
+    points = {name: (place * factor, quality) for name, (place, quality) in points.items()}
+    ax = new_axes() if ax is None else ax
+    front = sorted(sweep.front(cost), key=lambda name: points[name])
+    _draw_front(ax, points, front)
+    first = next(iter(sweep.results.values()))
+    key, k = _average_at({"": first}, sweep.quality_metric)
+    average, label = first.definitions[key], metric_name(key, language, first)
+    _scale(ax, [[quality for _, quality in points.values()]], average, language)
+    ax.set_ylabel(with_direction(fitted(label, _WIDTH), average, language))
+    ax.set_xlim(left=0, right=1.08 * max(place for place, _ in points.values()) or 1)
+    ax.set_xlabel(word(f"cost {unit}", language))
+    title = word(f"against {cost}", language).format(
+        metric=label, cutoff=cutoff_words(k, language), queries=queries_of(first, language)
+    )
+    legend_above(ax, 2)
+    ax.set_title(title, loc="left", pad=10 + 16 * -(-(len(front) + 1) // 2))
+    make_readable(ax)
+    return ax
+
+
+def _time_unit(seconds: float) -> tuple[int, str]:
+    return (1, "latency s") if seconds >= 1 else (1000, "latency ms")
+
+
+def _draw_front(ax: Axes, points: Mapping[str, tuple[float, float]], front: Sequence[str]) -> None:
+    """Draw all points, and the steps between those of the front, which a legend names."""
+    others = [point for name, point in points.items() if name not in front]
+    if others:
+        ax.plot(
+            [place for place, _ in others],
+            [quality for _, quality in others],
+            linestyle="none",
+            marker="o",
+            markerfacecolor=PAPER,
+            color=FAINT,
+        )
+    ax.step(
+        [points[name][0] for name in front],
+        [points[name][1] for name in front],
+        where="post",
+        color=FAINT,
+        linewidth=1,
+    )
+    for number, name in enumerate(front):
+        look, (place, quality) = LINES[number % MOST_LINES], points[name]
+        ax.plot(
+            [place],
+            [quality],
+            linestyle="none",
+            color=look.colour,
+            marker=look.marker,
+            label=f"{number + 1}: {fitted(name, _WIDTH)} ({value_label(quality)})",
+        )
+        ax.annotate(
+            str(number + 1),
+            (place, quality),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="center",
+            color=INK,
+            fontsize="small",
+        )
 
 
 def _average_at(systems: Mapping[str, EvaluationResult], metric: str | None) -> tuple[str, Cutoff]:

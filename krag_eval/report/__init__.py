@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.retrievers.sweep import Sweep
     from krag_eval.scoring.cutoffs import Cutoff
     from krag_eval.statistics.comparison import Comparison
 
-__all__ = ["write_comparison_report", "write_report"]
+__all__ = ["write_comparison_report", "write_report", "write_sweep_report"]
 
 
 def write_report(
@@ -113,6 +114,42 @@ def write_comparison_report(
 
     language = language_of(language)
     page = comparison_page(comparison, language, n_queries, by)
+    _write(path, rendered("comparison.html", page, language, title, date))
+
+
+def write_sweep_report(
+    sweep: Sweep,
+    path: str | os.PathLike[str],
+    *,
+    language: Language | None = None,
+    n_queries: int = 10,
+    by: str | Iterable[str] = (),
+    title: str | None = None,
+    date: str | None = None,
+) -> None:
+    """Write a sweep as a page: every cell, what quality costs, the choice, and the comparison.
+
+    The file appears complete or not at all.
+
+    Args:
+        sweep: What ``sweep`` returned.
+        path: The file; one of that name is replaced.
+        language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        n_queries: How many of the queries that changed most to show per pair; 0 for none.
+        by: Tags to slice the comparison by; see :func:`write_comparison_report`.
+        title: The heading, if another is wanted.
+        date: Shown below it as given. Without, nothing in the page depends on when it is written.
+
+    Raises:
+        InvalidType: If ``sweep`` is something else, or ``by`` names no tags.
+        InvalidInput: If no two cells differ, or an argument is not possible.
+        OSError: If the file cannot be written.
+    """
+    from krag_eval.report.comparison_page import sweep_page
+    from krag_eval.report.rendering import rendered
+
+    language = language_of(language)
+    page = sweep_page(sweep, language, n_queries, by)
     _write(path, rendered("comparison.html", page, language, title, date))
 
 

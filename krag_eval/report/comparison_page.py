@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidType, Language, clipped, muted, text, whole
+from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, muted, text, whole
 from krag_eval._text import fitted
-from krag_eval.plotting.styling import MOST_LINES, cutoff_words, tag_name, with_direction
+from krag_eval.plotting.styling import (
+    MOST_LINES,
+    average_name,
+    cutoff_words,
+    tag_name,
+    with_direction,
+)
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
-from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
+from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import (
     Comparison,
     Difference,
@@ -32,10 +38,11 @@ if TYPE_CHECKING:
     from krag_eval.results.evidence import GroundTruthItem, PredictedDocument
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.retrievers.sweep import Sweep, SweepCell
     from krag_eval.scoring.averages import Average
     from krag_eval.statistics.slices import SlicedComparison, SlicedDifference
 
-__all__ = ["comparison_page"]
+__all__ = ["comparison_page", "sweep_page"]
 
 # Columns of a query's text, of a system's name, and of an id.
 _QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH, _NOTE_WIDTH = 300, 40, 80, 1000
@@ -66,6 +73,7 @@ def comparison_page(
     level = comparison.level
     first, second = map(_name, comparison.pairs[0])
     return {
+        "sweep": None,
         "subtitle": _subtitle(comparison, w),
         "several": len(comparison.names) > 2,
         "board": _board(comparison, language),
@@ -91,6 +99,86 @@ def comparison_page(
         "settings": list(_settings(comparison).items()),
         "signature": comparison.signature,
     }  # fmt: skip
+
+
+# What a page tells of every cell at the cutoff, where there is such a metric.
+_OF_A_CELL = ("macro_recall", "macro_token_precision", "redundancy", "ndcg")
+
+
+def sweep_page(
+    sweep: Sweep, language: Language, n_queries: int, by: str | Iterable[str] = ()
+) -> dict[str, Any]:
+    """Gather what the template shows of a sweep: its comparison, and the cells above it.
+
+    Raises:
+        InvalidType: If ``sweep`` or ``by`` is something else.
+        InvalidInput: If there is nothing to compare, or an argument is not possible.
+    """
+    from krag_eval.retrievers.sweep import COSTS, Sweep
+
+    if not isinstance(sweep, Sweep):
+        came = type(sweep).__name__
+        raise InvalidType("sweep", f"must be a Sweep, got {came}")
+    if sweep.comparison is None:
+        fix = "write_report tells of one result: write_report(sweep.cells[0].result, path)"
+        raise InvalidInput("sweep", "must have two cells that differ, got one", fix)
+    w, page = words(language), comparison_page(sweep.comparison, language, n_queries, by)
+    columns = _sweep_columns(sweep, language, w)
+    front = {*sweep.front("context")}
+    drawable = [cost for cost in COSTS if sweep.front(cost)]
+    page["sweep"] = {
+        "headers": [name for name, _ in columns],
+        "rows": [
+            ([_name(cell.name), *(shown(cell) for _, shown in columns)],
+             (cell.same_as or cell.name) in front)
+            for cell in sweep.cells
+        ],
+        "same": [w["same chunks"].format(_name(cell.name), _name(cell.same_as))
+                 for cell in sweep.cells if cell.same_as is not None],
+        "choice": sweep.told_choice(language),
+        "pictures": [
+            plotting.inline_svg(
+                partial(plotting.pareto_points, sweep, cost, language=language),
+                f"pareto{cost}",
+                size=_SIZE,
+            )
+            for cost in drawable
+        ],
+    }  # fmt: skip
+    return page
+
+
+def _sweep_columns(
+    sweep: Sweep, language: Language, w: Mapping[str, str]
+) -> list[tuple[str, Callable[[SweepCell], str]]]:
+    """Return what is told of every cell: the heading, and how it is read of a cell."""
+    first = sweep.cells[0].result
+    at = sweep.quality_metric.partition("@")[2]
+    wanted = [sweep.metric, sweep.quality_metric, *(f"{key}@{at}" for key in _OF_A_CELL)]
+    parsed = dict.fromkeys(map(parse_metric, wanted))
+    scores = [
+        (average_name(f"{key}@{spelled(k)}", language, first), partial(_score, key=key, k=k))
+        for key, k in parsed
+        if key in first.averages(k)
+    ]
+    return [
+        (w["n chunks"], lambda cell: f"{cell.n_chunks:,}"),
+        *scores,
+        (w["by one chunk"], lambda cell: _or_dash(cell.recall_by_one)),
+        (w["index ceiling"], lambda cell: _or_dash(cell.index_ceiling)),
+        (w["context words"], lambda cell: _or_dash(cell.context, "{:,.0f}")),
+        (w["median ms"], lambda cell: _or_dash(1000 * cell.latency, "{:,.1f}")),
+    ]
+
+
+def _score(cell: SweepCell, key: str, k: Cutoff) -> str:
+    return _or_dash(cell.result.averages(k)[key])
+
+
+def _or_dash(value: float, form: str = "") -> str:
+    if math.isnan(value):
+        return "–"
+    return form.format(value) if form else number(value)
 
 
 def _checked_tags(by: object) -> list[str]:

@@ -82,6 +82,7 @@ __all__ = [
     "dependent_tags",
     "differing",
     "named_tag",
+    "part_of",
     "rounded_p",
     "sentence",
     "told_clusters",
@@ -369,7 +370,7 @@ def _aligned(
     first, *others = labels.values()
     kept = first if all(first == other for other in others) else _shared_labels(labels, on)
     places = {name: _positions(own, kept) for name, own in labels.items()}
-    aligned = {name: _part_of(result, places[name], cutoffs) for name, result in results.items()}
+    aligned = {name: part_of(result, places[name], cutoffs) for name, result in results.items()}
     if kept is None or all(len(own) == len(kept) for own in labels.values()):
         return aligned, {}
     among = set(kept)
@@ -425,7 +426,7 @@ def _positions(labels: Sequence[str | int], kept: Sequence[str | int] | None) ->
     return [position[label] for label in kept]
 
 
-def _part_of(
+def part_of(
     result: EvaluationResult, positions: Sequence[int] | None, cutoffs: Sequence[Cutoff]
 ) -> EvaluationResult:
     """Return a result of some of its queries, at some of its cutoffs; all of them if not given.

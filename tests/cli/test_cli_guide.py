@@ -44,6 +44,10 @@ def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         "pairs.csv": block(page, "text", "actual,"),
         "judgements.qrels": "t1 0 a 1\n",
         "bm25.run": "t1 Q0 a 1 0.5 x\n",
+        "sweep.toml": block(page, "toml", "corpus"),
+        "my_rag.py": "def windows(text, words):\n    return [text[:words], text[words:]]\n\n"
+        "def bm25(chunks):\n    return lambda question: chunks\n",
+        "handbook.txt": results,
     }
     for name, text in written.items():
         Path(name).write_text(text, "utf-8")

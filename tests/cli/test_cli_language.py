@@ -49,6 +49,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pairs = [(CHUNKS[0], CHUNKS[0], True), (CHUNKS[0], CHUNKS[1], False)]
     rows = (dict(zip(("actual", "predicted", "relevant"), pair, strict=True)) for pair in pairs)
     (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "cutting.py").write_text(
+        "def all_of(text):\n    return [text]\n\n"
+        "def first(chunks, n=4):\n    return lambda question: chunks[:n]\n"
+    )
+    (tmp_path / "sweep.toml").write_text(
+        'corpus = "chunks.jsonl"\nquestions = "a.jsonl"\nk = 2\nbudget = 20\nfolder = "kept"\n'
+        'splitters = {all = "cutting:all_of"}\n'
+        'retrievers = {four = "cutting:first", one = {call = "cutting:first", n = 1}}\n'
+    )
     (tmp_path / "q.qrels").write_text("q1 0 d1 1\n")
     (tmp_path / "r.run").write_text("q1 Q0 d1 1 0.5 tag\n")
     for name in lists:
@@ -70,6 +79,7 @@ COMMANDS = {
     "plan a.json b.json --metric recall@2 --detect 0.05": "차이를 확인하려면 질문이 ",
     "gate b.json --baseline a.json --metric recall@2": "통과: macro_recall@2 0.5000 → 0.7500",
     "calibrate pairs.jsonl": "최적 임계값",
+    "sweep sweep.toml": "질문 4개로 조합 2개를 비교했습니다.",
     "audit a.jsonl --index chunks.jsonl": "질문 4개, 정답 항목 4개, 청크 4개를 점검했습니다.",
 }
 

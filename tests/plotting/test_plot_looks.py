@@ -26,11 +26,13 @@ from krag_eval import (
     calibrate,
     compare,
     plotting,
+    sweep,
 )
 from krag_eval._errors import InvalidType
 from krag_eval.plotting.saving import DARK
 from krag_eval.plotting.styling import LINES, looks_of
 from krag_eval.results.latency import RetrievalRun
+from krag_eval.retrievers.sweep import Sweep
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.intervals import Spread
 
@@ -42,6 +44,19 @@ OF_THE_PAGE = {"--ink", "--paper", "--good", "--warn", "--bad"}
 MADE = datetime(2026, 1, 1, tzinfo=UTC)
 WHITE, NEARLY_BLACK = "#ffffff", "#16181d"
 FOUND, PARTIAL, MISSED = "#009e73", "#b97a00", "#d55e00"
+
+
+@cache
+def swept() -> Sweep:
+    """Return a sweep with a point on the front and one that is not."""
+    texts = [f"rule {i} one two three four" for i in range(30)]
+    rows = [{"question": str(i), "actual": [text]} for i, text in enumerate(texts)]
+    makers = {
+        "right": lambda chunks: lambda question: chunks[int(question) :],
+        "wrong": lambda chunks: lambda question: chunks,
+    }
+    return sweep(texts, rows, {"whole": lambda text: [text]}, makers, 1, None, n_resamples=100,
+                 progress=False)  # fmt: skip
 
 
 @cache
@@ -66,6 +81,7 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         "cutoffs": lambda ax: plotting.cutoff_curves(result, ax=ax, **told),
         "budgets": lambda ax: plotting.budget_curves(both, ax=ax, **told),
         "latency": lambda ax: plotting.latency_points(timed, ax=ax, **told),
+        "pareto": lambda ax: plotting.pareto_points(swept(), ax=ax, **told),
         "thresholds": lambda ax: plotting.threshold_curves(words, ax=ax, **told),
         "chosen": lambda ax: plotting.threshold_curves(
             in_chunks("small", [1, 2]), ax=ax, metrics=chosen, **told

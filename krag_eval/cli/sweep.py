@@ -1,0 +1,317 @@
+"""``krag-eval sweep``: splitters and retrievers named in a file, tried on the same questions."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    DatasetError,
+    Language,
+    Place,
+    clipped,
+    language_of,
+)
+from krag_eval.cli.options import checked_language, format_option, output_option, report_options
+from krag_eval.cli.output import (
+    Forms,
+    Outputs,
+    checked_outputs,
+    formatted,
+    four_digits,
+    or_none,
+    print_cells,
+    print_wrapped,
+    printing_beside,
+    records_of,
+    said,
+    write_files,
+    write_plot,
+    write_table,
+)
+from krag_eval.cli.shell import printable, warnings_as
+
+if TYPE_CHECKING:
+    from krag_eval.retrievers.sweep import Sweep
+
+__all__ = ["sweep"]
+
+# What a file holds beside the arguments of sweep() that a file can spell.
+_NEEDED = ("corpus", "questions", "splitters", "retrievers")
+_SETTINGS = (
+    *("k", "budget", "length", "metrics", "metric", "baseline", "clusters", "level"),
+    *("n_resamples", "seed", "folder", "max_concurrency", "on_error"),
+    *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
+)
+_EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
+_NAMES = 2
+_LAST = ("pareto", "same_as")
+# The columns for the name of a cell, which is continued below itself.
+_WIDEST = 12
+
+
+@click.command(
+    short_help="Try splitters with retrievers on the same questions.",
+    epilog="Example: krag-eval sweep sweep.toml --folder kept --plot pareto.png",
+)
+@click.argument("file")
+@click.option(
+    "--folder",
+    metavar="DIR",
+    help="Keep answers and results there: a sweep that was killed goes on where it stopped.",
+)
+@click.option(
+    "--jobs",
+    "n_jobs",
+    metavar="N",
+    type=int,
+    help="Processes that work on cells at the same time, -1 for one per core.",
+)
+@format_option
+@output_option("--csv", "Save the table, a row per cell.", streamed=True)
+@output_option("--plot", "Draw quality against context, as .png, .svg or .pdf.")
+@report_options
+def sweep(
+    file: str,
+    folder: str | None,
+    n_jobs: int | None,
+    format: str,
+    csv: str | None,
+    plot: str | None,
+    report: str | None,
+    report_language: Language | None,
+) -> None:
+    """Try every splitter in FILE with every retriever, and print one table.
+
+    FILE is TOML: "corpus" names text files, or JSONL of documents; "questions" a file with the
+    passages that answer them. [splitters] and [retrievers] name functions as "module:function",
+    found beside FILE or installed: importing them runs their code. Every other argument of sweep
+    in Python may stand there too; paths are seen from FILE.
+    """
+    from krag_eval import sweep as swept
+
+    outputs = checked_outputs(
+        {"format": format, "csv": csv, "plot": plot, "report": report}, [file]
+    )
+    language = checked_language(report_language, report)
+    with printing_beside(outputs), warnings_as("warning"):
+        settings = _read(file)
+        if folder is not None:
+            settings["folder"] = folder
+        with _importing_beside(file):
+            found = swept(**_arguments(file, settings), n_jobs=n_jobs)
+        if format == "table":
+            _print_sweep(found)
+        _write(outputs, found, language, format)
+
+
+# The file.
+
+
+def _read(file: str) -> dict[str, Any]:
+    """Return what the file says, its names checked."""
+    try:
+        with open(file, "rb") as opened:
+            settings = tomllib.load(opened)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Place(file).error(f"is no TOML: {error}") from error
+    missing = [name for name in _NEEDED if name not in settings]
+    if missing:
+        raise Place(file).error(f"has no {missing[0]!r}", f"it needs {', '.join(_NEEDED)}")
+    known = (*_NEEDED, *_SETTINGS)
+    for name in settings:
+        if name not in known:
+            problem = f"has {clipped(name)}, which is none of {', '.join(known)}"
+            raise Place(file).error(problem, "put what a function takes beside its call")
+    return settings
+
+
+def _arguments(file: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of sweep(), with files read and functions imported."""
+    beside = Path(file).parent
+    arguments = {name: value for name, value in settings.items() if name not in _NEEDED}
+    arguments["corpus"] = _corpus(file, settings["corpus"])
+    arguments["questions"] = _questions(file, settings["questions"])
+    for name in ("splitters", "retrievers"):
+        arguments[name] = _functions(file, name, settings[name])
+    if "folder" in arguments and arguments["folder"] == settings.get("folder"):
+        arguments["folder"] = beside / arguments["folder"]
+    return arguments
+
+
+def _corpus(file: str, named: object) -> list[Any]:
+    """Read texts, each file one document, and JSONL, each line one."""
+    from krag_eval.cli.reading import chunks_of
+
+    if isinstance(named, dict):
+        return list(_function(file, "corpus", named)())
+    paths = [named] if isinstance(named, str) else named
+    if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
+        allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
+        raise _refused(file, "corpus", allowed, named)
+    documents: list[Any] = []
+    for path in paths:
+        there = os.path.join(os.path.dirname(file), path)
+        if path.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+            documents += chunks_of(there)
+        else:
+            documents.append(_text(there))
+    return documents
+
+
+def _text(path: str) -> dict[str, Any]:
+    """Return a text file as a document that knows its name."""
+    try:
+        # Line ends stay as they are, for places in the text.
+        text = Path(path).read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Place(path).error(f"is not UTF-8: {error.reason} at byte {error.start}") from error
+    return {"page_content": text, "metadata": {"source": os.path.basename(path)}}
+
+
+def _questions(file: str, named: object) -> Any:
+    from krag_eval import load_dataset
+
+    if isinstance(named, dict) and "call" in named:
+        return _function(file, "questions", named)()
+    settings = {"file": named} if isinstance(named, str) else named
+    if not isinstance(settings, dict) or not isinstance(settings.get("file"), str):
+        allowed = 'must be the path of a file, {file = "…", actual = "…"} or {call = "…"}'
+        raise _refused(file, "questions", allowed, named)
+    options = {name: value for name, value in settings.items() if name != "file"}
+    return load_dataset(os.path.join(os.path.dirname(file), settings["file"]), **options)
+
+
+def _functions(file: str, argument: str, named: object) -> dict[str, Callable[..., Any]]:
+    if not isinstance(named, dict):
+        raise _refused(file, argument, f"must be a table of functions, as {_EXAMPLE}", named)
+    return {name: _function(file, f"{argument}.{name}", one) for name, one in named.items()}
+
+
+def _function(file: str, argument: str, named: object) -> Callable[..., Any]:
+    """Import a function, and bind the arguments that stand beside it."""
+    settings = {"call": named} if isinstance(named, str) else named
+    call = settings.get("call") if isinstance(settings, dict) else None
+    module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
+    if not isinstance(settings, dict) or not (module and colon and name):
+        raise _refused(file, argument, f"must name a function, as {_EXAMPLE}", named)
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ModuleNotFoundError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name != module.partition(".")[0]:
+            raise  # what the module itself imports
+        raise Place(file).error(
+            f"{argument} names {clipped(call)}, and there is no such function ({error})",
+            "the module must be beside the file, or installed",
+        ) from error
+    if not callable(found):
+        raise _refused(file, argument, "must name a function", found)
+    arguments = {key: value for key, value in settings.items() if key != "call"}
+    return partial(found, **arguments) if arguments else found
+
+
+def _refused(file: str, argument: str, allowed: str, came: object) -> DatasetError:
+    return Place(file).error(f"{argument} {allowed}, got {clipped(came)}")
+
+
+@contextmanager
+def _importing_beside(file: str) -> Iterator[None]:
+    """Find modules beside the file meanwhile, before those that are installed."""
+    folder = os.path.dirname(os.path.abspath(file))
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+# What is printed.
+
+
+def _print_sweep(found: Sweep) -> None:
+    """Print what there is of each cell, a column per cell, and what it says."""
+    table = found.table
+    front = set(found.front("context"))
+    names = [
+        printable(cell.name) + ("*" if (cell.same_as or cell.name) in front else "")
+        for cell in found.cells
+    ]
+    numbers = [name for name in table.columns[_NAMES:] if name not in _LAST]
+    rows = [[name, *map(_shown, table[name].astype(float))] for name in numbers]
+    print_cells(["", *names], rows, widest=_WIDEST)
+    print_wrapped(said("sweep front"))
+    for cell in found.cells:
+        if cell.same_as is not None:
+            told = said("sweep same").format(printable(cell.name), printable(cell.same_as))
+            print_wrapped(told)
+    click.echo()
+    for line in found.summary(language_of()).splitlines():
+        print_wrapped(printable(line))
+
+
+def _shown(value: float) -> str:
+    if math.isnan(value) or not float(value).is_integer() or value in (0, 1):
+        return four_digits(value)
+    return f"{value:,.0f}"
+
+
+def _forms(found: Sweep) -> Forms:
+    table = found.table.reset_index()
+    return {
+        "json": lambda: {
+            "metric": found.metric,
+            "baseline": found.baseline,
+            "cells": records_of(table),
+            "choice": _choice(found),
+            "differences": [] if found.comparison is None else records_of(found.comparison.table),
+        },
+        "csv": lambda: table,
+        "markdown": lambda: table,
+    }
+
+
+def _choice(found: Sweep) -> dict[str, Any] | None:
+    choice = found.choice
+    if choice is None:
+        return None
+    numbers = ("value", "held_out", "n_chosen_by", "n_held_out", "overrated", "shift")
+    return {
+        "cell": choice.name,
+        "metric": choice.metric,
+        **or_none({name: getattr(choice, name) for name in numbers}),
+    }
+
+
+def _write(outputs: Outputs, found: Sweep, language: Language | None, format: str) -> None:
+    from krag_eval.plotting import pareto_points
+    from krag_eval.report import write_sweep_report
+
+    write_files(
+        outputs,
+        {
+            "format": formatted(format, partial(_forms, found)),
+            "csv": (partial(write_table, found.table.reset_index()), "the table of cells"),
+            "plot": (
+                partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
+                "quality against context",
+            ),
+            "report": (
+                lambda target: write_sweep_report(found, target, language=language),
+                "an HTML report",
+            ),
+        },
+    )

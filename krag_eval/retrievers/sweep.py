@@ -1,0 +1,929 @@
+"""Sweeps: every splitter with every retriever on the same questions, in one table.
+
+Each cell of the grid is asked and evaluated once. What came back is kept in a folder as it comes,
+so that a sweep that was killed goes on where it stopped. pandas loads for the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from langchain_core.documents import Document
+
+from krag_eval import __version__
+from krag_eval._errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    Language,
+    check_options,
+    clipped,
+    language_of,
+    muted,
+    one_of,
+    text,
+    warn,
+)
+from krag_eval.conventions import Conventions
+from krag_eval.documents import (
+    AnyOf,
+    DocumentLike,
+    as_document,
+    check_chunks,
+    check_documents,
+    id_of,
+    metadata_of,
+    plain_value,
+    text_of,
+)
+from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
+from krag_eval.results.causes import Index
+from krag_eval.results.diagnosis import Diagnosis
+from krag_eval.results.result import EvaluationResult
+from krag_eval.retrievers.asking import Call, RetrieverLike
+from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
+from krag_eval.scoring.cutoffs import (
+    Budget,
+    Cutoff,
+    Cutoffs,
+    Length,
+    deepest,
+    fitting,
+    spelled,
+)
+from krag_eval.scoring.metrics import METRICS
+from krag_eval.statistics.comparison import (
+    Comparison,
+    checked_metrics,
+    compare,
+    part_of,
+    sentence,
+)
+from krag_eval.statistics.intervals import Clusters, check_sampling
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from krag_eval.matching.base import Matcher
+    from krag_eval.scoring.metrics import Metric
+    from krag_eval.statistics.paired import Difference
+
+__all__ = ["COSTS", "Cost", "RetrieverMaker", "Splitter", "Sweep", "SweepCell", "SweepChoice",
+           "sweep"]  # fmt: skip
+
+#: Cuts a text into chunks.
+Splitter: TypeAlias = "Callable[[str], Iterable[DocumentLike]]"
+#: Makes a retriever of chunks.
+RetrieverMaker: TypeAlias = "Callable[[list[Document]], RetrieverLike]"
+#: What quality is paid for with: words of context, or time.
+Cost: TypeAlias = Literal["context", "latency"]
+COSTS: tuple[Cost, ...] = get_args(Cost)
+
+# What is compared if nothing is named: the first of these that there is.
+_TOLD = ("macro_token_recall", "micro_token_recall", "macro_recall", "micro_recall", "ndcg")
+# Columns of the table, per cutoff, and per budget.
+_AT_K = ("macro_recall", "macro_token_recall", "macro_token_precision", "token_iou", "redundancy",
+         "ndcg")  # fmt: skip
+_WITHIN = ("macro_recall", "macro_token_recall", "ndcg")
+# A choice between systems needs two halves, and a mean over one query says nothing.
+_FEWEST_TO_CHOOSE = 4
+_LONGEST_FOLDER = 40
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "swept": "{cells} cells over {queries} questions; {runs} were run, the others have the "
+        "chunks of another.",
+        "swept all": "{cells} cells over {queries} questions.",
+        "chosen": "Chosen by {metric} on {n} questions: {name} ({value}).",
+        "held out": "On the other {n} questions it has {value}: it was overrated by {by} (from one "
+        "half to the other, the mean of all cells changes by {shift}).",
+        "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
+        "half to the other, the mean of all cells changes by {shift}).",
+        "same": "The choice is the baseline.",
+        "front": "Best for their context: {names}.",
+    },
+    "ko": {
+        "swept": "질문 {queries}개로 조합 {cells}개를 비교했습니다. {runs}개만 실행했고, 나머지는 "
+        "청크가 다른 조합과 같습니다.",
+        "swept all": "질문 {queries}개로 조합 {cells}개를 비교했습니다.",
+        "chosen": "질문 {n}개의 {metric}로 고른 조합: {name} ({value}).",
+        "held out": "나머지 질문 {n}개에서는 {value}입니다. {by}만큼 과대평가되었습니다"
+        "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
+        "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
+        "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
+        "same": "고른 조합이 기준 조합입니다.",
+        "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
+    },
+}
+
+
+def sweep(
+    corpus: Iterable[DocumentLike],
+    questions: Rows,
+    splitters: Mapping[str, Splitter],
+    retrievers: Mapping[str, RetrieverMaker],
+    k: Cutoffs = 5,
+    budget: int | Iterable[int] | None = 1000,
+    *,
+    matcher: str | Matcher | None = "coverage(union=true)",
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    metric: str | None = None,
+    baseline: str | tuple[str, str] | None = None,
+    clusters: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    max_concurrency: int | None = None,
+    on_error: Literal["raise", "record"] | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Sweep:
+    """Try every splitter with every retriever, and put what comes out into one table.
+
+    Each splitter cuts the corpus; each retriever is made of the chunks, and asked the questions.
+    What differs in nothing is run once: splitters that give the same chunks, to the letter, share
+    their runs. Arguments are checked before anything is cut or asked.
+
+    One metric is compared, each cell with the baseline, in one family for Holm's correction. And
+    since the best of many is partly the luckiest, it is also chosen on one half of the questions
+    and reported on the other half.
+
+    Args:
+        corpus: Texts or documents. Chunks inherit the metadata of the document they come from.
+        questions: What :func:`~krag_eval.evaluate_retriever` takes as its data set, such as what
+            :func:`~krag_eval.load_dataset` returns: questions with the passages that answer them.
+        splitters: Name -> function from a text to its chunks, texts or documents. LangChain's text
+            splitters have a method for it: ``splitter.split_text``.
+        retrievers: Name -> function that makes a retriever of the list of chunks, which are
+            LangChain documents: a function from question to documents, or any LangChain retriever.
+            Fusion with other weights, or a reranker, is one more such function. Let it return
+            enough for the largest budget.
+        k: A cutoff or several.
+        budget: How much may fit, or several such numbers; ``None`` for no budgets.
+        matcher: What makes a chunk a match. Ids and exact texts change with every cut, so coverage,
+            with pieces counted together, if not given.
+        length: What ``budget`` counts: ``"words"``, ``"characters"`` or a function.
+        metrics: Metrics to compute; all built-in ones if not given.
+        metric: What is compared and chosen by, such as ``"recall@5"``. If not given: token recall
+            in the largest budget; without budgets, at the deepest cutoff; with a matcher that knows
+            no words, recall.
+        baseline: The cell to hold the others against, as ``("200", "bm25")`` or as it is called,
+            ``"200 + bm25"``; the first if not given.
+        clusters: A tag of the questions: those that share its value belong together, in the
+            comparison and in the halves; see :func:`~krag_eval.compare`.
+        level: See there, also for ``n_resamples``.
+        n_resamples: Number of resamples and of random swaps.
+        seed: The same seed gives the same digits, and the same halves.
+        folder: Where answers and results are kept, each cell in a folder of its own; made if it is
+            not there. A sweep that was killed goes on where it stopped when it is called again.
+            Answers belong to a retriever's name, the chunks and the questions, so call a retriever
+            otherwise, or name another folder, if what it answers has changed. Results are made
+            again from the answers if the evaluation has changed, and always with a matcher, metric
+            or length of your own.
+        n_jobs: Processes that work on cells at the same time, -1 for one per core. What splitters
+            and retrievers hold is then sent to them. Latencies are those of a busy machine.
+        max_concurrency: How many questions a retriever is asked at the same time; LangChain's
+            default if not given. For latencies free of one another, 1.
+        on_error: What happens when a retriever fails; see :func:`~krag_eval.evaluate_retriever`.
+        progress: Whether to show a bar for each cell; if not given, in terminals and notebooks.
+        **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
+            ``conventions``, ``no_ground_truth``, …
+
+    Returns:
+        The cells, as a table and each with its result; the comparison; the choice.
+
+    Raises:
+        TypeError: If an argument is of a wrong type, or a splitter returns no chunks.
+        ValueError: If an argument is out of range, there is nothing to cut, a splitter finds no
+            chunk in the whole corpus, or a file in the folder was made for something else.
+        OSError: If the folder cannot be written, or another run is writing to it.
+
+    Warns:
+        KragEvalWarning: What evaluating a cell warns of, after the name of the cell.
+
+    >>> corpus = [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(30)]
+    >>> questions = [{"question": f"What is rule {i}?", "actual": [f"Rule {i} is about numbers."]}
+    ...              for i in range(30)]
+    >>> def sentences(text):
+    ...     return [f"{one.strip('. ')}." for one in text.split(". ")]
+    >>> def by_number(chunks):
+    ...     def found(question):
+    ...         wanted = f"Rule {question.split()[-1].rstrip('?')} "
+    ...         return [chunk for chunk in chunks if chunk.page_content.startswith(wanted)]
+    ...     return found
+    >>> found = sweep(corpus, questions, {"whole": lambda text: [text], "sentences": sentences},
+    ...               {"by number": by_number}, k=1, budget=None, progress=False)
+    >>> found.table[["chunks", "macro_token_recall@1", "words@1"]].values.tolist()
+    [[30.0, 1.0, 9.0], [60.0, 1.0, 5.0]]
+    >>> found.front("context")
+    ['sentences + by number']
+    """
+    check_options(sweep, options, EVALUATOR_OPTIONS)
+    check_n_jobs(n_jobs)
+    check_sampling(level, n_resamples, seed)
+    _check_callables("splitters", splitters, "a function from a text to its chunks")
+    _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
+    documents = _checked_corpus(corpus)
+    evaluation = Evaluation.of(
+        questions, k, matcher, metrics, options, budget=budget, length=length
+    )
+    if clusters is not None:
+        evaluation.check_clusters(clusters)
+    grid = _grid(splitters, retrievers)
+    compared = _checked_metric(evaluation, metric)
+    against = _checked_baseline(baseline, grid)
+    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "progress": progress}
+    Run(Call.of(_nobody), evaluation, **_asked(asking))  # refuses what is wrong with these
+    chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
+    setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking)
+    cells = _worked(setup, grid, n_jobs)
+    sampling: dict[str, Any]
+    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
+    results = {cell.name: cell.result for cell in cells if cell.same_as is None}
+    against = next(cell.same_as or cell.name for cell in cells if cell.name == against)
+    several = len(results) > 1
+    return Sweep(
+        cells=tuple(cells),
+        metric=compared,
+        baseline=against,
+        comparison=compare(results, compared, baseline=against, **sampling) if several else None,
+        choice=_chosen(results, compared, against, sampling) if several else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SweepCell:
+    """One splitter with one retriever.
+
+    Attributes:
+        splitter: The name of the splitter.
+        retriever: The name of the retriever.
+        result: What came out.
+        n_chunks: How many chunks the index holds.
+        context: Words of the documents within the deepest cutoff, a mean over the questions; within
+            the largest budget where there is no other cutoff.
+        diagnosis: Where what is missing was lost, at that cutoff; ``None`` where too many pairs
+            would have to be compared.
+        same_as: The name of the cell whose run this is, because its chunks are the same; ``None``
+            if it was run itself.
+    """
+
+    splitter: str
+    retriever: str
+    result: EvaluationResult = field(repr=False)
+    n_chunks: int
+    context: float
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
+    same_as: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called: ``"200 + bm25"``."""
+        return _name_of(self.splitter, self.retriever)
+
+    @property
+    def latency(self) -> float:
+        """The median of the seconds that an answer took; NaN if no question was answered."""
+        return self.result.latency.p50
+
+    @property
+    def index_ceiling(self) -> float:
+        """Share of the ground truth that is whole in some chunk, or was found; NaN if unknown."""
+        ceiling = None if self.diagnosis is None else self.diagnosis.index_ceiling
+        return math.nan if ceiling is None else ceiling
+
+    @property
+    def recall_by_one(self) -> float:
+        """Macro recall where a passage counts only if one chunk holds it; NaN if unknown.
+
+        At the cutoff of the diagnosis. Over the same questions as the other averages.
+        """
+        if self.diagnosis is None:
+            return math.nan
+        found = defaultdict(list)
+        for item in self.diagnosis.items:
+            found[item.position].append(item.cause == "found")
+        counted = np.flatnonzero(self.result.counted).tolist()
+        shares = [sum(found[at]) / len(found[at]) if found[at] else 0.0 for at in counted]
+        return math.fsum(shares) / len(shares) if shares else math.nan
+
+    @property
+    def _row(self) -> dict[str, Any]:
+        at = spelled(_cutoff_of(self.result))
+        scores = {
+            f"{name}@{spelled(k)}": scores[name]
+            for k in self.result.k
+            for scores in [self.result.averages(k)]
+            for name in (_WITHIN if isinstance(k, Budget) else _AT_K)
+            if name in scores
+        }
+        return {
+            "splitter": self.splitter,
+            "retriever": self.retriever,
+            "chunks": self.n_chunks,
+            **scores,
+            f"recall_by_one@{at}": self.recall_by_one,
+            "index_ceiling": self.index_ceiling,
+            f"words@{at}": self.context,
+            "latency_p50": self.latency,
+        }
+
+
+@dataclass(frozen=True)
+class SweepChoice:
+    """The best cell by one half of the questions, and what it is worth on the other half.
+
+    The best of several on some questions is partly the luckiest there. Questions that had no say in
+    the choice tell what it is worth.
+
+    Attributes:
+        name: The cell with the best average on the first half, the first of equals.
+        metric: What was chosen by.
+        value: Its average on the questions it was chosen by.
+        held_out: Its average on the others.
+        n_chosen_by: How many questions it was chosen by.
+        n_held_out: How many others there are.
+        overrated: By how much ``value`` is better than ``held_out``; below 0, it is not.
+        shift: How much the mean of all cells changes from the first half to the other: what is due
+            to the halves, which are not equally hard.
+        difference: How it differs from the baseline on the others; ``None`` if it is the baseline.
+    """
+
+    name: str
+    metric: str
+    value: float
+    held_out: float
+    n_chosen_by: int
+    n_held_out: int
+    overrated: float
+    shift: float
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What came out of a sweep; made by :func:`~krag_eval.sweep`.
+
+    ``krag_eval.plotting.pareto_points`` draws it, ``krag_eval.report.write_sweep_report`` writes
+    it as a page.
+
+    Attributes:
+        cells: One per splitter and retriever, splitters in the order given, then retrievers.
+        metric: What was compared.
+        baseline: The cell the others were held against.
+        comparison: Each cell that was run against the baseline; ``None`` if there is one alone.
+        choice: The cell chosen by one half of the questions; ``None`` if there is one cell, or too
+            few questions to halve.
+    """
+
+    cells: tuple[SweepCell, ...]
+    metric: str
+    baseline: str
+    comparison: Comparison | None = field(default=None, repr=False)
+    choice: SweepChoice | None = None
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per cell.
+
+        Of each cutoff, recall, token recall, token precision, token IoU, redundancy and nDCG; of
+        each budget, recall, token recall and nDCG. ``recall_by_one@k`` counts passages that one
+        chunk holds, ``words@k`` the words of context, ``latency_p50`` seconds. ``pareto`` says
+        whether no other cell is as good in quality, context and latency, and better in one of
+        them. ``same_as`` is the cell with the same chunks, which was run for both.
+        """
+        import pandas as pd
+
+        front = set(self.front())
+        index = pd.Index([cell.name for cell in self.cells], name="cell")
+        table = pd.DataFrame([cell._row for cell in self.cells], index=index)
+        table["pareto"] = [(cell.same_as or cell.name) in front for cell in self.cells]
+        same = [cell.same_as for cell in self.cells]
+        return table.assign(same_as=pd.Series(same, index, dtype=object))
+
+    @property
+    def results(self) -> dict[str, EvaluationResult]:
+        """Cell -> its result."""
+        return {cell.name: cell.result for cell in self.cells}
+
+    @property
+    def quality_metric(self) -> str:
+        """What stands for quality where it is held against costs: the metric at the cutoff.
+
+        Within a budget all cells cost much the same; so it is taken at the deepest cutoff that is
+        none, where there is one.
+        """
+        result = self.cells[0].result
+        ((key, _),) = checked_metrics({"": result}, self.metric).values()
+        return f"{key}@{spelled(_cutoff_of(result))}"
+
+    @cached_property
+    def qualities(self) -> dict[str, float]:
+        """Cell -> its average of the metric for quality; of the cells that were run."""
+        key, k = _parsed(self.quality_metric, self.cells[0].result)
+        return {cell.name: cell.result.averages(k)[key] for cell in self._run}
+
+    def front(self, *costs: Cost) -> list[str]:
+        """Return the cells that no other one dominates, the best first.
+
+        One cell dominates another if it is at least as good in quality and in each cost, and better
+        in one of them. Cells without a value for one of them are on no front.
+
+        Args:
+            costs: ``"context"``, ``"latency"`` or both; both if not given.
+
+        Raises:
+            InvalidInput: For another cost.
+        """
+        for cost in costs:
+            one_of("costs", cost, COSTS)
+        sign = 1 if self._lower_is_better else -1
+        points = {
+            cell.name: (
+                sign * self.qualities[cell.name],
+                *(getattr(cell, cost) for cost in costs or COSTS),
+            )
+            for cell in self._run
+        }
+        known = {name: one for name, one in points.items() if not any(map(math.isnan, one))}
+        front = [name for name, one in known.items()
+                 if not any(_dominates(other, one) for other in known.values())]  # fmt: skip
+        return sorted(front, key=lambda name: known[name])
+
+    def summary(self, language: Language | None = None) -> str:
+        """Say what was run, what is better than the baseline, what was chosen and its worth.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+        """
+        chosen = language_of(language)
+        words = _WORDS[chosen]
+        n_queries = self.cells[0].result.n_counted
+        told = words["swept" if len(self._run) < len(self.cells) else "swept all"]
+        lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
+        if self.comparison is not None:
+            lines.append(self.comparison.summary(chosen))
+        lines += self.told_choice(chosen)
+        front = ", ".join(self.front("context"))
+        return "\n".join([*lines, words["front"].format(names=front)] if front else lines)
+
+    def told_choice(self, language: Language) -> list[str]:
+        """Say what was chosen on one half of the questions and what it is worth on the other."""
+        choice, words = self.choice, _WORDS[language]
+        if choice is None:
+            return []
+        worth = words["held out" if choice.overrated > 0 else "underrated"]
+        lines = [
+            words["chosen"].format(metric=choice.metric, n=choice.n_chosen_by, name=choice.name,
+                                   value=f"{choice.value:.3f}"),
+            worth.format(n=choice.n_held_out, value=f"{choice.held_out:.3f}",
+                         by=f"{choice.overrated:.3f}", shift=f"{choice.shift:+.3f}"),
+        ]  # fmt: skip
+        if choice.difference is None or self.comparison is None:
+            return [*lines, words["same"]]
+        return [*lines, sentence(choice.difference, self.comparison.level, language)]
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {len(self.cells)} cells, compared on {self.metric}>"
+
+    @property
+    def _run(self) -> list[SweepCell]:
+        return [cell for cell in self.cells if cell.same_as is None]
+
+    @property
+    def _lower_is_better(self) -> bool:
+        result = self.cells[0].result
+        return result.definitions[_parsed(self.metric, result)[0]].lower_is_better
+
+
+def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _parsed(metric: str, result: EvaluationResult) -> tuple[str, Cutoff]:
+    (found,) = checked_metrics({"": result}, metric).values()
+    return found
+
+
+def _cutoff_of(result: EvaluationResult) -> Cutoff:
+    """Return the deepest cutoff, a budget only where there is no other."""
+    return deepest(result.k)
+
+
+# What is swept, checked.
+
+
+def _check_callables(argument: str, given: object, what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise InvalidType(argument, f"must map names to {what} each, got {clipped(given)}")
+    if not given:
+        raise InvalidInput(argument, f"must name at least one: {what}, got none")
+    for name, one in given.items():
+        text(argument, name, "names that are not empty")
+        if not callable(one):
+            fix = "pass its method, .split_text" if hasattr(one, "split_text") else ""
+            within = f"[{clipped(name)}]"
+            raise InvalidType(argument, f"must be {what}, got {clipped(one)}", fix, within=within)
+
+
+def _checked_corpus(corpus: object) -> list[Document]:
+    if isinstance(corpus, str | bytes | Mapping | Document) or not isinstance(corpus, Iterable):
+        raise InvalidType(
+            "corpus",
+            f"must be texts or documents to be cut, got {clipped(corpus)}",
+            "put a single one into a list",
+        )
+    documents = [as_document(one) for one in check_documents([*corpus], "corpus")]
+    if not documents:
+        raise InvalidInput("corpus", "must hold at least one text, got none")
+    return documents
+
+
+def _grid(splitters: Mapping[str, Any], retrievers: Mapping[str, Any]) -> dict[str, _Place]:
+    """Return the cells by their names."""
+    grid: dict[str, _Place] = {}
+    for place in ((one, other) for one in splitters for other in retrievers):
+        name = _name_of(*place)
+        if name in grid:
+            problem = f": two cells would be called {clipped(name)}"
+            raise InvalidInput("splitters", problem, "name one of them without ' + '")
+        grid[name] = place
+    return grid
+
+
+def _name_of(splitter: str, retriever: str) -> str:
+    return f"{splitter} + {retriever}"
+
+
+_Place: TypeAlias = "tuple[str, str]"
+
+
+def _checked_baseline(baseline: object, grid: Mapping[str, _Place]) -> str:
+    if baseline is None:
+        return next(iter(grid))
+    if isinstance(baseline, tuple) and len(baseline) == 2 and all(
+        isinstance(one, str) for one in baseline
+    ):  # fmt: skip
+        baseline = _name_of(*baseline)
+    return one_of("baseline", baseline, list(grid))
+
+
+def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
+    summary = evaluation.plan.nothing().summary
+    if metric is None:
+        budgets = [k for k in evaluation.plan.cutoffs if isinstance(k, Budget)]
+        k = deepest(budgets or evaluation.plan.cutoffs)
+        known = summary.averages(k)
+        key = next((one for one in _TOLD if one in known), None) or next(iter(known))
+        return f"{key}@{spelled(k)}"
+    (name,) = checked_metrics({"every cell": summary}, [metric])
+    return name
+
+
+def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
+    if folder is None:
+        return None
+    if not isinstance(folder, os.PathLike):
+        text("folder", folder, 'the path of a folder, such as "sweep"')
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _nobody(question: str) -> list[DocumentLike]:
+    """Stand for a retriever that was not made, as nothing is left to ask it."""
+    return []
+
+
+def _asked(asking: Mapping[str, Any]) -> dict[str, Any]:
+    return {"config": None, "checkpoint": None, "checkpoint_key": None, **asking}
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """What a splitter made of the corpus, and what tells it from other sets."""
+
+    index: Index
+    digest: str
+
+    @classmethod
+    def of(cls, name: str, splitter: Splitter, corpus: Sequence[Document]) -> _Chunks:
+        chunks = [chunk for at, one in enumerate(corpus) for chunk in _cut(name, splitter, one, at)]
+        if not chunks:
+            raise InvalidInput("splitters", f": {clipped(name)} finds no chunk in the corpus")
+        content = [[text_of(one), id_of(one), plain_value(metadata_of(one))] for one in chunks]
+        return cls(Index(chunks), _digest(content))
+
+    @property
+    def documents(self) -> list[Document]:
+        return [as_document(one) for one in self.index.documents]
+
+
+def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Document]:
+    """Return the chunks of a document, with its metadata beneath their own."""
+    where = f"splitters[{clipped(name)}](corpus[{at}])"
+    try:
+        pieces = splitter(document.page_content)
+    except Exception as error:
+        error.add_note(f"The splitter {clipped(name)} failed on document {at} of the corpus.")
+        raise
+    if isinstance(pieces, str | bytes | Mapping) or not isinstance(pieces, Iterable):
+        raise InvalidType(where, f"must be a list of chunks, got {clipped(pieces)}")
+    inherited = metadata_of(document)
+    return [
+        Document(
+            page_content=text_of(one), metadata={**inherited, **metadata_of(one)}, id=id_of(one)
+        )
+        for one in check_chunks(pieces, where)
+    ]
+
+
+def _digest(content: object) -> str:
+    written = json.dumps(content, ensure_ascii=True, sort_keys=True).encode("ascii")
+    return hashlib.sha256(written).hexdigest()[:32]
+
+
+# Cells, worked out.
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What every cell needs."""
+
+    evaluation: Evaluation
+    chunks: Mapping[str, _Chunks]
+    retrievers: Mapping[str, RetrieverMaker]
+    folder: Path | None
+    asking: Mapping[str, Any]
+
+
+def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> list[SweepCell]:
+    """Run each cell once, several at the same time if asked for, and return all of them."""
+    first: dict[tuple[str, str], str] = {}
+    for name, (splitter, retriever) in grid.items():
+        first.setdefault((setup.chunks[splitter].digest, retriever), name)
+    own = [grid[name] for name in first.values()]
+    with processes(n_jobs, "sweep"):
+        each = map(_cell, [setup] * len(own), own) if n_processes() == 1 else (
+            in_processes(_cell, setup, "retrievers", own))  # fmt: skip
+        run = dict(zip(first.values(), each, strict=True))
+    cells = []
+    for name, (splitter, retriever) in grid.items():
+        source = first[setup.chunks[splitter].digest, retriever]
+        same = None if source == name else source
+        cells.append(replace(run[source], splitter=splitter, retriever=retriever, same_as=same))
+    return cells
+
+
+def _cell(setup: _Setup, place: _Place) -> SweepCell:
+    """Ask and evaluate one cell, or read what is kept of it."""
+    splitter, retriever = place
+    chunks = setup.chunks[splitter]
+    with _naming(_name_of(*place)):
+        result = _result(setup, place)
+        return SweepCell(
+            splitter,
+            retriever,
+            result,
+            len(chunks.index),
+            _words(result),
+            _diagnosed(result, chunks.index, setup.evaluation.options.get("matcher")),
+        )
+
+
+def _result(setup: _Setup, place: _Place) -> EvaluationResult:
+    kept = _Kept.of(setup, place)
+    if kept is None:
+        return _asked_now(setup, place, None)
+    if kept.result is not None and kept.result.is_file():
+        return EvaluationResult.from_json(kept.result)
+    result = _asked_now(setup, place, kept)
+    whole = result.retrieval is not None and not result.retrieval.failures
+    if kept.result is not None and whole:
+        result.to_json(kept.result, texts=True)
+    return result
+
+
+def _asked_now(setup: _Setup, place: _Place, kept: _Kept | None) -> EvaluationResult:
+    """Ask what is not known; a retriever is made only if something is left to ask."""
+    splitter, name = place
+    complete = kept is not None and kept.is_complete(setup.evaluation)
+    retriever: Any = _nobody
+    if not complete:
+        retriever = setup.retrievers[name](setup.chunks[splitter].documents)
+    where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
+    asking = {**_asked(setup.asking), **where}
+    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now()
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Where a cell is kept.
+
+    Attributes:
+        answers: What the retriever answered, one line per question.
+        key: What the answers belong to.
+        result: The result of this evaluation; ``None`` if it depends on what no file can tell, such
+            as a function.
+    """
+
+    answers: Path
+    key: str
+    result: Path | None
+
+    @classmethod
+    def of(cls, setup: _Setup, place: _Place) -> _Kept | None:
+        if setup.folder is None:
+            return None
+        splitter, retriever = place
+        texts = setup.evaluation.questions.texts
+        digest = _digest([retriever, setup.chunks[splitter].digest, texts])
+        shown = re.sub(r"[^\w.-]+", "-", retriever)[:_LONGEST_FOLDER].strip("-.")
+        folder = setup.folder / f"{shown or 'retriever'}-{digest[:16]}"
+        folder.mkdir(exist_ok=True)
+        key = _evaluation_key(setup.evaluation)
+        result = None if key is None else folder / f"result-{key[:16]}.json"
+        return cls(folder / "answers.jsonl", f"{retriever}, {digest}", result)
+
+    def is_complete(self, evaluation: Evaluation) -> bool:
+        """Tell whether every question was answered."""
+        if not self.answers.is_file():
+            return False
+        purpose = purpose_of(Call.of(_nobody), evaluation.questions.texts, self.key)
+        checkpoint = Checkpoint(self.answers, purpose)
+        checkpoint.close()
+        return len(checkpoint.answers) == len(evaluation.questions)
+
+
+def _evaluation_key(evaluation: Evaluation) -> str | None:
+    """Return what tells one evaluation of the same answers from another.
+
+    ``None`` if it depends on what is not known by its name: a matcher, a metric or a function of
+    the user's own.
+    """
+    plan = evaluation.plan
+    built_in = all(METRICS.get(one.name) is one for one in plan.metrics.values())
+    try:
+        options = {name: _plain(one) for name, one in evaluation.options.items()}
+    except TypeError:
+        return None
+    if not built_in or plan.length is not None:
+        return None
+    cutoffs = [spelled(k) for k in plan.cutoffs]
+    actual = [[_plain_item(item) for item in items] for items in evaluation.questions.actual]
+    return _digest([__version__, cutoffs, sorted(plan.metrics), options, actual])
+
+
+def _plain_item(item: Any) -> list[Any]:
+    alternatives = item.alternatives if isinstance(item, AnyOf) else (item,)
+    return [[text_of(one), id_of(one), plain_value(metadata_of(one))] for one in alternatives]
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON can hold it.
+
+    Raises:
+        TypeError: If it is not known by what is written of it.
+    """
+    if isinstance(value, Conventions | Enum):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(type(value).__name__)
+
+
+def _words(result: EvaluationResult) -> float:
+    """Return how many words there are within the cutoff, a mean over the questions that count."""
+    if result.evidence is None:
+        return math.nan
+    found = result.evidence.measured("w")
+    lengths = (found.lengths or {})["w"]
+    k = _cutoff_of(result)
+    if isinstance(k, Budget):
+        own = result.evidence.measured(k.unit) if k.unit != "t" else found
+        n_seen = fitting(k, (own.lengths or {})[k.unit], found.n_retrieved)
+    else:
+        n_seen = found.n_retrieved if k is None else np.minimum(found.n_retrieved, k)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    first = np.cumsum(found.n_retrieved) - found.n_retrieved
+    words = ends[first + n_seen] - ends[first]
+    return float(words[result.counted].mean()) if result.n_counted else math.nan
+
+
+def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis | None:
+    try:
+        return result.diagnose(index, matcher=matcher)
+    except InvalidInput as error:
+        if error.argument != "index":
+            raise
+        warn(
+            f"the index ceiling is left out, {error.problem.removeprefix(': ')}",
+            Advice("choose {}, which looks words up", matcher="coverage(union=yes)"),
+        )
+        return None
+
+
+@contextmanager
+def _naming(cell: str) -> Iterator[None]:
+    """Let our own warnings begin with the name of the cell, each once, and errors note it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"This was in the cell {clipped(cell)} of the sweep.")
+            raise
+    seen = set()
+    for one in caught:
+        message = one.message
+        if not isinstance(message, KragEvalWarning):
+            warnings.warn_explicit(message, one.category, one.filename, one.lineno)
+        elif str(message) not in seen:
+            seen.add(str(message))
+            warn(f"{cell}: {message.problem}", message.fix, at_once=message.at_once)
+
+
+# The choice.
+
+
+def _chosen(
+    results: Mapping[str, EvaluationResult],
+    metric: str,
+    baseline: str,
+    sampling: Mapping[str, Any],
+) -> SweepChoice | None:
+    """Choose on one half of the questions, and look at the other half."""
+    first = next(iter(results.values()))
+    halves = _halves(first, sampling["clusters"], sampling["seed"])
+    if halves is None:
+        return None
+    key, k = _parsed(metric, first)
+    by, others = (
+        {name: part_of(one, positions, ()) for name, one in results.items()} for positions in halves
+    )
+    sign = 1 if first.definitions[key].lower_is_better else -1
+    values = {name: one.averages(k)[key] for name, one in by.items()}
+    known = {name: sign * value for name, value in values.items() if not math.isnan(value)}
+    if not known:
+        return None
+    name = min(known, key=lambda one: known[one])
+    worth = {one: others[one].averages(k)[key] for one in known}
+    difference = None
+    if name != baseline:
+        pair = {baseline: others[baseline], name: others[name]}
+        with muted():  # the comparison of all has said it
+            (difference,) = compare(pair, metric, **sampling).differences
+    return SweepChoice(
+        name=name,
+        metric=metric,
+        value=values[name],
+        held_out=worth[name],
+        n_chosen_by=by[name].n_counted,
+        n_held_out=others[name].n_counted,
+        overrated=sign * (worth[name] - values[name]),
+        shift=math.fsum(worth[one] - values[one] for one in known) / len(known),
+        difference=difference,
+    )
+
+
+def _halves(
+    result: EvaluationResult, clusters: str | None, seed: int
+) -> tuple[list[int], list[int]] | None:
+    """Return the positions of two halves of the questions that count, drawn at random.
+
+    Questions that belong together are in the same half. ``None`` if there are too few.
+    """
+    counted = np.flatnonzero(result.counted)
+    group = np.arange(len(counted))
+    if clusters is not None and (found := Clusters.found([result], clusters)) is not None:
+        group = found.number
+    n = int(group.max(initial=-1)) + 1
+    if n < _FEWEST_TO_CHOOSE:
+        return None
+    chosen = np.random.default_rng(seed).permutation(n)[: (n + 1) // 2]
+    first = np.isin(group, chosen)
+    return counted[first].tolist(), counted[~first].tolist()

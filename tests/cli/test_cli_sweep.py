@@ -1,0 +1,169 @@
+"""``krag-eval sweep``: a file that names functions in, the table of Python out."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli_runs import refusal, run
+
+from krag_eval import sweep
+
+MODULE = """
+def sentences(text, ending="."):
+    return [f"{one.strip()}{ending}" for one in text.split(".") if one.strip()]
+
+def whole(text):
+    return [text]
+
+def make(chunks, first=0):
+    def found(question):
+        number = int(question)
+        return [one for one in chunks if number >= first and f"Rule {number} " in one.page_content]
+    return found
+
+def questions():
+    return [{"question": str(i), "actual": [f"Rule {i} is about numbers."]} for i in range(40)]
+
+def corpus():
+    return [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(40)]
+"""
+CORPUS = [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(40)]
+ROWS = [{"question": str(i), "actual": [f"Rule {i} is about numbers."]} for i in range(40)]
+SWEEP = """
+corpus = ["one.txt", "rest.jsonl"]
+questions = "questions.jsonl"
+k = 1
+metric = "recall@1"
+n_resamples = 200
+[splitters]
+whole = "{module}:whole"
+sentences = {{call = "{module}:sentences", ending = "."}}
+[retrievers]
+all = "{module}:make"
+half = {{call = "{module}:make", first = 20}}
+"""
+pytestmark = pytest.mark.filterwarnings("ignore:.*No list is longer than")
+
+
+@pytest.fixture
+def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Write a sweep with a module of its own, since modules stay imported."""
+    module = f"rag_{abs(hash(request.node.nodeid))}"
+    (tmp_path / f"{module}.py").write_text(MODULE, "utf-8")
+    (tmp_path / "one.txt").write_text(CORPUS[0], "utf-8")
+    (tmp_path / "rest.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in CORPUS[1:]))
+    (tmp_path / "questions.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in ROWS))
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP.format(module=module), "utf-8")
+    return path
+
+
+def expected():
+    """Return the sweep as Python makes it, with functions of its own."""
+    scope: dict = {}
+    exec(MODULE, scope)
+    return sweep(
+        CORPUS,
+        ROWS,
+        {"whole": scope["whole"], "sentences": scope["sentences"]},
+        {"all": scope["make"], "half": lambda chunks: scope["make"](chunks, first=20)},
+        k=1,
+        metric="recall@1",
+        n_resamples=200,
+        progress=False,
+    )
+
+
+def test_the_numbers_of_python(file: Path) -> None:
+    """All of the table but the times, the choice, and the differences."""
+    content = json.loads(run("sweep", file, "--format", "json").stdout)
+    found = expected()
+    assert (content["metric"], content["baseline"]) == ("macro_recall@1", "whole + all")
+    table = found.table.drop(columns=["latency_p50", "pareto", "same_as"])
+    for row, (name, numbers) in zip(content["cells"], table.iterrows(), strict=True):
+        assert row["cell"] == name
+        assert {key: row[key] for key in numbers.index} == numbers.to_dict()
+    assert content["choice"]["cell"] == found.choice.name
+    assert content["choice"]["overrated"] == found.choice.overrated
+    assert [row["difference"] for row in content["differences"]] == [
+        one.difference for one in found.comparison.differences
+    ]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_what_is_printed(file: Path, language: str) -> None:
+    """A column per cell, those on the front marked, and the summary in the language."""
+    result = run("--lang", language, "sweep", file)
+    assert result.exit_code == 0
+    assert "all*" in result.stdout
+    assert "macro_recall@1" in result.stdout
+    told = expected().summary(language)
+    assert "".join(told.splitlines()[0].split()) in "".join(result.stdout.split())
+
+
+def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
+    """A row per cell; a picture, a page; what was asked is kept where the option says."""
+    kept, plot, page = (tmp_path / name for name in ("kept", "pareto.svg", "page.html"))
+    options = ("--folder", kept, "--csv", "-", "--plot", plot, "--report", page)
+    first = run("sweep", file, *options)
+    rows = list(csv.DictReader(io.StringIO(first.stdout)))
+    assert [row["cell"] for row in rows] == expected().table.index.tolist()
+    assert [float(row["macro_recall@1"]) for row in rows] == [1, 0.5, 1, 0.5]
+    assert plot.read_bytes().startswith(b"<?xml")
+    assert "sentences + half" in page.read_text("utf-8")
+    assert len(list(kept.glob("*/answers.jsonl"))) == 4
+    assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
+
+
+def test_a_folder_in_the_file_is_seen_from_it(file: Path) -> None:
+    """Like all paths there."""
+    file.write_text('folder = "kept"\n' + file.read_text("utf-8"), "utf-8")
+    assert run("sweep", file).exit_code == 0
+    assert len(list((file.parent / "kept").glob("*/answers.jsonl"))) == 4
+
+
+def test_corpus_and_questions_by_functions(file: Path) -> None:
+    """For what no file holds as it is."""
+    module = next(file.parent.glob("rag_*.py")).stem
+    text = file.read_text("utf-8")
+    text = text.replace('["one.txt", "rest.jsonl"]', f'{{call = "{module}:corpus"}}')
+    text = text.replace('"questions.jsonl"', f'{{call = "{module}:questions"}}')
+    file.write_text(text, "utf-8")
+    content = json.loads(run("sweep", file, "--format", "json").stdout)
+    assert [row["macro_recall@1"] for row in content["cells"]] == [1, 0.5, 1, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("k = 1", "k = = 1", "TOML"),
+        ('questions = "questions.jsonl"', "", "'questions'"),
+        ("k = 1", "cutoff = 1", "'cutoff'"),
+        (":whole", ":hole", "splitters.whole"),
+        (':whole"', '.whole"', "splitters.whole"),
+        ("whole = ", "whole = 3 # ", "splitters.whole"),
+        ('corpus = ["one.txt", "rest.jsonl"]', "corpus = 3", "corpus"),
+        ('"questions.jsonl"', "{actual = 3}", "questions"),
+    ],
+)
+def test_refusals_name_the_file(file: Path, old: str, new: str, told: str) -> None:
+    """And what is wrong in it."""
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), "utf-8")
+    message = refusal("sweep", file)
+    assert str(file) in message
+    assert told in message
+
+
+def test_what_python_refuses_is_refused(file: Path) -> None:
+    """With its words, and exit code 2."""
+    file.write_text(file.read_text("utf-8").replace("recall@1", "recall@9"), "utf-8")
+    assert "recall@9" in refusal("sweep", file)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    """Named."""
+    assert "none.toml" in refusal("sweep", tmp_path / "none.toml")

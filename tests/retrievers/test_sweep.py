@@ -1,0 +1,534 @@
+"""Sweeps: every cell as if evaluated alone, asked once, kept, and chosen without flattery."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from matplotlib.figure import Figure
+
+from krag_eval import (
+    CoverageMatcher,
+    EvaluationResult,
+    KragEvalWarning,
+    evaluate_retriever,
+    load_dataset,
+    sweep,
+)
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.plotting import pareto_points
+from krag_eval.report import write_sweep_report
+
+# Toy lists are shorter than the cutoffs.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(Every list has at most|No list is longer than)")
+ROOT = Path(__file__).parents[2]
+CORPUS = [f"Rule {i} is about numbers. Rule {i} ends here and now." for i in range(40)]
+QUESTIONS = [
+    {"question": f"rule {i}?", "actual": [f"Rule {i} is about numbers."], "part": i // 10}
+    for i in range(40)
+]
+ASKED: Counter[str] = Counter()
+MADE: Counter[int] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked() -> None:
+    ASKED.clear()
+    MADE.clear()
+
+
+def whole(text: str) -> list[str]:
+    return [text]
+
+
+def sentences(text: str) -> list[str]:
+    return re.findall(r"[^.]+\.", text)
+
+
+def number_of(text: str) -> int:
+    return int(re.search(r"\d+", text)[0])
+
+
+def right(chunks: list[Document]):
+    """Make a retriever that finds the chunks of the rule asked for."""
+    MADE[len(chunks)] += 1
+
+    def found(question: str) -> list[Document]:
+        ASKED[question] += 1
+        return [one for one in chunks if number_of(one.page_content) == number_of(question)]
+
+    return found
+
+
+def until(n: int, chunks: list[Document]):
+    """Make a retriever that is right about the first n rules."""
+    ask = right(chunks)
+    return lambda question: ask(question if number_of(question) < n else "rule 0?")
+
+
+def swept(**changes):
+    arguments = {
+        "corpus": CORPUS, "questions": QUESTIONS, "splitters": {"whole": whole},
+        "retrievers": {"right": right}, "k": 1, "budget": None, "progress": False,
+        "n_resamples": 200,
+    }  # fmt: skip
+    return sweep(**{**arguments, **changes})
+
+
+@pytest.mark.filterwarnings("ignore:.*No query's first document fits")
+def test_a_cell_is_what_evaluating_its_retriever_gives() -> None:
+    """Chunks cut by hand, and a retriever asked on its own."""
+    splitters = {"whole": whole, "sentences": sentences}
+    retrievers = {"all": right, "half": partial(until, 20)}
+    found = swept(splitters=splitters, retrievers=retrievers, k=[1, 2], budget=[5, 10])
+    assert [cell.name for cell in found.cells] == [
+        "whole + all", "whole + half", "sentences + all", "sentences + half"
+    ]  # fmt: skip
+    for cell in found.cells:
+        texts = [one for text in CORPUS for one in splitters[cell.splitter](text)]
+        retriever = retrievers[cell.retriever]([Document(page_content=one) for one in texts])
+        alone = evaluate_retriever(
+            retriever, QUESTIONS, [1, 2], "coverage(union=yes)", budget=[5, 10], progress=False
+        )
+        assert cell.result == alone
+        assert cell.n_chunks == len(texts)
+    table = found.table
+    assert table["macro_recall@1"].tolist() == [1, 0.5, 1, 0.5]
+    # Of the whole, the passage's 5 words are 5 of 11; the first sentence is the passage.
+    assert table["macro_token_precision@1"].tolist() == pytest.approx([5 / 11, 5 / 22, 1, 0.5])
+    assert table["words@2"].tolist() == [11, 11, 11, 11]
+    assert table["index_ceiling"].tolist() == [1, 1, 1, 1]
+    # Five words hold a sentence and not the whole.
+    assert table["macro_recall@5w"].tolist() == [0, 0, 1, 0.5]
+
+
+def test_the_table_of_chunk_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number of docs/chunk-sizes.md, which benchmarks/chunk_sizes.py computes otherwise."""
+    monkeypatch.syspath_prepend(str(ROOT / "notebooks"))
+    from small_rag import BM25, chunks
+
+    lines = (ROOT / "docs" / "chunk-sizes.md").read_text("utf-8").splitlines()
+    rows = [[one.strip(" *") for one in line.strip("|").split("|")] for line in lines
+            if line.startswith("|")][:11]  # fmt: skip
+    printed = {name: values for name, *values in rows}
+    data = ROOT / "notebooks" / "data"
+    sizes = [(50, 0), (100, 0), (200, 0), (200, 100), (400, 0), (800, 0)]
+    with pytest.warns(KragEvalWarning, match=r"^800, 0 \+ bm25: "):
+        found = sweep(
+            [(data / "handbook.txt").read_text("utf-8")],
+            load_dataset(data / "handbook_questions.jsonl", actual="excerpts"),
+            {f"{n}, {shared}": partial(chunks, n_words=n, overlap=shared) for n, shared in sizes},
+            {"bm25": lambda cut: BM25(documents=cut, k=len(cut))},
+            budget=[500, 1000, 2000],
+            n_resamples=100,
+            progress=False,
+        )
+    columns = {
+        "chunks": "chunks",
+        "recall@5, one chunk": "recall_by_one@5",
+        "recall@5, together": "macro_recall@5",
+        "token recall@5": "macro_token_recall@5",
+        "token precision@5": "macro_token_precision@5",
+        "redundancy@5": "redundancy@5",
+        "token recall in 500 words": "macro_token_recall@500w",
+        "token recall in 1,000 words": "macro_token_recall@1000w",
+        "token recall in 2,000 words": "macro_token_recall@2000w",
+    }
+    for name, column in columns.items():
+        form = "{}" if name == "chunks" else "{:.2f}"
+        assert [form.format(one) for one in found.table[column]] == printed[name], name
+
+
+def test_the_same_chunks_are_run_once() -> None:
+    """Two splitters that agree to the letter share a run; the family has it once."""
+    again = {"whole": whole, "sentences": sentences, "unsplit": lambda text: (text,)}
+    found = swept(splitters=again)
+    assert set(ASKED.values()) == {2}
+    assert found.table["same_as"].tolist() == [None, None, "whole + right"]
+    assert found.cells[2].result is found.cells[0].result
+    assert found.comparison.names == ["whole + right", "sentences + right"]
+    # A baseline that was not run itself is the one that was run for it.
+    assert swept(splitters=again, baseline="unsplit + right").baseline == "whole + right"
+
+
+def test_chunks_of_other_metadata_are_other_chunks() -> None:
+    """A retriever may look at them."""
+    marked = lambda text: [Document(page_content=text, metadata={"page": 1})]  # noqa: E731
+    found = swept(splitters={"whole": whole, "marked": marked})
+    assert [cell.same_as for cell in found.cells] == [None, None]
+
+
+def test_chunks_inherit_metadata() -> None:
+    """Their own comes first."""
+    seen: list[Document] = []
+
+    def keep(chunks: list[Document]):
+        seen.extend(chunks)
+        return lambda question: chunks[:1]
+
+    cut = lambda text: [Document(page_content=text, metadata={"page": 2}, id="a")]  # noqa: E731
+    corpus = [Document(page_content=CORPUS[0], metadata={"page": 1, "source": "x"}, id="b")]
+    swept(corpus=corpus, splitters={"cut": cut}, retrievers={"keep": keep})
+    assert seen == [Document(page_content=CORPUS[0], metadata={"page": 2, "source": "x"}, id="a")]
+
+
+def test_everything_is_kept(tmp_path: Path) -> None:
+    """The same call makes no retriever and asks nothing; the numbers are the same."""
+    first = swept(folder=tmp_path / "kept", splitters={"whole": whole, "sentences": sentences})
+    assert sum(ASKED.values()) == 80
+    again = swept(folder=tmp_path / "kept", splitters={"whole": whole, "sentences": sentences})
+    assert (sum(ASKED.values()), sum(MADE.values())) == (80, 2)
+    assert [one.result for one in first.cells] == [one.result for one in again.cells]
+    assert first.table.equals(again.table)  # latencies too
+    saved = sorted((tmp_path / "kept").glob("*/result-*.json"))
+    assert len(saved) == 2
+    assert EvaluationResult.from_json(saved[0]).explain("rule 3?")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"k": [1, 2]},
+        {"threshold": 0.5},
+        {"matcher": CoverageMatcher(0.9, union=True)},
+        {"matcher": "contains"},
+        {"budget": 100, "length": len},
+        {"questions": [{**row, "actual": [row["question"]]} for row in QUESTIONS]},
+    ],
+    ids=["cutoffs", "threshold", "matcher of one's own", "matcher", "length", "ground truth"],
+)
+def test_another_evaluation_asks_nothing(tmp_path: Path, changes: dict) -> None:
+    """It is made of the answers, and is what it would be without a folder."""
+    swept(folder=tmp_path)
+    assert sum(ASKED.values()) == 40
+    found = swept(folder=tmp_path, **changes)
+    assert (sum(ASKED.values()), sum(MADE.values())) == (40, 1)
+    assert found.cells[0].result == swept(**changes).cells[0].result
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"retrievers": {"renamed": right}},
+        {"questions": QUESTIONS[1:]},
+        {"corpus": CORPUS[:39]},
+        {"splitters": {"whole": sentences}},
+    ],
+    ids=["retriever", "questions", "corpus", "splitter"],
+)
+def test_other_chunks_questions_and_retrievers_are_asked(tmp_path: Path, changes: dict) -> None:
+    """Whatever has the same name."""
+    swept(folder=tmp_path)
+    swept(folder=tmp_path, **changes)
+    assert sum(ASKED.values()) == 40 + len(changes.get("questions", QUESTIONS))
+
+
+def test_what_failed_is_asked_again(tmp_path: Path) -> None:
+    """And nothing else."""
+    broken = {"rule 7?"}
+
+    def failing(chunks: list[Document]):
+        ask = right(chunks)
+
+        def found(question: str) -> list[Document]:
+            documents = ask(question)
+            if question in broken:
+                raise ConnectionError(question)
+            return documents
+
+        return found
+
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ failing: 1 of 40"):
+        first = swept(folder=tmp_path, retrievers={"failing": failing})
+    assert first.cells[0].result.failures["position"].tolist() == [7]
+    broken.clear()
+    again = swept(folder=tmp_path, retrievers={"failing": failing})
+    assert again.cells[0].result.failures.empty
+    assert {row["question"]: 1 + (i == 7) for i, row in enumerate(QUESTIONS)} == ASKED
+
+
+def test_processes_change_nothing() -> None:
+    """But the time: functions of any kind are sent to them."""
+    cuts = {"whole": whole, "sentences": lambda text: sentences(text)}
+    settings = {"splitters": cuts, "retrievers": {"all": right, "half": partial(until, 20)}}
+    alone, together = swept(**settings), swept(**settings, n_jobs=2)
+    assert [one.result for one in alone.cells] == [one.result for one in together.cells]
+    times = ["latency_p50", "pareto"]
+    assert alone.table.drop(columns=times).equals(together.table.drop(columns=times))
+    assert alone.comparison.differences == together.comparison.differences
+    assert alone.choice == together.choice
+
+
+KILLED = """
+import sys, time
+sys.path[:0] = [{tests!r}, {package!r}]
+from test_sweep import CORPUS, QUESTIONS, right, sentences, swept, whole
+
+def slow(chunks):
+    ask = right(chunks)
+    def found(question):
+        with open({log!r}, "a") as file:
+            file.write(f"{{len(chunks)}} {{question}}\\n")
+        time.sleep(0.012)
+        return ask(question)
+    return found
+
+swept(folder={folder!r}, splitters={{"whole": whole, "sentences": sentences}},
+      retrievers={{"slow": slow}}, max_concurrency=1)
+"""
+
+
+@pytest.mark.parametrize("kills", [4, 50])
+def test_a_killed_sweep_goes_on(tmp_path: Path, kills: int) -> None:
+    """Every question is asked once, but for the one that a kill found on its way."""
+    log, folder, moments, n_killed = tmp_path / "log", tmp_path / "kept", random.Random(18), 0
+    code = KILLED.format(tests=str(Path(__file__).parent), package=str(ROOT), log=str(log),
+                         folder=str(folder))  # fmt: skip
+    while n_killed < kills:
+        before = log.stat().st_size if log.exists() else 0
+        process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
+        while process.poll() is None and (log.stat().st_size if log.exists() else 0) == before:
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0, 0.6 / kills))
+        process.kill()
+        if process.wait() == 0:  # it was quicker
+            break
+        n_killed += 1
+    assert n_killed >= 1
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
+    asked = Counter(log.read_text("utf-8").splitlines())
+    assert len(asked) == 80
+    assert sum(asked.values()) <= 80 + n_killed
+    splitters = {"whole": whole, "sentences": sentences}
+    resumed = swept(folder=folder, splitters=splitters, retrievers={"slow": right})
+    assert not MADE
+    alone = swept(splitters=splitters, retrievers={"slow": right})
+    assert [one.result for one in resumed.cells] == [one.result for one in alone.cells]
+
+
+def test_the_choice_is_paid_for_on_the_other_half() -> None:
+    """Worked out here from recall query by query, and the documented draw of the halves."""
+    retrievers = {str(n): partial(until, n) for n in (10, 25, 30)}
+    found = swept(retrievers=retrievers, metric="recall@1", seed=5)
+    drawn = np.random.default_rng(5).permutation(40)[:20]
+    by = [i for i in range(40) if i in drawn]
+    others = [i for i in range(40) if i not in drawn]
+    recall = {n: [float(i < n) for i in range(40)] for n in (10, 25, 30)}
+    mean = lambda n, at: sum(recall[n][i] for i in at) / len(at)  # noqa: E731
+    best = max((10, 25, 30), key=lambda n: mean(n, by))
+    choice = found.choice
+    assert choice.name == f"whole + {best}"
+    assert choice.metric == "macro_recall@1"
+    assert (choice.value, choice.held_out) == (mean(best, by), mean(best, others))
+    assert choice.overrated == pytest.approx(mean(best, by) - mean(best, others))
+    shifts = [mean(n, others) - mean(n, by) for n in (10, 25, 30)]
+    assert choice.shift == pytest.approx(sum(shifts) / 3)
+    assert choice.difference.difference == pytest.approx(mean(best, others) - mean(10, others))
+    assert f"{choice.held_out:.3f}" in found.summary()
+    assert f"{choice.held_out:.3f}" in found.summary("ko")
+
+
+def test_halves_keep_together_what_belongs_together() -> None:
+    """Four parts of ten rules each: two are chosen by, two are held out."""
+    retrievers = {"all": right, "half": partial(until, 20)}
+    with pytest.warns(KragEvalWarning, match="cluster"):
+        choice = swept(retrievers=retrievers, clusters="part").choice
+    assert (choice.n_chosen_by, choice.n_held_out) == (20, 20)
+    assert choice.name == "whole + all"
+    assert choice.difference is None
+
+
+def test_the_front() -> None:
+    """By hand: a longer context that finds no more is dominated; a shorter one that misses not."""
+    found = swept(
+        splitters={"whole": whole, "sentences": sentences},
+        retrievers={"all": right, "half": partial(until, 20)},
+    )
+    # Quality 1, 0.5, 1, 0.5 for 11, 11, 5 and 5 words.
+    assert found.front("context") == ["sentences + all"]
+    assert set(found.front("context", "latency")) >= {"sentences + all"}
+    assert found.table.loc["sentences + all", "pareto"]
+    assert found.quality_metric == "macro_token_recall@1"
+    with pytest.raises(InvalidInput) as caught:
+        found.front("price")
+    assert caught.value.argument == "costs"
+
+
+def test_lower_is_better() -> None:
+    """Of a metric whose least value is best, the least is chosen and stands on the front."""
+    twice = lambda chunks: lambda question: right(chunks)(question) * 2  # noqa: E731
+    found = swept(retrievers={"twice": twice, "once": right}, k=2, metric="redundancy@2")
+    assert found.choice.name == "whole + once"
+    assert found.choice.overrated == 0
+    assert found.front("context") == ["whole + once"]
+
+
+def test_what_is_compared() -> None:
+    """Token recall in the largest budget; recall where the matcher knows no words."""
+    assert swept(budget=[20, 50]).metric == "macro_token_recall@50w"
+    assert swept(k=[1, 2]).metric == "macro_token_recall@2"
+    assert swept(matcher="contains").metric == "macro_recall@1"
+    one = swept()
+    assert (one.comparison, one.choice) == (None, None)
+    assert "whole + right" in one.summary()
+
+
+def test_recall_by_one_chunk() -> None:
+    """A passage cut in two is held together and not by one; the diagnosis says so."""
+    rules = [f"Rule {i} one two three four five six seven eight nine" for i in range(40)]
+    halves = lambda text: [" ".join(text.split()[:5]), " ".join(text.split()[5:])]  # noqa: E731
+    questions = [{"question": f"rule {i}?", "actual": [text]} for i, text in enumerate(rules)]
+
+    def both(chunks: list[Document]):
+        return lambda q: chunks[2 * number_of(q) : 2 * number_of(q) + 2]
+
+    found = swept(corpus=rules, questions=questions, splitters={"halves": halves},
+                  retrievers={"both": both}, k=2)  # fmt: skip
+    (cell,) = found.cells
+    assert cell.result["macro_recall@2"] == 1
+    assert cell.recall_by_one == 0
+    # What was found in pieces is not out of the index's reach (design of the diagnosis).
+    assert cell.index_ceiling == 1
+
+
+def test_too_many_pairs_leave_the_ceiling_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a warning that names the cell; the scores are there."""
+    short = partial(EvaluationResult.diagnose, most_pairs=1)
+    monkeypatch.setattr(EvaluationResult, "diagnose", lambda *a, **k: short(*a, **k))
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ right: the index ceiling"):
+        found = swept(matcher="rougeL", threshold=0.6, retrievers={"right": partial(until, 20)})
+    assert math.isnan(found.table["index_ceiling"].iloc[0])
+    assert found.table["macro_recall@1"].iloc[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "argument"),
+    [
+        ({"corpus": "text"}, InvalidType, "corpus"),
+        ({"corpus": []}, InvalidInput, "corpus"),
+        ({"splitters": [whole]}, InvalidType, "splitters"),
+        ({"splitters": {}}, InvalidInput, "splitters"),
+        ({"splitters": {"a": 200}}, InvalidType, "splitters"),
+        ({"splitters": {"none": lambda text: []}}, InvalidInput, "splitters"),
+        ({"splitters": {"a": lambda text: text}}, InvalidType, "splitters['a'](corpus[0])"),
+        ({"retrievers": {"bm25": None}}, InvalidType, "retrievers"),
+        ({"retrievers": {"b + c": right, "c": right}, "splitters": {"a": whole, "a + b": whole}},
+         InvalidInput, "splitters"),
+        ({"baseline": "else"}, InvalidInput, "baseline"),
+        ({"baseline": 3}, InvalidType, "baseline"),
+        ({"metric": "recall@7"}, InvalidInput, "metric"),
+        ({"clusters": "none"}, InvalidInput, "clusters"),
+        ({"folder": 3}, InvalidType, "folder"),
+        ({"n_jobs": 0}, InvalidInput, "n_jobs"),
+        ({"max_concurrency": 0}, InvalidInput, "max_concurrency"),
+        ({"level": 2}, InvalidInput, "level"),
+        ({"treshold": 0.5}, InvalidType, "treshold"),
+    ],
+)  # fmt: skip
+def test_refusals(changes: dict, error: type[Exception], argument: str) -> None:
+    """Before anything is asked, naming the argument."""
+    with pytest.raises(error) as caught:
+        swept(**changes)
+    assert caught.value.argument == argument
+    assert not ASKED
+
+
+def test_errors_of_functions_name_the_cell_or_the_splitter() -> None:
+    """They are those of the user's code, with a note."""
+
+    def broken(text: str) -> list[str]:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError) as caught:
+        swept(splitters={"broken": broken})
+    assert "broken" in caught.value.__notes__[0]
+    with pytest.raises(KeyError) as caught:
+        swept(retrievers={"broken": broken})
+    assert "whole + broken" in caught.value.__notes__[0]
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    """It is left as it is."""
+    swept(folder=tmp_path)
+    (answers,) = tmp_path.glob("*/answers.jsonl")
+    (result,) = tmp_path.glob("*/result-*.json")
+    result.unlink()
+    answers.write_text(json.dumps({"format": "mine"}) + "\n", "utf-8")
+    with pytest.raises(InvalidInput):
+        swept(folder=tmp_path)
+    assert answers.read_text("utf-8") == '{"format": "mine"}\n'
+
+
+@pytest.fixture
+def pair():
+    """Return a sweep of two splitters, one of them twice, with and without what is missed."""
+    return swept(
+        splitters={"whole": whole, "sentences": sentences, "unsplit": whole},
+        retrievers={"all": right, "half": partial(until, 20)},
+    )
+
+
+@pytest.mark.parametrize("cost", ["context", "latency"])
+def test_the_picture_has_every_cell_that_was_run(pair, cost: str) -> None:
+    """Four points, at their cost and quality; the front is named, in the order of the cost."""
+    ax = Figure().subplots()
+    pareto_points(pair, cost, ax, language="en")
+    factor = 1 if cost == "context" else 1000
+    drawn = sorted((x, y) for line in ax.lines if line.get_linestyle() == "None"
+                   for x, y in zip(*line.get_data(), strict=True))  # fmt: skip
+    cells = [cell for cell in pair.cells if cell.same_as is None]
+    expected = sorted((getattr(cell, cost) * factor, pair.qualities[cell.name]) for cell in cells)
+    assert np.array(drawn) == pytest.approx(np.array(expected))
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(names) == len(pair.front(cost))
+    if cost == "context":
+        assert names == ["1: sentences + all (1.00)"]
+        assert ax.get_xlabel() == "Words of context per query"
+
+
+def test_the_picture_refuses_what_it_cannot_draw(pair) -> None:
+    """Something else, and another cost."""
+    with pytest.raises(InvalidType) as caught:
+        pareto_points([pair])
+    assert caught.value.argument == "sweep"
+    with pytest.raises(InvalidInput) as caught:
+        pareto_points(pair, "price")
+    assert caught.value.argument == "cost"
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_report(pair, tmp_path: Path, language: str) -> None:
+    """Every cell with its numbers, both pictures, the choice, and the comparison below."""
+    path = tmp_path / "sweep.html"
+    write_sweep_report(pair, path, language=language)
+    page = path.read_text("utf-8")
+    row = re.compile(r'<tr(?: class="shown")?><th scope="row" dir="auto">(.*?)</th>(.*?)</tr>')
+    rows = row.findall(page)[:6]
+    assert [name for name, _ in rows] == [cell.name for cell in pair.cells]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", rows[3][1])[:2] == ["80", "0.500"]
+    assert page.count('id="paretocontext-') > 0 < page.count('id="paretolatency-')
+    assert f"{pair.choice.held_out:.3f}" in page
+    assert "unsplit + all" in page
+    first = path.read_bytes()
+    write_sweep_report(pair, path, language=language)
+    assert path.read_bytes() == first
+
+
+def test_a_report_needs_two_cells(tmp_path: Path) -> None:
+    """Of one there is the report of a result."""
+    with pytest.raises(InvalidInput) as caught:
+        write_sweep_report(swept(), tmp_path / "sweep.html")
+    assert caught.value.argument == "sweep"
+    with pytest.raises(InvalidType):
+        write_sweep_report(swept().cells, tmp_path / "sweep.html")
