@@ -33,7 +33,7 @@ from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.scoring.cutoffs import unspelled
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.streaming import evaluate_file
-from krag_eval.streaming.state import RunState
+from krag_eval.streaming.files import RunState
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning"),

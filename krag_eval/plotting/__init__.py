@@ -19,8 +19,7 @@ from krag_eval.plotting.curves import (
 )
 from krag_eval.plotting.distributions import first_rank_bars, metric_distribution
 from krag_eval.plotting.forest import comparison_forest, forest_size, slice_forest
-from krag_eval.plotting.saving import PLOT_FORMATS, inline_svg, save_plot
-from krag_eval.plotting.styling import metric_name
+from krag_eval.plotting.styling import PLOT_FORMATS, inline_svg, metric_name, save_plot
 
 __all__ = [
     "LANGUAGES",

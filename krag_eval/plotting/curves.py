@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from krag_eval._errors import (
     Advice,
     InvalidInput,
+    InvalidType,
     Language,
     clipped,
     language_of,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import __version__
 from krag_eval._errors import Language, language_of
 from krag_eval._text import visible
-from krag_eval.plotting.saving import DARK
+from krag_eval.plotting.styling import DARK
 from krag_eval.results.explanation import NEAR_MISSES
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 

@@ -544,7 +544,7 @@ class EvaluationResult:
         Raises:
             ValueError: If the matcher takes no threshold, or the result holds no evidence.
         """
-        from krag_eval.results.thresholds import averages_at_thresholds
+        from krag_eval.results.evidence import averages_at_thresholds
 
         if metrics is None:
             k = self.evaluated_cutoff(None)

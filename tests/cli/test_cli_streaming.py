@@ -11,7 +11,7 @@ from cli_runs import SAMPLE, refusal, run, shell
 from krag_eval import EvaluationResult, streaming
 from krag_eval.cli import evaluate as evaluating
 from krag_eval.datasets import read_jsonl
-from krag_eval.streaming.state import RunState
+from krag_eval.streaming.files import RunState
 
 K = ("-k", 1, "-k", 3)
 

@@ -29,8 +29,7 @@ from krag_eval import (
     sweep,
 )
 from krag_eval._errors import InvalidType
-from krag_eval.plotting.saving import DARK
-from krag_eval.plotting.styling import LINES, looks_of
+from krag_eval.plotting.styling import DARK, LINES, looks_of
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.sweep import Sweep
 from krag_eval.scoring.metrics import METRICS, averages_of

@@ -34,7 +34,7 @@ RUN = """
 import sys
 sys.path[:0] = [{package!r}]
 from krag_eval import evaluate_file
-from krag_eval.streaming.state import RunState
+from krag_eval.streaming.files import RunState
 
 class Telling(RunState):
     def __init__(self, *arguments, **options):

@@ -20,7 +20,7 @@ from krag_eval._errors import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets import streams as streams_module
 from krag_eval.streaming import files as files_module
-from krag_eval.streaming.state import RunState
+from krag_eval.streaming.files import RunState
 
 OPTIONS = {"grade_key": "grade", "matching_criteria": "partial"}
 
