@@ -30,7 +30,7 @@ def tidy(notebook: dict[str, Any]) -> dict[str, Any]:
         tags = cell["metadata"].get("tags")
         kept = cell | {"id": f"cell-{number:02}", "metadata": {"tags": tags} if tags else {}}
         if cell["cell_type"] == "code":
-            kept["outputs"] = [_tidy_output(output) for output in cell["outputs"]]
+            kept["outputs"] = [_tidy_output(output) for output in _joined(cell["outputs"])]
         cells.append(kept)
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
@@ -41,12 +41,25 @@ def _tidy_output(output: dict[str, Any]) -> dict[str, Any]:
     return output | {"data": pictures} if pictures else output
 
 
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join what a cell printed in several parts: where it is cut depends on the machine's speed."""
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output["output_type"] == "stream" and output["name"] == last.get("name"):
+            text = "".join(last["text"]) + "".join(output["text"])
+            joined[-1] = last | {"text": text.splitlines(keepends=True)}
+        else:
+            joined.append(output)
+    return joined
+
+
 def shown(notebook: dict[str, Any]) -> list[str]:
     """Return what a reader sees below the code, as lines; a picture is a line that says so."""
     lines = []
     for number, cell in enumerate(notebook["cells"], start=1):
         measured = MEASURED in cell["metadata"].get("tags", ())
-        for output in cell.get("outputs", []):
+        for output in _joined(cell.get("outputs", [])):
             lines.append(f"[cell {number}, {output.get('name', output['output_type'])}]")
             lines.extend(["measured"] if measured else _lines_of(output))
     return lines

@@ -179,6 +179,15 @@ def test_an_output_gone_or_new_is_a_difference(tmp_path: Path, after: dict[str, 
     assert differences(tmp_path, notebook(TEXT), after)
 
 
+def test_where_printing_is_cut_makes_no_difference(tmp_path: Path) -> None:
+    """A slow kernel sends what one cell printed in several parts, wherever it happened to be."""
+    parts = TEXT | {"text": ["one"]}, TEXT | {"text": ["\n", "two\n"]}
+    assert differences(tmp_path, notebook(TEXT), notebook(*parts)) == []
+    assert outputs.tidy(notebook(*parts)) == outputs.tidy(notebook(TEXT))
+    error = TEXT | {"name": "stderr"}
+    assert outputs.shown(notebook(TEXT, error)) != outputs.shown(notebook(TEXT, TEXT))
+
+
 def test_pictures_may_differ_but_not_be_missing(tmp_path: Path) -> None:
     """Another version of matplotlib draws other bytes; that there is a picture must hold."""
     other = copy.deepcopy(PICTURE)
