@@ -46,7 +46,7 @@ _AUTO = ("auto", ByScript.name)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with one space or line break after the one before.
-_WITH_GAPS = re.compile(r"\d+(?:(?:\r\n|\s)\d+)+")
+_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:(?:\r\n|\s)\d++)+")
 
 
 class CoverageMatcher(TextMatcher):

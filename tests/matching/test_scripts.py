@@ -190,6 +190,12 @@ def test_gaps_are_closed_for_each_query_alone() -> None:
         assert matches.pieces.document_tokens.tolist() == [7, 7, 2, 7]
 
 
+def test_digits_without_end_are_looked_through_once() -> None:
+    """Looked for from each digit anew, gaps would take minutes here."""
+    long = "1" * 100_000
+    assert CoverageMatcher().similarity(f"가나다라 {long}", f"{long} 가나다라 {long}") == 1.0
+
+
 def test_words_keep_their_gaps() -> None:
     by_words = CoverageMatcher(tokenizer="words")
     assert by_words.similarity("2024년 예산", "20 24년 예산") == 0.0
