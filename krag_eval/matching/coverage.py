@@ -30,7 +30,7 @@ from krag_eval.matching.tokenizers import (
     word_tokens,
 )
 
-__all__ = ["CoverageMatcher", "NumbersMatcher"]
+__all__ = ["CoverageMatcher", "NumbersMatcher", "other_readings"]
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 
@@ -409,6 +409,36 @@ def _without_gaps(units: Units, by_letters: BoolArray) -> Units:
                 predicted[place] = closed[_closed(units.values[unit], wanted)]
     blank = np.append(units.blank, np.zeros(len(closed), np.bool_))
     return replace(units, values=[*units.values, *closed], blank=blank, predicted=predicted)
+
+
+def other_readings(
+    tokenizer: Tokenizer, documents: Sequence[str], truths: Sequence[str]
+) -> dict[str, int]:
+    """Return how documents read for one of the ground-truth texts, where that is another text.
+
+    Args:
+        tokenizer: That of coverage; only letters have gaps inside numbers closed.
+        documents: The texts to look through.
+        truths: The ground-truth texts, each for itself.
+
+    Returns:
+        The texts, with the position of the document that each is a reading of.
+
+    >>> other_readings(letter_tokens, ["예산은 20 24년"], ["2024년 예산", "24년 예산"])
+    {'예산은 2024년': 0}
+    """
+    if tokenizer is not letter_tokens:
+        return {}
+    holders: dict[str, list[int]] = defaultdict(list)
+    for position, text in enumerate(documents):
+        for one in _gaps(text):
+            holders[one].append(position)
+    readings: dict[str, int] = {}
+    for truth in truths:
+        wanted = _without_any_gap([truth])
+        for position in sorted({at for one in wanted & holders.keys() for at in holders[one]}):
+            readings.setdefault(_closed(documents[position], wanted), position)
+    return readings
 
 
 def _without_any_gap(texts: Sequence[str]) -> set[str]:

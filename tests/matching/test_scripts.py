@@ -291,6 +291,21 @@ def test_a_diagnosis_reads_the_index_as_each_query_does() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("matcher", "index", "cause"),
+    [
+        ("coverage", [f"{BEFORE}20 24년{BEHIND}"], "not_in_top_k"),
+        # 18 and 17 of 29 letters, with the year in both.
+        ("coverage", [f"{BEFORE}20 24년{BEHIND[0]}", f"20 24년{BEHIND}"], "cut_apart"),
+        ("coverage(tokenizer=words)", [f"{BEFORE}20 24년{BEHIND}"], "not_in_index"),
+    ],
+)
+def test_a_diagnosis_closes_gaps_inside_numbers(matcher: str, index: list[str], cause: str) -> None:
+    actual = [[f"{BEFORE}2024년{BEHIND}"], [KOREAN]]
+    result = OfflineRetrievalEvaluator(actual, [["없음"], [KOREAN]], matcher=matcher).evaluate(1)
+    assert result.diagnose([KOREAN, *index]).items[0].cause == cause
+
+
 def test_a_diagnosis_with_a_combined_matcher_reads_likewise() -> None:
     """What is still missing may be in another script than the rest of the ground truth."""
     result = OfflineRetrievalEvaluator(
