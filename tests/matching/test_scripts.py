@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 from krag_eval import (
@@ -18,7 +19,10 @@ from krag_eval._errors import Refusal
 from krag_eval.documents import QuerySet
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Matches
+from krag_eval.matching.numbering import numbered
 from krag_eval.matching.parallel import processes
+from krag_eval.matching.pieces import held_anywhere
+from krag_eval.matching.tokenizers import letter_tokens
 
 KOREAN = "참가 신청은 5월 3일 오전 9시부터 구청 누리집에서 받습니다"
 UNSPACED = "안내" + KOREAN.replace(" ", "") + "문의는전화로"
@@ -141,6 +145,24 @@ def test_the_shorter_text_is_asked_for_amounts_of_the_ground_truth() -> None:
     assert CoverageMatcher(direction="either").similarity(truth, document) == 12 / 15
 
 
+def test_runs_found_anywhere_keep_amounts() -> None:
+    """Of the 27 letters, 24; of texts taken out of others, too."""
+    tokens = numbered(letter_tokens, [f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND}"])
+    wanted, others = tokens.take(np.array([0])), tokens.take(np.array([1]))
+    assert held_anywhere(wanted, [others], 12).tolist() == [24]
+
+
+def test_amounts_of_one_query_are_nothing_to_the_words_of_another() -> None:
+    """Of eight words seven are held, though among letters 3 comes first, as Books does here."""
+    truth = "Books may be kept for at most weeks"
+    matches = matched(
+        [[truth], [f"3억원{BEHIND}"]],
+        [[truth.replace("Books", "Films")], [f"3억원{BEHIND}"]],
+        "coverage",
+    )
+    assert found(matches) == [(0, 1, 7 / 8), (1, 1, 1.0)]
+
+
 def test_among_words_there_are_no_amounts() -> None:
     """Six of seven words, whatever the lost one is."""
     truth = "we paid 30 million euros for it"
@@ -164,6 +186,7 @@ def test_a_gap_inside_a_number_is_closed(matcher: str, gap: str) -> None:
         ("1,234,567원", "가격은 1,2 34,567원", 1.0),
         ("2024년 예산", "20 23년 예산", 0.0),
         ("2024년 예산", "1 20 24년 예산", 0.0),  # three numbers, as in a table
+        ("12024년 예산", "1 20 24년 예산", 0.0),
         ("2024년 예산", "20  24년 예산", 0.0),
         ("2024년 예산", "20, 24년 예산", 0.0),
         ("24년 예산", "20 24년 예산", 1.0),
