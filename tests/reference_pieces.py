@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 Text = Sequence[str]
@@ -23,6 +23,7 @@ class Rules:
     threshold: float = 0.8
     min_run: int = 5
     union: bool = False
+    letters: bool = False  # texts are letters and numbers: tokenizer="letters"
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,48 @@ def prefix_within(budget: int, lengths: Sequence[int]) -> int:
 # --- one text and the documents --------------------------------------------------------------
 
 
-def positions_shared(text: Text, other: Text, run: int) -> set[int]:
+#: A run, behind what of an amount it has to stand; of no amount, nothing.
+Run = tuple[Text, Text]
+
+
+def positions_shared(text: Text, other: Text, run: int, *, letters: bool = False) -> set[int]:
     """Return the positions of ``text`` inside runs of so many tokens that ``other`` has too."""
-    if run == 0:
-        return set()
-    elsewhere = {tuple(other[start : start + run]) for start in range(len(other) - run + 1)}
-    return {
-        position
-        for start in range(len(text) - run + 1)
-        if tuple(text[start : start + run]) in elsewhere
-        for position in range(start, start + run)
-    }
+    elsewhere = {one for both in runs_had(other, run, letters=letters) for one in both}
+    wanted = runs_wanted(text, run, letters=letters)
+    return within([start for start, one in enumerate(wanted) if one in elsewhere], run)
+
+
+def positions_used(document: Text, text: Text, run: int, *, letters: bool = False) -> set[int]:
+    """Return the positions of ``document`` inside such runs."""
+    wanted = set(runs_wanted(text, run, letters=letters))
+    had = runs_had(document, run, letters=letters)
+    return within([start for start, both in enumerate(had) if not wanted.isdisjoint(both)], run)
+
+
+def within(starts: Iterable[int], run: int) -> set[int]:
+    return {position for start in starts for position in range(start, start + run)}
+
+
+def runs_wanted(text: Text, run: int, *, letters: bool) -> list[Run]:
+    """Return the run from each position of a passage; one inside an amount stands behind it."""
+    return [
+        (begun_amount(text, start) if letters else (), tuple(text[start : start + run]))
+        for start in range(len(text) - run + 1 if run else 0)
+    ]
+
+
+def runs_had(document: Text, run: int, *, letters: bool) -> list[tuple[Run, Run]]:
+    """Return the run from each position of a document, wherever it stands, and as it stands."""
+    wanted = runs_wanted(document, run, letters=letters)
+    return [(((), tokens), (before, tokens)) for before, tokens in wanted]
+
+
+def begun_amount(text: Text, position: int) -> Text:
+    """Return what stands of an amount, a number and two letters, before one of the letters."""
+    for start in (position - 1, position - 2):
+        if start >= 0 and text[start].isdecimal() and not text[position].isdecimal():
+            return tuple(text[start:position])
+    return ()
 
 
 class Held:
@@ -88,9 +120,10 @@ class Held:
         self.size = len(text)  # m_g
         self.rules = rules
         #: M(g, i): positions of the text that document i holds.
-        self.alone = [positions_shared(text, document, run) for document in documents]
+        letters = rules.letters
+        self.alone = [positions_shared(text, one, run, letters=letters) for one in documents]
         #: Positions of document i that lie in the text.
-        self.useful = [positions_shared(document, text, run) for document in documents]
+        self.useful = [positions_used(one, text, run, letters=letters) for one in documents]
         #: U_g(i): positions that documents 1 to i hold together; of no document, none.
         self.together: list[set[int]] = [set()]
         for positions in self.alone:
@@ -439,6 +472,21 @@ def random_case(seed: int, *, alternatives: bool = True, graded: bool = True) ->
     some = any(query.ground_truth() for query in queries)
     skip, all_items = some and source.random() < 0.5, source.random() < 0.7
     return Case(queries, rules, skip, all_items, seed)
+
+
+def in_letters(case: Case) -> Case:
+    """Return the case with a letter for each word, some of them numbers of one digit."""
+    written = {word: chr(ord("가") + 28 * at) for at, word in enumerate(VOCABULARIES[-1])}
+    written |= {"b": "3", "d": "7", "h": "5"}
+
+    def read(texts: Iterable[Text]) -> list[Text]:
+        return [[written[word] for word in text] for text in texts]
+
+    queries = [
+        replace(one, items=[*map(read, one.items)], documents=read(one.documents))
+        for one in case.queries
+    ]
+    return replace(case, queries=queries, rules=replace(case.rules, letters=True))
 
 
 def _random_query(source: random.Random, words: str, *, alternatives: bool, graded: bool) -> Query:

@@ -20,8 +20,8 @@ def test_the_default_decides_right_whatever_happened_to_spaces(change: str) -> N
 
 
 def test_another_number_is_often_another_passage() -> None:
-    """Of a hundred passages with one digit changed at most 70 match; with numbers, 20."""
-    assert korean_spaces.accepted(CoverageMatcher(), "one digit changed") <= 0.7
+    """Of a hundred passages with one digit changed at most 65 match; with numbers, 20."""
+    assert korean_spaces.accepted(CoverageMatcher(), "one digit changed") <= 0.65
     assert korean_spaces.accepted(CoverageMatcher(numbers=True), "one digit changed") <= 0.2
 
 

@@ -19,6 +19,7 @@ from reference_pieces import (
     Query,
     Rules,
     averages,
+    in_letters,
     prefix_within,
     random_case,
 )
@@ -302,6 +303,24 @@ def test_averages_of_words():
     assert {name: found_averages[name] for name in expected} == pytest.approx(expected)
 
 
+def test_letters_behind_a_number_go_with_it():
+    """Of 가나3다라마바 and the same with a 7, 가나 is held, 다라 goes with the 3, and 마바 stays.
+
+    Behind the 7 the document reads 다라, which is of no use: two runs of two hold four of seven.
+    """
+    rules = Rules(0.5, 2, letters=True)
+    one = found(["가 나 3 다 라 마 바"], ["가 나 7 다 라 마 바"], rules)
+    assert one.similarity(0, 1) == 4 / 7
+    # Four new of seven read; the rest of both is seven less four, twice.
+    assert values(one, "token_recall", "token_precision", "redundancy") == (4 / 7, 4 / 7, 0.0)
+    # A passage without the number may stand behind any: it is whole, and wholly of use.
+    rest = found(["다 라 마 바"], ["가 나 7 다 라 마 바"], rules)
+    assert values(rest, "token_recall", "token_precision") == (1.0, 4 / 7)
+    # Words are no amounts: here the run behind the 7 is 다 라 마 바.
+    words = found(["가 나 3 다 라 마 바"], ["가 나 7 다 라 마 바"], replace(rules, letters=False))
+    assert words.similarity(0, 1) == 6 / 7
+
+
 # --- the definition keeps its own laws -------------------------------------------------------
 
 
@@ -337,7 +356,9 @@ def evaluator_of(case):
     return OfflineRetrievalEvaluator(
         [list(map(item_of, query.items, query.grades)) for query in case.queries],
         [[" ".join(document) for document in query.documents] for query in case.queries],
-        matcher=CoverageMatcher(rules.threshold, rules.min_run, "whitespace", **options),
+        matcher=CoverageMatcher(
+            rules.threshold, rules.min_run, "letters" if rules.letters else "whitespace", **options
+        ),
         matching_criteria="all" if case.all_items else "partial",
         no_ground_truth="skip" if case.skip else "zero",
         grade_key="grade",
@@ -388,6 +409,14 @@ def test_agrees_with_the_definition(seeds, union):
     """Every metric and average, at every cutoff: repeats, overlaps, alternatives, short items."""
     for case in cases(seeds, union=union):
         assert_agrees(case)
+
+
+@in_blocks
+@either_way
+def test_agrees_with_the_definition_by_letters(seeds, union):
+    """The same where some tokens are numbers, with which the letters behind them go."""
+    for case in cases(seeds, union=union):
+        assert_agrees(in_letters(case))
 
 
 @either_way

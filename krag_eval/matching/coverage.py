@@ -6,10 +6,11 @@ Matchers for the runs of words that two texts share, and for their numbers.
 from __future__ import annotations
 
 import copy
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, groupby
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -29,7 +30,7 @@ from krag_eval.matching.tokenizers import (
     word_tokens,
 )
 
-__all__ = ["CoverageMatcher", "NumbersMatcher"]
+__all__ = ["CoverageMatcher", "NumbersMatcher", "other_readings"]
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 
@@ -42,6 +43,10 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
+
+_DIGITS = re.compile(r"\d+")
+# Runs of digits, each with one space or line break after the one before.
+_WITH_GAPS = re.compile(r"(?<!\d)\d++(?:(?:\r\n|\s)\d++)+")
 
 
 class CoverageMatcher(TextMatcher):
@@ -71,7 +76,9 @@ class CoverageMatcher(TextMatcher):
             more than half of the letters of its ground truth are Korean, Chinese, Japanese, Thai,
             Lao, Khmer or Burmese. All ground truth of the query decides together, and its documents
             are read likewise. Or a name of ``krag_eval.matching.tokenizers``, or a callable
-            ``str -> list[str]``.
+            ``str -> list[str]``. Among letters a number and the two behind it are one amount: those
+            two are found only behind the same number. A number that a document has with one space
+            or line break inside is whole if a ground truth has it so, and none with the gap.
         numbers: If true, the similarity is 0 unless every number of the ground-truth text occurs in
             the predicted text, in any place and order (with ``direction="either"``, of the shorter
             text in the longer one). What counts as a number, and as the same, is that of
@@ -108,6 +115,12 @@ class CoverageMatcher(TextMatcher):
     >>> CoverageMatcher(numbers=True).similarity(
     ...     "In 2024 revenue from lending rose to a record high", chunk)
     0.0
+
+    Of these 28 letters three are lost, the number and its unit:
+
+    >>> passage = "시는 올해 모두 합하여 청년에게 3억원을 월세와 교육비로 지원한다"
+    >>> matcher.similarity(passage, passage.replace("3억원", "4억원"))
+    0.8928571428571429
     """
 
     name = "coverage"
@@ -181,8 +194,10 @@ class CoverageMatcher(TextMatcher):
     def prepared(self, units: Units) -> Units:
         """Tokenise each text once, or once in each way in which queries ask for it."""
         if not isinstance(self.tokenizer, ByScript):
-            return super().prepared(units)
+            every = np.full(len(units.n_items), self.tokenizer is letter_tokens)
+            return super().prepared(_without_gaps(units, every))
         by_letters = _by_letters(self.tokenizer, units)
+        units = _without_gaps(units, by_letters)
         n, n_truths = len(units.values), len(units.alternatives)
         # A text that is read by letters has a second number.
         wanted = np.concatenate([
@@ -201,10 +216,11 @@ class CoverageMatcher(TextMatcher):
 
     def _read_by_script(self, texts: Sequence[str], n_words: int) -> _Read:
         """Tokenise texts: so many by words, the others by letters."""
-        numbers: dict[str, int] = defaultdict(count().__next__)
-        tokens = numbered(word_tokens, texts[:n_words], numbers)
+        tokens = numbered(word_tokens, texts[:n_words])
         if n_words < len(texts):
-            tokens = tokens.followed_by(numbered(letter_tokens, texts[n_words:], numbers))
+            # Numbers of their own: what is a number among letters may be a word among words.
+            others: dict[str, int] = defaultdict(count(tokens.n_distinct).__next__)
+            tokens = tokens.followed_by(numbered(letter_tokens, texts[n_words:], others))
         run = np.repeat([self.min_run, _in_letters(self.min_run)], [n_words, len(texts) - n_words])
         return _Read(tokens, run, _numbers_of(texts) if self.numbers else None)
 
@@ -366,6 +382,86 @@ def _by_letters(by_script: ByScript, units: Units) -> BoolArray:
         more[one] = 2 * spaceless - letters
     sums = np.bincount(query[asked], more[units.alternatives[asked]], minlength=n_queries)
     return np.asarray(sums > 0)
+
+
+def _without_gaps(units: Units, by_letters: BoolArray) -> Units:
+    """Close gaps inside numbers of documents, of queries that are read by letters.
+
+    Two runs of digits with one space or line break between them are one number if a ground truth of
+    the query has that number, and none has it with the gap.
+    """
+    query = np.repeat(np.arange(len(by_letters)), units.n_predicted)
+    asked = by_letters[query]
+    distinct = np.unique(units.predicted[asked]).tolist()
+    gaps = {unit: found for unit in distinct if (found := _gaps(units.values[unit]))}
+    if not gaps:
+        return units
+    ends = np.cumsum(units.n_alternatives)
+    predicted = units.predicted.copy()
+    closed: dict[str, int] = defaultdict(count(len(units.values)).__next__)
+    places = np.flatnonzero(asked & np.isin(predicted, [*gaps])).tolist()
+    for one, several in groupby(places, query.__getitem__):
+        truths = units.alternatives[ends[one] - units.n_alternatives[one] : ends[one]].tolist()
+        wanted = _without_any_gap([units.values[unit] for unit in truths])
+        for place in several:
+            unit = predicted[place]
+            if not wanted.isdisjoint(gaps[unit]):
+                predicted[place] = closed[_closed(units.values[unit], wanted)]
+    blank = np.append(units.blank, np.zeros(len(closed), np.bool_))
+    return replace(units, values=[*units.values, *closed], blank=blank, predicted=predicted)
+
+
+def other_readings(
+    tokenizer: Tokenizer, documents: Sequence[str], truths: Sequence[str]
+) -> dict[str, int]:
+    """Return how documents read for one of the ground-truth texts, where that is another text.
+
+    Args:
+        tokenizer: That of coverage; only letters have gaps inside numbers closed.
+        documents: The texts to look through.
+        truths: The ground-truth texts, each for itself.
+
+    Returns:
+        The texts, with the position of the document that each is a reading of.
+
+    >>> other_readings(letter_tokens, ["예산은 20 24년"], ["2024년 예산", "24년 예산"])
+    {'예산은 2024년': 0}
+    """
+    if tokenizer is not letter_tokens:
+        return {}
+    holders: dict[str, list[int]] = defaultdict(list)
+    for position, text in enumerate(documents):
+        for one in _gaps(text):
+            holders[one].append(position)
+    readings: dict[str, int] = {}
+    for truth in truths:
+        wanted = _without_any_gap([truth])
+        for position in sorted({at for one in wanted & holders.keys() for at in holders[one]}):
+            readings.setdefault(_closed(documents[position], wanted), position)
+    return readings
+
+
+def _without_any_gap(texts: Sequence[str]) -> set[str]:
+    """Return the runs of digits in some texts, but for those that one of them has with a gap."""
+    numbers = {number for text in texts for number in _DIGITS.findall(text)}
+    return numbers.difference(*map(_gaps, texts))
+
+
+def _gaps(text: str) -> set[str]:
+    """Return the numbers that a text would have without a gap, for numbers of two parts."""
+    found = map(str.split, _WITH_GAPS.findall(text))
+    return {"".join(parts) for parts in found if len(parts) == 2}
+
+
+def _closed(text: str, numbers: set[str]) -> str:
+    """Close the gaps inside some numbers of a text.
+
+    >>> _closed("20 24년 3 0명, 1 20 24", {"2024", "12024"})
+    '2024년 3 0명, 1 20 24'
+    """
+    return _WITH_GAPS.sub(
+        lambda found: "".join(found[0].split()) if _gaps(found[0]) & numbers else found[0], text
+    )
 
 
 def _numbers_of(texts: Sequence[str]) -> list[frozenset[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, count, pairwise, starmap
 from operator import itemgetter
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from krag_eval.matching.joins import IntArray
 from krag_eval.matching.parallel import in_processes, n_processes
-from krag_eval.matching.tokenizers import Tokenizer, tokenize_all, tokenizer_name
+from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenize_all, tokenizer_name
 
 __all__ = ["TokenNumbers", "numbered"]
 
@@ -34,10 +34,13 @@ class TokenNumbers:
     Attributes:
         flat: Numbers from 0, equal where tokens are equal; shape (tokens,).
         sizes: Tokens of each text; shape (texts,).
+        amounts: The tokens that are numbers in texts read by letters, where the letters behind a
+            number belong to it; ascending.
     """
 
     flat: NDArray[np.int32] | IntArray
     sizes: IntArray
+    amounts: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -58,7 +61,9 @@ class TokenNumbers:
     def followed_by(self, others: TokenNumbers) -> TokenNumbers:
         """Return these texts and then others, whose numbers mean the same."""
         return TokenNumbers(
-            np.concatenate([self.flat, others.flat]), np.concatenate([self.sizes, others.sizes])
+            np.concatenate([self.flat, others.flat]),
+            np.concatenate([self.sizes, others.sizes]),
+            np.union1d(self.amounts, others.amounts),
         )
 
     def take(self, texts: IntArray) -> TokenNumbers:
@@ -70,7 +75,8 @@ class TokenNumbers:
         sizes = self.sizes[texts]
         # Where each text begins in ``flat``, less where it begins among those taken.
         shift = self._ends[texts] - np.cumsum(sizes)
-        return TokenNumbers(self.flat[np.arange(sizes.sum()) + np.repeat(shift, sizes)], sizes)
+        flat = self.flat[np.arange(sizes.sum()) + np.repeat(shift, sizes)]
+        return TokenNumbers(flat, sizes, self.amounts)
 
 
 def numbered(
@@ -89,6 +95,14 @@ def numbered(
     """
     if numbers is None:
         numbers = defaultdict(count().__next__)
+    tokens = _numbered(tokenizer, texts, numbers)
+    if tokenizer is not letter_tokens:
+        return tokens
+    amounts = [number for token, number in numbers.items() if token.isdecimal()]
+    return replace(tokens, amounts=np.sort(np.array(amounts, np.int64)))
+
+
+def _numbered(tokenizer: Tokenizer, texts: Sequence[str], numbers: dict[str, int]) -> TokenNumbers:
     if n_processes() == 1 or len(texts) < 2:
         return _number(tokenize_all(tokenizer, texts), numbers)
     name = f"tokenizer {tokenizer_name(tokenizer)}"

@@ -577,9 +577,14 @@ class _WantedRuns:
     A run is looked up by a hash of its tokens, and then compared token by token, so what is found
     is exact. Where two different runs share a hash, the tokens themselves are looked up.
 
+    A number and the two letters behind it are one amount: a run that begins with these letters is
+    the run and the number (:func:`_amounts`), found only behind the same number.
+
     Attributes:
         length: Tokens in a run.
         tokens: The texts, one after the other, as :func:`_separated` has them.
+        amount: The amount that each token continues, 0 if it continues none; shape (tokens,).
+        numbers: The tokens that are numbers with which amounts begin, as ``tokens`` has them.
         places: Where in them which run begins.
         hashes: The hash of each run, ascending; shape (runs,).
         first: The place of each run in ``tokens``; shape (runs,).
@@ -588,6 +593,8 @@ class _WantedRuns:
 
     length: int
     tokens: TokenArray
+    amount: IntArray
+    numbers: IntArray
     places: _Places
     hashes: HashArray
     first: IntArray
@@ -604,17 +611,21 @@ class _WantedRuns:
         flat, begin = _separated(tokens.take(texts))
         sizes = tokens.sizes[texts] - length + 1
         start = _ranges(begin, sizes)
+        amount = _amounts(flat, tokens.amounts + 1)
         hashes, first, run = np.unique(
-            _hashes(flat, length)[start], return_index=True, return_inverse=True
+            _hashes(flat, length)[start] ^ _mixed(amount[start]),
+            return_index=True,
+            return_inverse=True,
         )
         unit = np.repeat(texts, sizes)
         position = _compact(start - np.repeat(begin, sizes))
         places = _Places(_compact(unit), position, _compact(run.reshape(-1)))
-        runs = cls(length, flat, places, hashes, start[first])
-        if runs._alike(flat, start, places.run).all():
+        runs = cls(length, flat, amount, tokens.amounts + 1, places, hashes, start[first])
+        if runs._alike(flat, start, amount[start], places.run).all():
             return runs
         numbers: dict[bytes, int] = {}
-        exact = [numbers.setdefault(key, len(numbers)) for key in runs._keys(flat, start)]
+        keys = runs._keys(flat, start, amount[start])
+        exact = [numbers.setdefault(key, len(numbers)) for key in keys]
         return replace(
             runs, places=places._replace(run=np.array(exact, np.int64)), by_tokens=numbers
         )
@@ -626,35 +637,44 @@ class _WantedRuns:
         for part in _slices(tokens.sizes[texts], _BLOCK):
             flat, begin = _separated(tokens.take(texts[part]))
             hashes = _hashes(flat, self.length)
-            place = np.flatnonzero(marks[_marked_by(hashes, marks)])
-            place = place[place <= len(flat) - self.length]
-            run = self._numbers(flat, place, hashes[place])
+            amount = _amounts(flat, self.numbers)
+            likely, inside = np.flatnonzero(marks[_marked_by(hashes, marks)]), amount.nonzero()[0]
+            # Inside an amount two runs begin: that of its tokens, and the one that continues it.
+            place = np.concatenate([likely, inside])
+            amount = np.concatenate([np.zeros_like(likely), amount[inside]])
+            fits = place <= len(flat) - self.length
+            place, amount = place[fits], amount[fits]
+            run = self._numbers(flat, place, amount, hashes[place] ^ _mixed(amount))
             place, run = place[run >= 0], run[run >= 0]
             text = np.searchsorted(begin, place, side="right") - 1
             parts.append(_Places(*map(_compact, (texts[part][text], place - begin[text], run))))
         return _Places(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _numbers(self, flat: TokenArray, place: IntArray, hashes: HashArray) -> IntArray:
+    def _numbers(
+        self, flat: TokenArray, place: IntArray, amount: IntArray, hashes: HashArray
+    ) -> IntArray:
         """Return which run begins at each place, -1 for none."""
         if self.by_tokens is not None:
-            numbers = [self.by_tokens.get(key, -1) for key in self._keys(flat, place)]
+            numbers = [self.by_tokens.get(key, -1) for key in self._keys(flat, place, amount)]
             return np.array(numbers, np.int64)
         run = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self._alike(flat, place, run), run, -1)
+        return np.where(self._alike(flat, place, amount, run), run, -1)
 
-    def _alike(self, flat: TokenArray, place: IntArray, run: IntArray) -> BoolArray:
-        """Return whether the tokens from each place on are those of a run."""
-        alike = np.ones(len(place), np.bool_)
+    def _alike(
+        self, flat: TokenArray, place: IntArray, amount: IntArray, run: IntArray
+    ) -> BoolArray:
+        """Return whether the tokens from each place on are those of a run, of the same amount."""
+        alike: BoolArray = np.equal(amount, self.amount[self.first[run]])
         for step in range(self.length):
             alike &= flat[place + step] == self.tokens[self.first[run] + step]
         return alike
 
-    def _keys(self, flat: TokenArray, place: IntArray) -> Iterator[bytes]:
-        """Yield the tokens from each place on."""
+    def _keys(self, flat: TokenArray, place: IntArray, amount: IntArray) -> Iterator[bytes]:
+        """Yield the tokens from each place on, and the amount they continue."""
         size = flat.itemsize
-        content = flat.tobytes()
-        for start in (place * size).tolist():
-            yield content[start : start + self.length * size]
+        content, amounts = flat.tobytes(), amount.tobytes()
+        for row, start in enumerate((place * size).tolist()):
+            yield content[start : start + self.length * size] + amounts[8 * row : 8 * row + 8]
 
 
 def _separated(tokens: TokenNumbers) -> tuple[TokenArray, IntArray]:
@@ -665,6 +685,41 @@ def _separated(tokens: TokenNumbers) -> tuple[TokenArray, IntArray]:
     separated[_ranges(begin, sizes)] = tokens.flat
     separated[_ranges(begin, sizes)] += 1
     return separated, begin
+
+
+def _amounts(tokens: TokenArray, numbers: IntArray) -> IntArray:
+    """Return the amount that each token continues, 0 for none; shape (tokens,).
+
+    An amount is a number and the two letters behind it, or those up to the next number or the end
+    of the text: of ``3억원을`` the letters ``억`` and ``원``. It goes by what stands before.
+
+    Args:
+        tokens: Texts, as :func:`_separated` has them.
+        numbers: The tokens that are numbers, likewise from 1; if there are none, nothing is an
+            amount.
+
+    >>> _amounts(np.array([8, 3, 5, 6, 7, 0], np.int32), np.array([3])).tolist() == [
+    ...     0, 0, 3, 3 + (5 << 32), 0, 0]
+    True
+    """
+    amount = np.zeros(len(tokens), np.int64)
+    if not len(numbers):
+        return amount
+    is_number = np.isin(tokens, numbers)
+    is_letter = ~is_number & (tokens > 0)
+    first = np.flatnonzero(is_number[:-1] & is_letter[1:]) + 1
+    amount[first] = tokens[first - 1]
+    second = first[first < len(tokens) - 1] + 1
+    second = second[is_letter[second]]
+    amount[second] = tokens[second - 2] + (tokens[second - 1].astype(np.int64) << 32)
+    return amount
+
+
+def _mixed(amount: IntArray) -> HashArray:
+    """Return what changes the hash of a run into that of one which continues an amount."""
+    mixed = amount.astype(np.uint64) * _SPREAD
+    mixed ^= mixed >> np.uint64(29)
+    return mixed * _TURN
 
 
 def _hashes(tokens: TokenArray, length: int) -> HashArray:

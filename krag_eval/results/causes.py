@@ -43,7 +43,7 @@ from krag_eval.documents import (
     text_of,
 )
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
-from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs
@@ -739,7 +739,8 @@ class _Judge:
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         index = self._index()
         distinct = {one: number for number, one in enumerate(dict.fromkeys(texts))}
-        tokens = index._tokens_with(matcher.tokenizer, list(distinct))
+        others = other_readings(matcher.tokenizer, list(index._numbers), list(distinct))
+        tokens = index._tokens_with(matcher.tokenizer, [*others, *distinct])
         chunks = np.arange(len(tokens) - len(distinct))
         similarity, together = np.zeros(len(distinct)), np.zeros(len(distinct))
         chunk = np.full(len(distinct), -1)
@@ -754,7 +755,8 @@ class _Judge:
             similarity, chunk = np.maximum(similarity, best), np.maximum(chunk, where)
             together[truth] = runs.held_together() / np.maximum(tokens.sizes[runs.truths.unit()], 1)
         number = [distinct[one] for one in texts]
-        chunk = np.where(chunk < 0, -1, index._first[chunk])
+        read_from = np.array([*range(len(index._numbers)), *others.values()])
+        chunk = np.where(chunk < 0, -1, index._first[read_from[chunk]])
         return similarity[number], chunk[number], together[number]
 
 

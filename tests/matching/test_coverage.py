@@ -139,6 +139,25 @@ def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: l
     assert scores.tolist() == expected
 
 
+letters = st.lists(st.text("가나37", max_size=12), min_size=1, max_size=6)
+
+
+@given(actual=letters, predicted=letters)
+@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+def test_amounts_are_told_apart_by_more_than_hashes(
+    actual: list[str], predicted: list[str]
+) -> None:
+    """The runs that continue an amount, too; and every text holds itself, amounts and all."""
+    matcher = CoverageMatcher(min_run=2, tokenizer="letters")
+    expected = scores_of(matcher, actual, predicted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_hashes", lambda tokens, run: np.zeros(len(tokens), np.uint64))
+        patch.setattr(pieces, "_mixed", lambda amount: np.zeros(len(amount), np.uint64))
+        scores = scores_of(matcher, actual, predicted)
+    assert scores.tolist() == expected.tolist()
+    assert all(matcher.similarity(one, one) == 1 for one in actual if one)
+
+
 def test_a_run_does_not_reach_from_one_document_into_the_next() -> None:
     scores = scores_of(CoverageMatcher(min_run=2), ["b c"], ["a b", "c d", "b c"])
     assert scores.tolist() == [[0.0, 0.0, 1.0]]

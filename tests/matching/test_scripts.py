@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 from krag_eval import (
@@ -18,7 +19,10 @@ from krag_eval._errors import Refusal
 from krag_eval.documents import QuerySet
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Matches
+from krag_eval.matching.numbering import numbered
 from krag_eval.matching.parallel import processes
+from krag_eval.matching.pieces import held_anywhere
+from krag_eval.matching.tokenizers import letter_tokens
 
 KOREAN = "참가 신청은 5월 3일 오전 9시부터 구청 누리집에서 받습니다"
 UNSPACED = "안내" + KOREAN.replace(" ", "") + "문의는전화로"
@@ -99,14 +103,125 @@ def test_a_run_holds_a_number_whole_or_not(truth: str, document: str, similarity
     assert CoverageMatcher().similarity(truth, document) == similarity
 
 
-def test_another_number_costs_all_its_digits() -> None:
-    """Of 30 letters, a year of four digits after eleven: the fifteen behind it stay, as a run."""
+def test_another_number_costs_all_its_digits_and_two_letters() -> None:
+    """Of 30 letters, a year of four digits after eleven: of fifteen behind it thirteen stay."""
     truth = "우리시의예산은모두합쳐2024년에는삼백이십억원으로정해졌다"
     before, after = 11, 15
     assert len(truth) == before + 4 + after
     document = truth.replace("2024", "2023")
     # The eleven letters before the year are one short of a run.
-    assert CoverageMatcher().similarity(truth, document) == after / len(truth)
+    assert CoverageMatcher().similarity(truth, document) == (after - 2) / len(truth)
+
+
+BEFORE, BEHIND = "우리시는모두합쳐지난해에", "을청년에게나누어지원한다"  # a run of twelve each
+
+
+@pytest.mark.parametrize(
+    ("truth", "document", "similarity"),
+    [
+        # Of 27 letters the number and its unit are lost.
+        (f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND}", 24 / 27),
+        (f"{BEFORE} 3억 원{BEHIND}.", f"{BEFORE} 4 억원 {BEHIND}.", 24 / 27),
+        # Without them the letters behind are one short of a run, though 13 are alike.
+        (f"{BEFORE}3억원{BEHIND[:-1]}", f"{BEFORE}4억원{BEHIND[:-1]}", 12 / 26),
+        # A unit ends before the next number, which is the same: 25 of 27.
+        (f"{BEFORE}3월7일{BEHIND[1:]}", f"{BEFORE}4월7일{BEHIND[1:]}", 25 / 27),
+        # What a passage does not say of a number is no contradiction.
+        (f"억원{BEHIND}", f"{BEFORE}4억원{BEHIND}", 1.0),
+        (f"{BEFORE}3억원", f"{BEFORE}3억원{BEHIND}", 1.0),
+        (f"{BEFORE}3억원", f"{BEFORE}3억", 14 / 15),
+        # The text that has both says it.
+        (f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND} 3억원{BEHIND}", 1.0),
+    ],
+)
+def test_a_number_and_its_unit_are_one_amount(truth: str, document: str, similarity: float) -> None:
+    assert CoverageMatcher().similarity(truth, document) == similarity
+    assert CoverageMatcher().similarity(truth, truth) == 1.0
+
+
+def test_the_shorter_text_is_asked_for_amounts_of_the_ground_truth() -> None:
+    """Of the document's 15 letters, 4억원 is not the ground truth's 3억원."""
+    truth, document = f"{BEFORE}3억원{BEHIND}", f"4억원{BEHIND}"
+    assert CoverageMatcher(direction="either").similarity(truth, document) == 12 / 15
+
+
+def test_runs_found_anywhere_keep_amounts() -> None:
+    """Of the 27 letters, 24; of texts taken out of others, too."""
+    tokens = numbered(letter_tokens, [f"{BEFORE}3억원{BEHIND}", f"{BEFORE}4억원{BEHIND}"])
+    wanted, others = tokens.take(np.array([0])), tokens.take(np.array([1]))
+    assert held_anywhere(wanted, [others], 12).tolist() == [24]
+
+
+def test_amounts_of_one_query_are_nothing_to_the_words_of_another() -> None:
+    """Of eight words seven are held, though among letters 3 comes first, as Books does here."""
+    truth = "Books may be kept for at most weeks"
+    matches = matched(
+        [[truth], [f"3억원{BEHIND}"]],
+        [[truth.replace("Books", "Films")], [f"3억원{BEHIND}"]],
+        "coverage",
+    )
+    assert found(matches) == [(0, 1, 7 / 8), (1, 1, 1.0)]
+
+
+def test_among_words_there_are_no_amounts() -> None:
+    """Six of seven words, whatever the lost one is."""
+    truth = "we paid 30 million euros for it"
+    document = truth.replace("30", "40")
+    by_words = CoverageMatcher(min_run=1)
+    assert by_words.similarity(truth, document) == 6 / 7
+    # By letters 25, of which a number of two digits and the two behind it are lost.
+    by_letters = CoverageMatcher(tokenizer="letters", min_run=6)
+    assert by_letters.similarity(truth, document) == 21 / 25
+
+
+@pytest.mark.parametrize("gap", [" ", "\n", "\r\n", "\u00a0"])
+@pytest.mark.parametrize("matcher", ["coverage", "coverage(tokenizer=letters)"])
+def test_a_gap_inside_a_number_is_closed(matcher: str, gap: str) -> None:
+    assert resolve_matcher(matcher).similarity("2024년 예산", f"20{gap}24년 예산") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "document", "similarity"),
+    [
+        ("1,234,567원", "가격은 1,2 34,567원", 1.0),
+        ("2024년 예산", "20 23년 예산", 0.0),
+        ("2024년 예산", "1 20 24년 예산", 0.0),  # three numbers, as in a table
+        ("12024년 예산", "1 20 24년 예산", 0.0),
+        ("2024년 예산", "20  24년 예산", 0.0),
+        ("2024년 예산", "20, 24년 예산", 0.0),
+        ("24년 예산", "20 24년 예산", 1.0),
+        ("20 24년 예산", "2024년 예산", 0.0),
+        ("2024년과 20 24년", "앞 2024년과 20 24년 뒤", 1.0),  # as in the ground truth
+    ],
+)
+def test_which_gaps_are_inside_a_number(truth: str, document: str, similarity: float) -> None:
+    assert CoverageMatcher().similarity(truth, document) == similarity
+
+
+def test_gaps_are_closed_for_each_query_alone() -> None:
+    """The first and third ask for 2024, with any of their texts; the second for 24."""
+    document = "20 24년 예산"
+    actual: list[list[object]] = [
+        ["2024년 예산"], ["24년 예산"], ["다른 것", AnyOf(["없는 것", "2024년 예산"])],
+    ]  # fmt: skip
+    for settings in ("", "(numbers=yes)", "(union=yes)"):
+        matches = matched(
+            actual, [[document], [document], ["없음", document]], f"coverage{settings}"
+        )
+        assert found(matches) == [(0, 1, 1.0), (1, 1, 1.0), (3, 2, 1.0)]
+        assert matches.pieces is not None
+        assert matches.pieces.document_tokens.tolist() == [7, 7, 2, 7]
+
+
+def test_digits_without_end_are_looked_through_once() -> None:
+    """Looked for from each digit anew, gaps would take minutes here."""
+    long = "1" * 100_000
+    assert CoverageMatcher().similarity(f"가나다라 {long}", f"{long} 가나다라 {long}") == 1.0
+
+
+def test_words_keep_their_gaps() -> None:
+    by_words = CoverageMatcher(tokenizer="words")
+    assert by_words.similarity("2024년 예산", "20 24년 예산") == 0.0
 
 
 def test_a_run_of_letters_follows_that_of_words() -> None:
@@ -197,6 +312,21 @@ def test_a_diagnosis_reads_the_index_as_each_query_does() -> None:
     assert causes == [
         "ranked_too_low", "not_retrieved", "not_in_index", "not_retrieved", "found",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("matcher", "index", "cause"),
+    [
+        ("coverage", [f"{BEFORE}20 24년{BEHIND}"], "not_in_top_k"),
+        # 18 and 17 of 29 letters, with the year in both.
+        ("coverage", [f"{BEFORE}20 24년{BEHIND[0]}", f"20 24년{BEHIND}"], "cut_apart"),
+        ("coverage(tokenizer=words)", [f"{BEFORE}20 24년{BEHIND}"], "not_in_index"),
+    ],
+)
+def test_a_diagnosis_closes_gaps_inside_numbers(matcher: str, index: list[str], cause: str) -> None:
+    actual = [[f"{BEFORE}2024년{BEHIND}"], [KOREAN]]
+    result = OfflineRetrievalEvaluator(actual, [["없음"], [KOREAN]], matcher=matcher).evaluate(1)
+    assert result.diagnose([KOREAN, *index]).items[0].cause == cause
 
 
 def test_a_diagnosis_with_a_combined_matcher_reads_likewise() -> None:
