@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from dataclasses import replace
@@ -185,6 +186,22 @@ def test_values_and_intervals_are_those_of_the_results(folder):
                 expected["low"][metric],
                 expected["high"][metric],
             )
+
+
+def test_intervals_of_runs_of_all_kinds_are_those_of_the_results(folder, monkeypatch):
+    """Those of as many queries are resampled together, a few at a time; no digit depends on it."""
+    monkeypatch.setattr("krag_eval.results.history._DRAWN_AT_ONCE", 2)
+    runs = [finds(20), finds(30, 35), finds(25), finds(10, 35, k=(5,)), finds(15), finds(12)]
+    results = save(folder, *runs)
+    history = History.of(folder, ["recall@5", "ndcg@10"])
+    for run, result in zip(history.runs, results, strict=True):
+        with pytest.warns(KragEvalWarning):  # of the mean rank, which is not shown
+            expected = confidence_intervals(result)
+        known = [metric for metric in history.metrics if metric in expected.index]
+        assert [history.bounds(run, metric) for metric in known] == [
+            (expected["low"][metric], expected["high"][metric]) for metric in known
+        ]
+    assert math.isnan(history.bounds(history.runs[3], "ndcg@10")[0])
 
 
 def test_few_queries_are_warned_of_once(folder):
