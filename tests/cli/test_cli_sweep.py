@@ -124,6 +124,50 @@ def test_a_folder_in_the_file_is_seen_from_it(file: Path) -> None:
     assert len(list((file.parent / "kept").glob("*/answers.jsonl"))) == 4
 
 
+def test_a_folder_that_is_typed_is_seen_from_here(
+    file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Like all paths there, whatever the file says."""
+    file.write_text('folder = "in-the-file"\n' + file.read_text("utf-8"), "utf-8")
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    assert run("sweep", file, "--folder", "kept").exit_code == 0
+    assert len(list((here / "kept").glob("*/answers.jsonl"))) == 4
+    assert not (file.parent / "kept").exists()
+    assert not (file.parent / "in-the-file").exists()
+
+
+def test_no_budgets(file: Path) -> None:
+    """TOML has no word for nothing, so it is false."""
+    file.write_text("budget = false\n" + file.read_text("utf-8"), "utf-8")
+    (first, *_) = json.loads(run("sweep", file, "--format", "json").stdout)["cells"]
+    assert "macro_recall@1" in first
+    assert not [name for name in first if name.endswith("w")]
+
+
+def test_a_retriever_that_is_offline_is_told_with_its_cell(file: Path) -> None:
+    """Its words are those of the network, and say nothing of where."""
+    (module,) = file.parent.glob("rag_*.py")
+    offline = """
+def offline(chunks):
+    def found(question):
+        raise ConnectionError("refused")
+    return found
+"""
+    module.write_text(module.read_text("utf-8") + offline, "utf-8")
+    text = file.read_text("utf-8")
+    file.write_text(
+        text.replace(f'\nall = "{module.stem}:make"', f'\nall = "{module.stem}:offline"')
+    )
+    done = run("sweep", file)
+    assert done.exit_code == 2
+    first, *notes = done.stderr.splitlines()
+    assert first == "krag-eval: error: refused"
+    assert [("'0'" in note, "whole + all" in note) for note in notes] == [
+        (True, False), (False, True)
+    ]  # fmt: skip
+
+
 def test_corpus_and_questions_by_functions(file: Path) -> None:
     """For what no file holds as it is."""
     module = next(file.parent.glob("rag_*.py")).stem
@@ -143,6 +187,10 @@ def test_corpus_and_questions_by_functions(file: Path) -> None:
         ("k = 1", "cutoff = 1", "'cutoff'"),
         (":whole", ":hole", "splitters.whole"),
         (':whole"', '.whole"', "splitters.whole"),
+        ('whole = "', 'whole = "unittest.nothing.', "splitters.whole"),
+        ("ending = ", "end = ", "splitters.sentences"),
+        ("first = 20", "chunks = 3, first = 20, last = 1", "retrievers.half"),
+        ("k = 1", "k = 1\nfolder = 3", "--folder"),
         ("whole = ", "whole = 3 # ", "splitters.whole"),
         ('corpus = ["one.txt", "rest.jsonl"]', "corpus = 3", "corpus"),
         ('"questions.jsonl"', "{actual = 3}", "questions"),
@@ -154,7 +202,7 @@ def test_refusals_name_the_file(file: Path, old: str, new: str, told: str) -> No
     assert old in text
     file.write_text(text.replace(old, new, 1), "utf-8")
     message = refusal("sweep", file)
-    assert str(file) in message
+    assert str(file) in message or told.startswith("--")
     assert told in message
 
 
