@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -91,6 +92,15 @@ def test_the_clock_can_be_set_for_files_that_are_the_same(tmp_path, monkeypatch)
     assert EvaluationResult.from_json(tmp_path / "a.json").made == DAY_1
 
 
+@pytest.mark.parametrize("told", ["yesterday", "1e300", "nan"])
+def test_a_clock_that_is_none_is_refused(monkeypatch, told):
+    """By the name of the variable, which is all that its user set."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", told)
+    with pytest.raises(InvalidInput) as caught:
+        finds(30)
+    assert caught.value.argument == "SOURCE_DATE_EPOCH"
+
+
 @pytest.mark.parametrize("made", [5, "yesterday", "2026-01-01T09:30:00", None])
 def test_a_time_that_is_none_is_damage(tmp_path, made):
     """One without a time zone, too: nobody knows when that was."""
@@ -142,6 +152,25 @@ def test_what_is_no_result_is_left_out_and_named(folder):
     assert sorted(history.left_out) == ["cut.json", "other.json"]
     assert len(caught) == 2
     assert history.to_dict()["left_out"] == history.left_out
+
+
+def test_what_cannot_be_read_is_left_out_and_named(folder, monkeypatch):
+    """A link to nothing, and a file that the system refuses; the others are read."""
+    save(folder, finds(20), finds(30))
+    (folder / "link.json").symlink_to(folder / "nowhere")
+    (folder / "folder.json").mkdir()
+
+    def refusing(path):
+        if path.name == "2.json":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return EvaluationResult.from_json(path)
+
+    monkeypatch.setattr("krag_eval.results.history.read", refusing)
+    with pytest.warns(KragEvalWarning) as caught:
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+    assert [*history.left_out] == ["2.json", "link.json"]
+    assert len(caught) == 2
 
 
 def test_a_folder_without_results_is_refused(folder, tmp_path):
@@ -403,6 +432,15 @@ def test_without_a_run_to_compare_with_there_is_no_verdict(folder):
             history.check(result, metric=metric)
         assert caught.value.argument == "history"
         assert caught.value.fix
+
+
+def test_unlabelled_queries_that_grow_are_not_told_apart(folder):
+    """The reason is the run's own, and not that it differs in a sentence."""
+    save(folder, finds(30))
+    with pytest.raises(InvalidInput) as caught:
+        History.of(folder).check(finds(30, n_queries=50), metric="ndcg@10", on="common")
+    assert caught.value.argument == "history"
+    assert "(1: 'the run' has no labels" in caught.value.problem
 
 
 def test_a_set_of_questions_that_grows(folder):

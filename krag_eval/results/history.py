@@ -71,6 +71,8 @@ _LEVEL, _N_RESAMPLES = 0.95, 10_000
 _DRAWN_AT_ONCE = 50
 # What is shown if nothing is named: what is found, and in what order; the first of each there is.
 _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
+# What a run and the result are called in errors about both.
+_CALLED = ("the run", "the result")
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
 
@@ -408,11 +410,16 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
         if not path.is_file():
+            if path.is_symlink() and not path.exists():
+                left_out[path.name] = "it is a link to a file that is not there"
             continue
         try:
             result = read(path)
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
+            continue
+        except OSError as error:  # others may be read
+            left_out[path.name] = f"it cannot be read ({error.strerror or error})"
             continue
         by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         made = result.made or by_file
@@ -558,7 +565,7 @@ class _Comparable:
                 continue
             try:
                 with muted():
-                    ours, theirs = brought_together(run.result, result, on)
+                    ours, theirs = brought_together(run.result, result, on, _CALLED)
                 apart = [one for several in differing(ours, theirs) for one in several]
             except Refusal as error:
                 apart = [error.problem.removeprefix(": ")]
@@ -583,7 +590,7 @@ class _Comparable:
         return run
 
     def _nothing(self, metric: str) -> InvalidInput:
-        others = [f"{name} differs in {why}" for name, why in self.refused.items()]
+        others = [f"{name}: {why}" for name, why in self.refused.items()]
         others += [f"{name} is the result itself" for name in self.itself]
         others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
         more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
