@@ -117,6 +117,18 @@ def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
     assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
 
 
+def test_the_report_of_one_cell(file: Path, tmp_path: Path) -> None:
+    """Is that of its result: there is nothing it could be compared with."""
+    lines = file.read_text("utf-8").splitlines()
+    kept = [one for one in lines if not one.startswith(("sentences", "half"))]
+    file.write_text("\n".join(kept), "utf-8")
+    page = tmp_path / "page.html"
+    done = run("sweep", file, "--report", page, "--plot", tmp_path / "pareto.svg")
+    assert done.exit_code == 0
+    assert "1 cell over 40 questions." in done.stdout
+    assert "matcher=coverage" in page.read_text("utf-8")
+
+
 def test_a_folder_in_the_file_is_seen_from_it(file: Path) -> None:
     """Like all paths there."""
     file.write_text('folder = "kept"\n' + file.read_text("utf-8"), "utf-8")
