@@ -607,7 +607,7 @@ _Place: TypeAlias = "tuple[str, str]"
 def _checked_baseline(baseline: object, grid: Mapping[str, _Place]) -> str:
     if baseline is None:
         return next(iter(grid))
-    if isinstance(baseline, tuple) and len(baseline) == 2 and all(
+    if isinstance(baseline, tuple | list) and len(baseline) == 2 and all(
         isinstance(one, str) for one in baseline
     ):  # fmt: skip
         baseline = _name_of(*baseline)

@@ -157,6 +157,13 @@ def test_no_budgets(file: Path) -> None:
     assert not [name for name in first if name.endswith("w")]
 
 
+def test_a_baseline_as_a_pair(file: Path) -> None:
+    """TOML has arrays where Python has tuples."""
+    file.write_text('baseline = ["sentences", "half"]\n' + file.read_text("utf-8"), "utf-8")
+    found = json.loads(run("sweep", file, "--format", "json").stdout)
+    assert found["baseline"] == "sentences + half"
+
+
 def test_a_retriever_that_is_offline_is_told_with_its_cell(file: Path) -> None:
     """Its words are those of the network, and say nothing of where."""
     (module,) = file.parent.glob("rag_*.py")
