@@ -520,3 +520,5 @@ def test_one_run_is_a_history_too(folder):
     history = History.of(Path(folder))
     assert len(repr(history).splitlines()) == 3
     assert history.plot().get_xlim()[0] < 0 < history.plot().get_xlim()[1]
+    assert history.plot(language="en").get_title(loc="left").endswith("(1 run)")
+    assert history.plot(language="ko").get_title(loc="left").endswith("(실행 1회)")
