@@ -198,11 +198,14 @@ def _questions(file: str, named: object) -> Any:
 def _functions(file: str, argument: str, named: object) -> dict[str, Callable[..., Any]]:
     if not isinstance(named, dict):
         raise _refused(file, argument, f"must be a table of functions, as {_EXAMPLE}", named)
-    return {name: _function(file, f"{argument}.{name}", one) for name, one in named.items()}
+    return {name: _function(file, f"{argument}.{name}", one, 1) for name, one in named.items()}
 
 
-def _function(file: str, argument: str, named: object) -> Callable[..., Any]:
-    """Import a function, and bind the arguments that stand beside it."""
+def _function(file: str, argument: str, named: object, n_given: int = 0) -> Callable[..., Any]:
+    """Import a function, and bind the arguments that stand beside it.
+
+    It will be called with so many others.
+    """
     settings = {"call": named} if isinstance(named, str) else named
     call = settings.get("call") if isinstance(settings, dict) else None
     module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
@@ -220,7 +223,7 @@ def _function(file: str, argument: str, named: object) -> Callable[..., Any]:
     if not callable(found):
         raise _refused(file, argument, "must name a function", found)
     arguments = {key: value for key, value in settings.items() if key != "call"}
-    _check_takes(file, argument, found, arguments)
+    _check_takes(file, argument, found, n_given, arguments)
     return partial(found, **arguments) if arguments else found
 
 
@@ -241,19 +244,23 @@ def _is_of(missing: str | None, module: str) -> bool:
 
 
 def _check_takes(
-    file: str, argument: str, function: Callable[..., Any], arguments: Mapping[str, Any]
+    file: str,
+    argument: str,
+    function: Callable[..., Any],
+    n_given: int,
+    arguments: Mapping[str, Any],
 ) -> None:
-    """Refuse arguments that a function does not take, before anything is cut or asked."""
+    """Refuse arguments that a function does not take, or lacks, before anything is cut or asked."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some that are written in C have none
         return
     try:
-        signature.bind_partial(**arguments)
+        signature.bind(*[None] * n_given, **arguments)
     except TypeError as error:
         taken = ", ".join(signature.parameters) or "nothing"
-        problem = f"{argument} gives {', '.join(arguments)} to a function that takes {taken}"
-        raise Place(file).error(f"{problem} ({error})") from error
+        problem = f"{argument} names a function that cannot be called so: {error}"
+        raise Place(file).error(problem, f"it takes {taken}") from error
 
 
 def _refused(file: str, argument: str, allowed: str, came: object) -> DatasetError:

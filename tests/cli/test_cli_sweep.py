@@ -17,6 +17,9 @@ def sentences(text, ending="."):
 def whole(text):
     return [text]
 
+def lacking(text, n_words):
+    return [text]
+
 def make(chunks, first=0):
     def found(question):
         number = int(question)
@@ -208,6 +211,7 @@ def test_corpus_and_questions_by_functions(file: Path) -> None:
         (':whole"', '.whole"', "splitters.whole"),
         ('whole = "', 'whole = "unittest.nothing.', "splitters.whole"),
         ("ending = ", "end = ", "splitters.sentences"),
+        (":whole", ":lacking", "splitters.whole"),
         ("first = 20", "chunks = 3, first = 20, last = 1", "retrievers.half"),
         ("k = 1", "k = 1\nfolder = 3", "--folder"),
         ("whole = ", "whole = 3 # ", "splitters.whole"),
