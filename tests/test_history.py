@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import shutil
 from dataclasses import replace
@@ -90,6 +92,15 @@ def test_the_clock_can_be_set_for_files_that_are_the_same(tmp_path, monkeypatch)
     assert EvaluationResult.from_json(tmp_path / "a.json").made == DAY_1
 
 
+@pytest.mark.parametrize("told", ["yesterday", "1e300", "nan"])
+def test_a_clock_that_is_none_is_refused(monkeypatch, told):
+    """By the name of the variable, which is all that its user set."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", told)
+    with pytest.raises(InvalidInput) as caught:
+        finds(30)
+    assert caught.value.argument == "SOURCE_DATE_EPOCH"
+
+
 @pytest.mark.parametrize("made", [5, "yesterday", "2026-01-01T09:30:00", None])
 def test_a_time_that_is_none_is_damage(tmp_path, made):
     """One without a time zone, too: nobody knows when that was."""
@@ -143,6 +154,25 @@ def test_what_is_no_result_is_left_out_and_named(folder):
     assert history.to_dict()["left_out"] == history.left_out
 
 
+def test_what_cannot_be_read_is_left_out_and_named(folder, monkeypatch):
+    """A link to nothing, and a file that the system refuses; the others are read."""
+    save(folder, finds(20), finds(30))
+    (folder / "link.json").symlink_to(folder / "nowhere")
+    (folder / "folder.json").mkdir()
+
+    def refusing(path):
+        if path.name == "2.json":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return EvaluationResult.from_json(path)
+
+    monkeypatch.setattr("krag_eval.results.history.read", refusing)
+    with pytest.warns(KragEvalWarning) as caught:
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+    assert [*history.left_out] == ["2.json", "link.json"]
+    assert len(caught) == 2
+
+
 def test_a_folder_without_results_is_refused(folder, tmp_path):
     """Naming the argument; one that is not there is not found."""
     with pytest.raises(InvalidInput) as caught:
@@ -185,6 +215,22 @@ def test_values_and_intervals_are_those_of_the_results(folder):
                 expected["low"][metric],
                 expected["high"][metric],
             )
+
+
+def test_intervals_of_runs_of_all_kinds_are_those_of_the_results(folder, monkeypatch):
+    """Those of as many queries are resampled together, a few at a time; no digit depends on it."""
+    monkeypatch.setattr("krag_eval.results.history._DRAWN_AT_ONCE", 2)
+    runs = [finds(20), finds(30, 35), finds(25), finds(10, 35, k=(5,)), finds(15), finds(12)]
+    results = save(folder, *runs)
+    history = History.of(folder, ["recall@5", "ndcg@10"])
+    for run, result in zip(history.runs, results, strict=True):
+        with pytest.warns(KragEvalWarning):  # of the mean rank, which is not shown
+            expected = confidence_intervals(result)
+        known = [metric for metric in history.metrics if metric in expected.index]
+        assert [history.bounds(run, metric) for metric in known] == [
+            (expected["low"][metric], expected["high"][metric]) for metric in known
+        ]
+    assert math.isnan(history.bounds(history.runs[3], "ndcg@10")[0])
 
 
 def test_few_queries_are_warned_of_once(folder):
@@ -388,6 +434,15 @@ def test_without_a_run_to_compare_with_there_is_no_verdict(folder):
         assert caught.value.fix
 
 
+def test_unlabelled_queries_that_grow_are_not_told_apart(folder):
+    """The reason is the run's own, and not that it differs in a sentence."""
+    save(folder, finds(30))
+    with pytest.raises(InvalidInput) as caught:
+        History.of(folder).check(finds(30, n_queries=50), metric="ndcg@10", on="common")
+    assert caught.value.argument == "history"
+    assert "(1: 'the run' has no labels" in caught.value.problem
+
+
 def test_a_set_of_questions_that_grows(folder):
     """On 40 questions 30 were found. On the same 40, of 50 now, 20: the worse by 0.25."""
     labels = [f"question {i}" for i in range(50)]
@@ -465,3 +520,5 @@ def test_one_run_is_a_history_too(folder):
     history = History.of(Path(folder))
     assert len(repr(history).splitlines()) == 3
     assert history.plot().get_xlim()[0] < 0 < history.plot().get_xlim()[1]
+    assert history.plot(language="en").get_title(loc="left").endswith("(1 run)")
+    assert history.plot(language="ko").get_title(loc="left").endswith("(실행 1회)")

@@ -268,6 +268,8 @@ def _explained(error: BaseException) -> int:
         if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
             click.echo(_how_to_call(error), err=True)
         click.echo(f"krag-eval: error: {printable(_problem(error))}", err=True)
+        for note in _notes(error):
+            click.echo(printable(note), err=True)
     elif isinstance(error, MemoryError):
         click.echo("krag-eval: error: out of memory; evaluate a smaller file, or fewer queries "
                    "at a time by --chunk-size.", err=True)  # fmt: skip
@@ -328,6 +330,12 @@ def _problem(error: click.ClickException | OSError) -> str:
     if error.strerror and error.filename:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     return str(error)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """Return what was noted of an error: which cell it was in, what is kept; no tracebacks."""
+    noted = error.__cause__ if isinstance(error.__cause__, Refusal) else error
+    return [note for note in getattr(noted, "__notes__", ()) if "\n" not in note]
 
 
 class _LastingStream(io.RawIOBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -106,11 +107,11 @@ def sweep(
     )
     language = checked_language(report_language, report)
     with printing_beside(outputs), warnings_as("warning"):
-        settings = _read(file)
-        if folder is not None:
-            settings["folder"] = folder
         with _importing_beside(file):
-            found = swept(**_arguments(file, settings), n_jobs=n_jobs)
+            arguments = _arguments(file, _read(file))
+            if folder is not None:
+                arguments["folder"] = folder
+            found = swept(**arguments, n_jobs=n_jobs)
         if format == "table":
             _print_sweep(found)
         _write(outputs, found, language, format)
@@ -139,14 +140,15 @@ def _read(file: str) -> dict[str, Any]:
 
 def _arguments(file: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of sweep(), with files read and functions imported."""
-    beside = Path(file).parent
     arguments = {name: value for name, value in settings.items() if name not in _NEEDED}
     arguments["corpus"] = _corpus(file, settings["corpus"])
     arguments["questions"] = _questions(file, settings["questions"])
     for name in ("splitters", "retrievers"):
         arguments[name] = _functions(file, name, settings[name])
-    if "folder" in arguments and arguments["folder"] == settings.get("folder"):
-        arguments["folder"] = beside / arguments["folder"]
+    if isinstance(arguments.get("folder"), str):
+        arguments["folder"] = Path(file).parent / arguments["folder"]
+    if arguments.get("budget") is False:  # TOML has no word for nothing
+        arguments["budget"] = None
     return arguments
 
 
@@ -196,22 +198,23 @@ def _questions(file: str, named: object) -> Any:
 def _functions(file: str, argument: str, named: object) -> dict[str, Callable[..., Any]]:
     if not isinstance(named, dict):
         raise _refused(file, argument, f"must be a table of functions, as {_EXAMPLE}", named)
-    return {name: _function(file, f"{argument}.{name}", one) for name, one in named.items()}
+    return {name: _function(file, f"{argument}.{name}", one, 1) for name, one in named.items()}
 
 
-def _function(file: str, argument: str, named: object) -> Callable[..., Any]:
-    """Import a function, and bind the arguments that stand beside it."""
+def _function(file: str, argument: str, named: object, n_given: int = 0) -> Callable[..., Any]:
+    """Import a function, and bind the arguments that stand beside it.
+
+    It will be called with so many others.
+    """
     settings = {"call": named} if isinstance(named, str) else named
     call = settings.get("call") if isinstance(settings, dict) else None
     module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
     if not isinstance(settings, dict) or not (module and colon and name):
         raise _refused(file, argument, f"must name a function, as {_EXAMPLE}", named)
     try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        found = _imported(module, name)
     except (ModuleNotFoundError, AttributeError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name != module.partition(".")[0]:
+        if isinstance(error, ModuleNotFoundError) and not _is_of(error.name, module):
             raise  # what the module itself imports
         raise Place(file).error(
             f"{argument} names {clipped(call)}, and there is no such function ({error})",
@@ -220,7 +223,44 @@ def _function(file: str, argument: str, named: object) -> Callable[..., Any]:
     if not callable(found):
         raise _refused(file, argument, "must name a function", found)
     arguments = {key: value for key, value in settings.items() if key != "call"}
+    _check_takes(file, argument, found, n_given, arguments)
     return partial(found, **arguments) if arguments else found
+
+
+def _imported(module: str, name: str) -> Any:
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _is_of(missing: str | None, module: str) -> bool:
+    """Tell whether the module that is missing is the one named, or a package it is in.
+
+    >>> _is_of("rag.cut", "rag.cut"), _is_of("rag", "rag.cut"), _is_of("torch", "rag.cut")
+    (True, True, False)
+    """
+    return f"{module}.".startswith(f"{missing}.")
+
+
+def _check_takes(
+    file: str,
+    argument: str,
+    function: Callable[..., Any],
+    n_given: int,
+    arguments: Mapping[str, Any],
+) -> None:
+    """Refuse arguments that a function does not take, or lacks, before anything is cut or asked."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some that are written in C have none
+        return
+    try:
+        signature.bind(*[None] * n_given, **arguments)
+    except TypeError as error:
+        taken = ", ".join(signature.parameters) or "nothing"
+        problem = f"{argument} names a function that cannot be called so: {error}"
+        raise Place(file).error(problem, f"it takes {taken}") from error
 
 
 def _refused(file: str, argument: str, allowed: str, came: object) -> DatasetError:
@@ -298,7 +338,6 @@ def _choice(found: Sweep) -> dict[str, Any] | None:
 
 def _write(outputs: Outputs, found: Sweep, language: Language | None, format: str) -> None:
     from krag_eval.plotting import pareto_points
-    from krag_eval.report import write_sweep_report
 
     write_files(
         outputs,
@@ -309,9 +348,16 @@ def _write(outputs: Outputs, found: Sweep, language: Language | None, format: st
                 partial(write_plot, lambda ax: pareto_points(found, ax=ax)),
                 "quality against context",
             ),
-            "report": (
-                lambda target: write_sweep_report(found, target, language=language),
-                "an HTML report",
-            ),
+            "report": (partial(_write_report, found, language), "an HTML report"),
         },
     )
+
+
+def _write_report(found: Sweep, language: Language | None, target: str) -> None:
+    """Write the page; of a single run, that of its result, as there is nothing to compare."""
+    from krag_eval.report import write_sweep_report
+
+    if found.comparison is None:
+        found.cells[0].result.report(target, language=language)
+    else:
+        write_sweep_report(found, target, language=language)

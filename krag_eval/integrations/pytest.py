@@ -10,11 +10,12 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
+    from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
 
@@ -49,6 +50,8 @@ class KragGate:
         floors: Mapping[str, float] | Iterable[str] | None = None,
         *,
         baseline: EvaluationResult | str | os.PathLike[str] | None = None,
+        history: History | str | os.PathLike[str] | None = None,
+        last: int | None = None,
         metric: str | Iterable[str] | None = None,
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
@@ -57,10 +60,15 @@ class KragGate:
     ) -> GateReport:
         """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
 
+        With a history, it checks as :meth:`History.check` does.
+
         Args:
             result: The result.
             floors: The least each average may be, ``{"recall@5": 0.8}`` or ``["recall@5=0.8"]``.
             baseline: An earlier result, or the file it was saved in by ``to_json``.
+            history: Instead of a baseline: a history, or the folder of one. The best of its last
+                runs is the baseline.
+            last: Among how many runs of the history that is looked for; 10 if not given.
             metric: What may not drop below the baseline.
             max_drop: How far it may drop; 0 if not given.
             on: ``"all"`` or ``"common"``, the queries to compare on.
@@ -73,18 +81,18 @@ class KragGate:
         Raises:
             pytest.fail.Exception: If one does not hold. The message has each condition, the 95 %
                 interval of what fell short and the worst queries, where the result holds its rows.
-                Also if the file of the baseline cannot be read, the message then says how to make
-                it, and if the call is refused, as ``check`` does: no result, an unknown average,
-                nothing to check, and the like.
+                Also if the file of the baseline, or the folder of the history, cannot be read, the
+                message then says how to make it, and if the call is refused, as ``check`` does: no
+                result, an unknown average, no run to compare with, and the like.
         """
         __tracebackhide__ = True
         from krag_eval._errors import Refusal
 
         refused = ""
         try:
-            report = _checked(
-                result, floors, baseline, metric=metric, max_drop=max_drop, on=on, by=by, **sampling
-            )
+            against = (baseline, history, last)
+            asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
+            report = _checked(result, floors, against, asked)
         except _NoBaselineError as error:
             refused = error.args[0]
         except Refusal as error:
@@ -100,26 +108,40 @@ class KragGate:
 
 
 class _NoBaselineError(Exception):
-    """The file of a baseline cannot be read; its argument says how to make one."""
+    """There is no baseline to be read; its argument says how to make one."""
+
+
+_Against: TypeAlias = (
+    "tuple[EvaluationResult | str | os.PathLike[str] | None,"
+    " History | str | os.PathLike[str] | None, int | None]"
+)
 
 
 def _checked(
     result: EvaluationResult,
     floors: Mapping[str, float] | Iterable[str] | None,
-    baseline: EvaluationResult | str | os.PathLike[str] | None,
-    **asked: Any,
+    against: _Against,
+    asked: dict[str, Any],
 ) -> GateReport:
-    """Check a result, against what may be the file of a baseline.
+    """Check a result, against what may be the file of a baseline or the folder of a history.
 
     Raises:
-        _NoBaselineError: If the file of the baseline cannot be read.
+        _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
     from krag_eval._errors import InvalidInput, InvalidType, check_options, clipped
     from krag_eval.results.result import EvaluationResult
 
+    baseline, history, last = against
     if not isinstance(result, EvaluationResult):
         raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
+    if history is not None and baseline is not None:
+        raise InvalidInput("history", "finds the baseline, and one was given", "leave one out")
+    if history is not None:
+        more = {} if last is None else {"last": last}
+        return _checked_by_history(result, floors, history, asked | more)
+    if last is not None:
+        raise InvalidInput("last", "is about a history, and none was given")
     check_options(EvaluationResult.check, asked)
     if isinstance(baseline, str | os.PathLike):
         path = os.fspath(baseline)
@@ -128,6 +150,26 @@ def _checked(
         except (InvalidInput, OSError) as error:
             raise _NoBaselineError(_no_baseline(path, error)) from error
     return result.check(floors, baseline=baseline, **asked)
+
+
+def _checked_by_history(
+    result: EvaluationResult,
+    floors: Mapping[str, float] | Iterable[str] | None,
+    history: History | str | os.PathLike[str],
+    asked: dict[str, Any],
+) -> GateReport:
+    from krag_eval._errors import check_options
+    from krag_eval.results.history import History
+
+    check_options(History.check, asked)
+    if isinstance(history, History):
+        return history.check(result, floors, **asked)
+    try:
+        found = History.of(history)
+    except OSError as error:
+        path = os.path.join(os.fspath(history), "first.json")
+        raise _NoBaselineError(_no_baseline(path, error)) from error
+    return found.check(result, floors, **asked)
 
 
 def _no_baseline(path: str, error: Exception) -> str:

@@ -1083,8 +1083,9 @@ def history_curves(
     _scale_runs(ax, history, language)
     _name_ends(ax, lines)
     title = word("over runs at" if len(cutoffs) == 1 else "over runs", language)
-    told = cutoff_words(next(iter(cutoffs)), language)
-    ax.set_title(title.format(runs=len(history.runs), cutoff=told), loc="left", pad=12)
+    told, n = cutoff_words(next(iter(cutoffs)), language), len(history.runs)
+    runs = word("one run" if n == 1 else "number of runs", language).format(n)
+    ax.set_title(title.format(runs=runs, cutoff=told), loc="left", pad=12)
     make_readable(ax)
     return ax
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -44,7 +45,8 @@ from krag_eval.statistics.comparison import (
     differing,
 )
 from krag_eval.statistics.gates import GateReport, check
-from krag_eval.statistics.intervals import QuerySums, interval, resampled_sums, warn_of_few_queries
+from krag_eval.statistics.intervals import warn_of_few_queries
+from krag_eval.statistics.paired import standings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +67,12 @@ __all__ = [
 #: How many runs a new result is held against, if nothing else is asked for.
 LAST = 10
 _LEVEL, _N_RESAMPLES = 0.95, 10_000
+# Runs whose resamples are held in memory together.
+_DRAWN_AT_ONCE = 50
 # What is shown if nothing is named: what is found, and in what order; the first of each there is.
 _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
+# What a run and the result are called in errors about both.
+_CALLED = ("the run", "the result")
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
 
@@ -217,9 +223,12 @@ class History:
         """The intervals of all runs, by run and metric; undefined without per-query rows."""
         warn_of_few_queries(min(run.result.n_counted for run in self.runs))
         return {
-            (run.name, metric): ends
-            for run in self.runs
-            for metric, ends in _intervals(run.result, _known(run.result, self.metrics)).items()
+            (name, metric): (one.low, one.high)
+            for results, averages in _drawn_alike(self.runs, self.metrics)
+            for metric, standing in standings(
+                results, averages, level=_LEVEL, n_resamples=_N_RESAMPLES, seed=0
+            ).items()
+            for name, one in standing.items()
         }
 
     def value(self, run: HistoryRun, metric: str) -> float:
@@ -401,11 +410,16 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
         if not path.is_file():
+            if path.is_symlink() and not path.exists():
+                left_out[path.name] = "it is a link to a file that is not there"
             continue
         try:
             result = read(path)
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
+            continue
+        except OSError as error:  # others may be read
+            left_out[path.name] = f"it cannot be read ({error.strerror or error})"
             continue
         by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         made = result.made or by_file
@@ -501,20 +515,22 @@ def _known(result: EvaluationResult, metrics: Iterable[str]) -> dict[str, tuple[
     }
 
 
-def _intervals(
-    result: EvaluationResult, averages: Mapping[str, tuple[str, Cutoff]]
-) -> dict[str, tuple[float, float]]:
-    """Return the intervals that ``confidence_intervals`` gives, of some averages alone."""
-    if not averages or not _has_rows(result) or not result.counted.any():
-        return {}
-    defined = [(result.definitions[key], k) for key, k in averages.values()]
-    sums = QuerySums.of(result, defined)
-    resampled = sums.all_averages(resampled_sums(sums.columns, _N_RESAMPLES, 0))
-    left_out = sums.leave_one_out()
-    return {
-        name: interval(resampled[:, i], result.averages(k)[key], _LEVEL, left_out[:, i])
-        for i, (name, (key, k)) in enumerate(averages.items())
-    }
+def _drawn_alike(
+    runs: Sequence[HistoryRun], metrics: Iterable[str]
+) -> Iterator[tuple[dict[str, EvaluationResult], dict[str, tuple[str, Cutoff]]]]:
+    """Yield results that can be resampled together, by their runs, and their averages.
+
+    Resamples of as many queries are the same draws, and drawing them is what takes long.
+    """
+    alike = defaultdict(list)
+    for run in runs:
+        averages = _known(run.result, metrics)
+        if averages and _has_rows(run.result) and run.result.counted.any():
+            alike[run.result.n_counted, tuple(averages.items())].append(run)
+    for (_, shown), several in alike.items():
+        for start in range(0, len(several), _DRAWN_AT_ONCE):
+            some = several[start : start + _DRAWN_AT_ONCE]
+            yield {run.name: run.result for run in some}, dict(shown)
 
 
 def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cutoff]]:
@@ -549,7 +565,7 @@ class _Comparable:
                 continue
             try:
                 with muted():
-                    ours, theirs = brought_together(run.result, result, on)
+                    ours, theirs = brought_together(run.result, result, on, _CALLED)
                 apart = [one for several in differing(ours, theirs) for one in several]
             except Refusal as error:
                 apart = [error.problem.removeprefix(": ")]
@@ -574,7 +590,7 @@ class _Comparable:
         return run
 
     def _nothing(self, metric: str) -> InvalidInput:
-        others = [f"{name} differs in {why}" for name, why in self.refused.items()]
+        others = [f"{name}: {why}" for name, why in self.refused.items()]
         others += [f"{name} is the result itself" for name in self.itself]
         others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
         more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""

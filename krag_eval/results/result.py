@@ -81,6 +81,8 @@ STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground trut
 
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
+# https://reproducible-builds.org/specs/source-date-epoch/
+_CLOCK = "SOURCE_DATE_EPOCH"
 _ALL = slice(None)
 
 
@@ -131,9 +133,10 @@ class EvaluationResult:
     retrieval: RetrievalRun | None = None
     declared: Mapping[str, Metric] = field(default_factory=dict)
     made: datetime | None = field(
-        # In milliseconds, as it is saved.
-        default_factory=lambda: datetime.fromtimestamp(
-            round(float(os.environ.get("SOURCE_DATE_EPOCH") or time()), 3), UTC
+        default_factory=lambda: (
+            _moment_of(told)
+            if (told := os.environ.get(_CLOCK))
+            else datetime.fromtimestamp(round(time(), 3), UTC)  # in milliseconds, as it is saved
         )
     )
 
@@ -1112,3 +1115,16 @@ class EvaluationResult:
 
     def _footnotes(self) -> list[str]:
         return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]
+
+
+def _moment_of(seconds: str) -> datetime:
+    """Return the moment that is to be taken for now.
+
+    Raises:
+        InvalidInput: If it is none.
+    """
+    try:
+        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        problem = f"must be seconds since 1970, got {clipped(seconds)}"
+        raise InvalidInput(_CLOCK, problem, "leave it unset for the time it is") from error

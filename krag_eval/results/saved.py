@@ -614,9 +614,10 @@ def _listed(column: NDArray[Any]) -> list[Any]:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    if not all(value is None or isinstance(value, (int, float)) for value in values):
+    kinds = set(map(type, values))
+    if not kinds <= {int, float, bool, type(None)}:
         raise TypeError("a column holds something that is not a number")
-    if all(type(value) is int for value in values):
+    if kinds <= {int}:
         return np.array(values, np.int64)
     return np.array([math.nan if value is None else value for value in values], np.float64)
 

@@ -6,7 +6,9 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -625,6 +627,13 @@ class Run:
         check_progress(self.progress)
         _check_checkpoint(self.checkpoint, self.checkpoint_key)
 
+    def apart(self) -> EvaluationResult:
+        """Do as :meth:`now`, also where an event loop is running, as in a notebook."""
+        if not (self.call.is_async_only and _in_a_loop()):
+            return self.now()
+        with ThreadPoolExecutor(1) as alone:
+            return alone.submit(copy_context().run, self.now).result()
+
     def now(self, known: Answers | None = None) -> EvaluationResult:
         """Ask what is not known, and evaluate everything."""
         if self.call.is_async_only:
@@ -770,14 +779,19 @@ def _check_checkpoint(checkpoint: object, key: object) -> None:
 
 
 def _check_no_loop() -> None:
+    if _in_a_loop():
+        raise RuntimeError(
+            "the retriever is an async function and an event loop is running, as in a notebook; "
+            "write await aevaluate_retriever(…) instead."
+        )
+
+
+def _in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return
-    raise RuntimeError(
-        "the retriever is an async function and an event loop is running, as in a notebook; write "
-        "await aevaluate_retriever(…) instead."
-    )
+        return False
+    return True
 
 
 def _n_threads() -> int:

@@ -32,6 +32,7 @@ from krag_eval._errors import (
     InvalidType,
     KragEvalWarning,
     Language,
+    Refusal,
     check_options,
     clipped,
     language_of,
@@ -41,12 +42,12 @@ from krag_eval._errors import (
     warn,
 )
 from krag_eval.conventions import Conventions
+from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
     AnyOf,
     DocumentLike,
     as_document,
     check_chunks,
-    check_documents,
     id_of,
     metadata_of,
     plain_value,
@@ -105,12 +106,15 @@ _WITHIN = ("macro_recall", "macro_token_recall", "ndcg")
 # A choice between systems needs two halves, and a mean over one query says nothing.
 _FEWEST_TO_CHOOSE = 4
 _LONGEST_FOLDER = 40
+# What LangChain's text splitters make of several texts: of one, each letter would be a chunk.
+_OF_SEVERAL = ("create_documents", "split_documents", "transform_documents")
 
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "swept": "{cells} cells over {queries} questions; {runs} were run, the others have the "
         "chunks of another.",
         "swept all": "{cells} cells over {queries} questions.",
+        "swept one": "1 cell over {queries} questions.",
         "chosen": "Chosen by {metric} on {n} questions: {name} ({value}).",
         "held out": "On the other {n} questions it has {value}: it was overrated by {by} (from one "
         "half to the other, the mean of all cells changes by {shift}).",
@@ -123,6 +127,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "swept": "질문 {queries}개로 조합 {cells}개를 비교했습니다. {runs}개만 실행했고, 나머지는 "
         "청크가 다른 조합과 같습니다.",
         "swept all": "질문 {queries}개로 조합 {cells}개를 비교했습니다.",
+        "swept one": "질문 {queries}개로 조합 1개를 평가했습니다.",
         "chosen": "질문 {n}개의 {metric}로 고른 조합: {name} ({value}).",
         "held out": "나머지 질문 {n}개에서는 {value}입니다. {by}만큼 과대평가되었습니다"
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
@@ -244,9 +249,10 @@ def sweep(
     _check_callables("splitters", splitters, "a function from a text to its chunks")
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
     documents = _checked_corpus(corpus)
-    evaluation = Evaluation.of(
-        questions, k, matcher, metrics, options, budget=budget, length=length
-    )
+    with _called("questions", "dataset"):
+        evaluation = Evaluation.of(
+            questions, k, matcher, metrics, options, budget=budget, length=length
+        )
     if clusters is not None:
         evaluation.check_clusters(clusters)
     grid = _grid(splitters, retrievers)
@@ -282,8 +288,8 @@ class SweepCell:
         n_chunks: How many chunks the index holds.
         context: Words of the documents within the deepest cutoff, a mean over the questions; within
             the largest budget where there is no other cutoff.
-        diagnosis: Where what is missing was lost, at that cutoff; ``None`` where too many pairs
-            would have to be compared.
+        diagnosis: Where what is missing was lost, at that cutoff; without the index where too many
+            pairs would have to be compared, or the matcher looks at the question.
         same_as: The name of the cell whose run this is, because its chunks are the same; ``None``
             if it was run itself.
     """
@@ -327,16 +333,18 @@ class SweepCell:
         shares = [sum(found[at]) / len(found[at]) if found[at] else 0.0 for at in counted]
         return math.fsum(shares) / len(shares) if shares else math.nan
 
-    @property
-    def _row(self) -> dict[str, Any]:
+    def _row(self, compared: Iterable[str]) -> dict[str, Any]:
+        """Return the row of the table; what is compared stands there whatever it is."""
         at = spelled(_cutoff_of(self.result))
         scores = {
             f"{name}@{spelled(k)}": scores[name]
             for k in self.result.k
             for scores in [self.result.averages(k)]
-            for name in (_WITHIN if isinstance(k, Budget) else _AT_K)
-            if name in scores
+            for name in _known_of(_WITHIN if isinstance(k, Budget) else _AT_K, scores)
         }
+        for metric in compared:
+            key, k = _parsed(metric, self.result)
+            scores.setdefault(metric, self.result.averages(k)[key])
         return {
             "splitter": self.splitter,
             "retriever": self.retriever,
@@ -407,7 +415,8 @@ class Sweep:
         """One row per cell.
 
         Of each cutoff, recall, token recall, token precision, token IoU, redundancy and nDCG; of
-        each budget, recall, token recall and nDCG. ``recall_by_one@k`` counts passages that one
+        each budget, recall, token recall and nDCG; and the metric that is compared, if it is none
+        of these. ``recall_by_one@k`` counts passages that one
         chunk holds, ``words@k`` the words of context, ``latency_p50`` seconds. ``pareto`` says
         whether no other cell is as good in quality, context and latency, and better in one of
         them. ``same_as`` is the cell with the same chunks, which was run for both.
@@ -416,7 +425,8 @@ class Sweep:
 
         front = set(self.front())
         index = pd.Index([cell.name for cell in self.cells], name="cell")
-        table = pd.DataFrame([cell._row for cell in self.cells], index=index)
+        compared = (self.quality_metric, self.metric)
+        table = pd.DataFrame([cell._row(compared) for cell in self.cells], index=index)
         table["pareto"] = [(cell.same_as or cell.name) in front for cell in self.cells]
         same = [cell.same_as for cell in self.cells]
         return table.assign(same_as=pd.Series(same, index, dtype=object))
@@ -479,7 +489,8 @@ class Sweep:
         chosen = language_of(language)
         words = _WORDS[chosen]
         n_queries = self.cells[0].result.n_counted
-        told = words["swept" if len(self._run) < len(self.cells) else "swept all"]
+        kind = "swept" if len(self._run) < len(self.cells) else "swept all"
+        told = words["swept one" if len(self.cells) == 1 else kind]
         lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
         if self.comparison is not None:
             lines.append(self.comparison.summary(chosen))
@@ -516,6 +527,17 @@ class Sweep:
         return result.definitions[_parsed(self.metric, result)[0]].lower_is_better
 
 
+def _known_of(names: Iterable[str], scores: Mapping[str, float]) -> Iterator[str]:
+    """Yield the averages there are: micro where macro ones were not asked for.
+
+    >>> [*_known_of(["macro_recall", "ndcg", "token_iou"], {"micro_recall": 0.5, "ndcg": 0.4})]
+    ['micro_recall', 'ndcg']
+    """
+    for name in names:
+        pair = (name, name.replace("macro_", "micro_"))
+        yield from [one for one in pair if one in scores][:1]
+
+
 def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
@@ -540,20 +562,24 @@ def _check_callables(argument: str, given: object, what: str) -> None:
         raise InvalidInput(argument, f"must name at least one: {what}, got none")
     for name, one in given.items():
         text(argument, name, "names that are not empty")
-        if not callable(one):
-            fix = "pass its method, .split_text" if hasattr(one, "split_text") else ""
+        can_split = hasattr(getattr(one, "__self__", one), "split_text")  # or whose method it is
+        if not callable(one) or (can_split and getattr(one, "__name__", "") in _OF_SEVERAL):
+            fix = "pass its method, .split_text" if can_split else ""
             within = f"[{clipped(name)}]"
             raise InvalidType(argument, f"must be {what}, got {clipped(one)}", fix, within=within)
 
 
 def _checked_corpus(corpus: object) -> list[Document]:
+    if is_frame(corpus):  # which would yield the names of its columns, or rows
+        problem = "must be texts or documents to be cut, got a table"
+        raise InvalidType("corpus", problem, "pass its column of texts")
     if isinstance(corpus, str | bytes | Mapping | Document) or not isinstance(corpus, Iterable):
         raise InvalidType(
             "corpus",
             f"must be texts or documents to be cut, got {clipped(corpus)}",
             "put a single one into a list",
         )
-    documents = [as_document(one) for one in check_documents([*corpus], "corpus")]
+    documents = [as_document(one) for one in check_chunks(corpus, "corpus")]
     if not documents:
         raise InvalidInput("corpus", "must hold at least one text, got none")
     return documents
@@ -581,7 +607,7 @@ _Place: TypeAlias = "tuple[str, str]"
 def _checked_baseline(baseline: object, grid: Mapping[str, _Place]) -> str:
     if baseline is None:
         return next(iter(grid))
-    if isinstance(baseline, tuple) and len(baseline) == 2 and all(
+    if isinstance(baseline, tuple | list) and len(baseline) == 2 and all(
         isinstance(one, str) for one in baseline
     ):  # fmt: skip
         baseline = _name_of(*baseline)
@@ -598,6 +624,17 @@ def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
         return f"{key}@{spelled(k)}"
     (name,) = checked_metrics({"every cell": summary}, [metric])
     return name
+
+
+@contextmanager
+def _called(ours: str, theirs: str) -> Iterator[None]:
+    """Let what is refused of another function's argument be about the one it came in."""
+    try:
+        yield
+    except Refusal as error:
+        if error.argument == theirs:
+            error.argument = ours
+        raise
 
 
 def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -636,7 +673,11 @@ class _Chunks:
 
     @property
     def documents(self) -> list[Document]:
-        return [as_document(one) for one in self.index.documents]
+        """The chunks, for one retriever: what it writes into their metadata stays with it."""
+        return [
+            Document(page_content=text_of(one), metadata={**metadata_of(one)}, id=id_of(one))
+            for one in self.index.documents
+        ]
 
 
 def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Document]:
@@ -644,17 +685,20 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     where = f"splitters[{clipped(name)}](corpus[{at}])"
     try:
         pieces = splitter(document.page_content)
+        is_list = not isinstance(pieces, str | bytes | Mapping) and isinstance(pieces, Iterable)
+        pieces = list(pieces) if is_list else pieces  # a generator fails as it goes
     except Exception as error:
         error.add_note(f"The splitter {clipped(name)} failed on document {at} of the corpus.")
         raise
-    if isinstance(pieces, str | bytes | Mapping) or not isinstance(pieces, Iterable):
+    if not is_list:
         raise InvalidType(where, f"must be a list of chunks, got {clipped(pieces)}")
     inherited = metadata_of(document)
+    chunks = map(as_document, check_chunks(pieces, where))  # a text has no id here
     return [
         Document(
             page_content=text_of(one), metadata={**inherited, **metadata_of(one)}, id=id_of(one)
         )
-        for one in check_chunks(pieces, where)
+        for one in chunks
     ]
 
 
@@ -715,9 +759,11 @@ def _result(setup: _Setup, place: _Place) -> EvaluationResult:
     kept = _Kept.of(setup, place)
     if kept is None:
         return _asked_now(setup, place, None)
-    if kept.result is not None and kept.result.is_file():
-        return EvaluationResult.from_json(kept.result)
-    result = _asked_now(setup, place, kept)
+    result = kept.evaluated()
+    if result is not None:
+        return result
+    with _called("folder", "checkpoint"):
+        result = _asked_now(setup, place, kept)
     whole = result.retrieval is not None and not result.retrieval.failures
     if kept.result is not None and whole:
         result.to_json(kept.result, texts=True)
@@ -733,7 +779,7 @@ def _asked_now(setup: _Setup, place: _Place, kept: _Kept | None) -> EvaluationRe
         retriever = setup.retrievers[name](setup.chunks[splitter].documents)
     where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
     asking = {**_asked(setup.asking), **where}
-    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now()
+    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).apart()
 
 
 @dataclass(frozen=True)
@@ -764,6 +810,16 @@ class _Kept:
         key = _evaluation_key(setup.evaluation)
         result = None if key is None else folder / f"result-{key[:16]}.json"
         return cls(folder / "answers.jsonl", f"{retriever}, {digest}", result)
+
+    def evaluated(self) -> EvaluationResult | None:
+        """Return the result that is kept; ``None`` if there is none, or it is damaged."""
+        if self.result is None or not self.result.is_file():
+            return None
+        try:
+            return EvaluationResult.from_json(self.result)
+        except InvalidInput as error:
+            warn(f"{self.result} is made again from the answers, because {error.problem}")
+            return None
 
     def is_complete(self, evaluation: Evaluation) -> bool:
         """Tell whether every question was answered."""
@@ -834,7 +890,8 @@ def _words(result: EvaluationResult) -> float:
     return float(words[result.counted].mean()) if result.n_counted else math.nan
 
 
-def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis | None:
+def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
+    """Say where what is missing was lost; without the index where looking there takes too long."""
     try:
         return result.diagnose(index, matcher=matcher)
     except InvalidInput as error:
@@ -844,7 +901,7 @@ def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosi
             f"the index ceiling is left out, {error.problem.removeprefix(': ')}",
             Advice("choose {}, which looks words up", matcher="coverage(union=yes)"),
         )
-        return None
+        return result.diagnose(matcher=matcher)
 
 
 @contextmanager

@@ -1022,15 +1022,20 @@ def differing(
 
 
 def brought_together(
-    first: EvaluationResult, other: EvaluationResult, on: On = "all"
+    first: EvaluationResult,
+    other: EvaluationResult,
+    on: On = "all",
+    names: tuple[str, str] = ("first", "other"),
 ) -> tuple[EvaluationResult, EvaluationResult]:
     """Return two results on the queries and cutoffs that :func:`compare` would compare them on.
+
+    Errors call them by their names.
 
     Raises:
         InvalidInput: If one has no per-query rows, or nothing is common that was asked for.
     """
-    aligned, _ = _aligned({"first": first, "other": other}, on)
-    return aligned["first"], aligned["other"]
+    aligned, _ = _aligned(dict(zip(names, (first, other), strict=True)), on)
+    return aligned[names[0]], aligned[names[1]]
 
 
 def _remedy(results: Mapping[str, EvaluationResult], settings: Sequence[str]) -> Fix:

@@ -17,6 +17,9 @@ def sentences(text, ending="."):
 def whole(text):
     return [text]
 
+def lacking(text, n_words):
+    return [text]
+
 def make(chunks, first=0):
     def found(question):
         number = int(question)
@@ -117,11 +120,74 @@ def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
     assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
 
 
+def test_the_report_of_one_cell(file: Path, tmp_path: Path) -> None:
+    """Is that of its result: there is nothing it could be compared with."""
+    lines = file.read_text("utf-8").splitlines()
+    kept = [one for one in lines if not one.startswith(("sentences", "half"))]
+    file.write_text("\n".join(kept), "utf-8")
+    page = tmp_path / "page.html"
+    done = run("sweep", file, "--report", page, "--plot", tmp_path / "pareto.svg")
+    assert done.exit_code == 0
+    assert "1 cell over 40 questions." in done.stdout
+    assert "matcher=coverage" in page.read_text("utf-8")
+
+
 def test_a_folder_in_the_file_is_seen_from_it(file: Path) -> None:
     """Like all paths there."""
     file.write_text('folder = "kept"\n' + file.read_text("utf-8"), "utf-8")
     assert run("sweep", file).exit_code == 0
     assert len(list((file.parent / "kept").glob("*/answers.jsonl"))) == 4
+
+
+def test_a_folder_that_is_typed_is_seen_from_here(
+    file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Like all paths there, whatever the file says."""
+    file.write_text('folder = "in-the-file"\n' + file.read_text("utf-8"), "utf-8")
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    assert run("sweep", file, "--folder", "kept").exit_code == 0
+    assert len(list((here / "kept").glob("*/answers.jsonl"))) == 4
+    assert not (file.parent / "kept").exists()
+    assert not (file.parent / "in-the-file").exists()
+
+
+def test_no_budgets(file: Path) -> None:
+    """TOML has no word for nothing, so it is false."""
+    file.write_text("budget = false\n" + file.read_text("utf-8"), "utf-8")
+    (first, *_) = json.loads(run("sweep", file, "--format", "json").stdout)["cells"]
+    assert "macro_recall@1" in first
+    assert not [name for name in first if name.endswith("w")]
+
+
+def test_a_baseline_as_a_pair(file: Path) -> None:
+    """TOML has arrays where Python has tuples."""
+    file.write_text('baseline = ["sentences", "half"]\n' + file.read_text("utf-8"), "utf-8")
+    found = json.loads(run("sweep", file, "--format", "json").stdout)
+    assert found["baseline"] == "sentences + half"
+
+
+def test_a_retriever_that_is_offline_is_told_with_its_cell(file: Path) -> None:
+    """Its words are those of the network, and say nothing of where."""
+    (module,) = file.parent.glob("rag_*.py")
+    offline = """
+def offline(chunks):
+    def found(question):
+        raise ConnectionError("refused")
+    return found
+"""
+    module.write_text(module.read_text("utf-8") + offline, "utf-8")
+    text = file.read_text("utf-8")
+    file.write_text(
+        text.replace(f'\nall = "{module.stem}:make"', f'\nall = "{module.stem}:offline"')
+    )
+    done = run("sweep", file)
+    assert done.exit_code == 2
+    first, *notes = done.stderr.splitlines()
+    assert first == "krag-eval: error: refused"
+    assert [("'0'" in note, "whole + all" in note) for note in notes] == [
+        (True, False), (False, True)
+    ]  # fmt: skip
 
 
 def test_corpus_and_questions_by_functions(file: Path) -> None:
@@ -143,6 +209,11 @@ def test_corpus_and_questions_by_functions(file: Path) -> None:
         ("k = 1", "cutoff = 1", "'cutoff'"),
         (":whole", ":hole", "splitters.whole"),
         (':whole"', '.whole"', "splitters.whole"),
+        ('whole = "', 'whole = "unittest.nothing.', "splitters.whole"),
+        ("ending = ", "end = ", "splitters.sentences"),
+        (":whole", ":lacking", "splitters.whole"),
+        ("first = 20", "chunks = 3, first = 20, last = 1", "retrievers.half"),
+        ("k = 1", "k = 1\nfolder = 3", "--folder"),
         ("whole = ", "whole = 3 # ", "splitters.whole"),
         ('corpus = ["one.txt", "rest.jsonl"]', "corpus = 3", "corpus"),
         ('"questions.jsonl"', "{actual = 3}", "questions"),
@@ -154,7 +225,7 @@ def test_refusals_name_the_file(file: Path, old: str, new: str, told: str) -> No
     assert old in text
     file.write_text(text.replace(old, new, 1), "utf-8")
     message = refusal("sweep", file)
-    assert str(file) in message
+    assert str(file) in message or told.startswith("--")
     assert told in message
 
 

@@ -19,6 +19,16 @@ from krag_eval.cli.output import print_cells
 from krag_eval.datasets import read_jsonl
 
 NAMES = ("mrr", "map", "ndcg", "found_rate")
+SWEEP = """
+corpus = "{corpus}"
+questions = "{questions}"
+n_resamples = 100
+[splitters]
+"lines of a text, as they are" = "textwrap:wrap"
+"lines of a text, forty letters each" = {{ call = "textwrap:wrap", width = 3 }}
+[retrievers]
+"a retriever that returns the first two" = "first_two:make"
+"""
 
 
 def in_a_terminal(columns: int, *arguments: object, stderr: bool = False) -> list[str]:
@@ -54,6 +64,13 @@ def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
     run_file, qrels = tmp_path / "bm25.run", tmp_path / "judged.qrels"
     run_file.write_text("t1 Q0 a 1 0.5 x\n", "utf-8")
     qrels.write_text("t1 0 a 1\n", "utf-8")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name in ("the-first-run-of-all-the-runs-there-are", "second"):
+        assert run("evaluate", sample, "--json", runs / f"{name}.json").exit_code == 0
+    sweep = tmp_path / "sweep.toml"
+    (tmp_path / "first_two.py").write_text("def make(chunks): return lambda question: chunks[:2]")
+    sweep.write_text(SWEEP.format(corpus=chunks.name, questions=sample.name), "utf-8")
     return {
         "evaluate": ["evaluate", sample],
         "intervals": ["evaluate", sample, "--intervals"],
@@ -64,6 +81,8 @@ def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
         "diagnose": ["diagnose", sample, "--index", chunks],
         "audit": ["audit", sample, "--index", chunks],
         "trec": ["trec", qrels, run_file],
+        "history": ["history", runs],
+        "sweep": ["sweep", sweep],
     }
 
 
@@ -79,6 +98,8 @@ def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
         "diagnose",
         "audit",
         "trec",
+        "history",
+        "sweep",
     ],
 )
 def test_all_lines_fit(name: str, commands: dict[str, list[object]]) -> None:

@@ -110,6 +110,50 @@ def test_damaged(krag_gate):
     found.stdout.no_fnmatch_line("*Error*")
 
 
+def test_the_best_run_of_a_history(run, pytester: pytest.Pytester) -> None:
+    """Its recall was 1, that of the last run 0.25 as it is now; where there is none, it is told."""
+    found = run(
+        """
+from krag_eval import History
+
+both = OfflineRetrievalEvaluator(
+    [["a", "b"], ["c"]], [["a", "b"], ["c"]], queries=["When?", "Where?"]
+).evaluate(2)
+
+
+def test_retrieval(krag_gate, tmp_path):
+    both.to_json(tmp_path / "both.json")
+    evaluator.evaluate(2).to_json(tmp_path / "old.json")
+    new = OfflineRetrievalEvaluator(
+        [["a", "b"], ["c"]], [["x", "a"], ["y"]], queries=["When?", "Where?"]
+    ).evaluate(2)
+    report = krag_gate(new, history=tmp_path, metric="recall@2", last=1, max_drop=0)
+    assert report.best["macro_recall@2"].name == "old"
+    assert krag_gate(new, history=History.of(tmp_path), metric="recall@2", max_drop=0.75)
+    krag_gate(new, history=str(tmp_path), metric="recall@2", max_drop=0.1)
+
+
+def test_missing(krag_gate):
+    krag_gate(result, history="none", metric="mrr@2")
+
+
+def test_empty(krag_gate, tmp_path):
+    krag_gate(result, history=tmp_path, metric="mrr@2")
+""",
+        "-W",
+        "ignore",
+    )
+    found.assert_outcomes(failed=3)
+    found.stdout.fnmatch_lines([
+        "*FAILED *went from 1.0000 to 0.2500*0.1 is allowed*",
+        "*no baseline: *none*",
+        "*result.to_json('none?first.json')",
+        "*folder*no saved result*",
+        "passed *went from 0.2500 to 0.2500*",
+        "passed *went from 1.0000 to 0.2500*",
+    ])  # fmt: skip
+
+
 def test_each_gate_is_told_once_whatever_became_of_the_test(run) -> None:
     """Tests that are expected to fail, fail later, or are torn down badly, too."""
     found = run("""
@@ -180,6 +224,9 @@ def test_what_is_refused() -> None:
         {},
         {"recall": 0.8},
         {"baseline": "nowhere.json", "metric": "recall@1"},
+        {"baseline": result, "history": "runs", "metric": "recall@1"},
+        {"history": "runs", "metric": "recall@1", "treshold": 1},
+        {"baseline": result, "last": 3, "metric": "recall@1"},
     ]
     for asked in refused:
         with pytest.raises(pytest.fail.Exception) as info:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import random
@@ -10,10 +11,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from langchain_core.documents import Document
 from matplotlib.figure import Figure
@@ -21,6 +24,7 @@ from matplotlib.figure import Figure
 from krag_eval import (
     CoverageMatcher,
     EvaluationResult,
+    JudgeMatcher,
     KragEvalWarning,
     evaluate_retriever,
     load_dataset,
@@ -75,6 +79,16 @@ def until(n: int, chunks: list[Document]):
     """Make a retriever that is right about the first n rules."""
     ask = right(chunks)
     return lambda question: ask(question if number_of(question) < n else "rule 0?")
+
+
+class Splitter:
+    """Has the methods of LangChain's TextSplitter."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [text]
+
+    def create_documents(self, texts: list[str]) -> list[Document]:
+        return [Document(page_content=one) for one in texts]
 
 
 def swept(**changes):
@@ -183,6 +197,45 @@ def test_chunks_inherit_metadata() -> None:
     assert seen == [Document(page_content=CORPUS[0], metadata={"page": 2, "source": "x"}, id="a")]
 
 
+def test_what_a_retriever_writes_into_chunks_stays_with_it() -> None:
+    """The next one is made of the chunks as they were cut."""
+    seen: list[Document] = []
+
+    def numbering(chunks: list[Document]):
+        for number, one in enumerate(chunks):
+            one.metadata["number"] = number
+            one.page_content = f"Rule {number}"
+        return lambda question: []
+
+    def looking(chunks: list[Document]):
+        seen.extend(chunks)
+        return right(chunks)
+
+    with pytest.warns(KragEvalWarning, match="Nothing was retrieved"):
+        swept(retrievers={"numbering": numbering, "looking": looking})
+    assert seen == [Document(page_content=text) for text in CORPUS]
+
+
+def test_async_retrievers_are_swept_wherever_they_are() -> None:
+    """Also where a loop is running, as in a notebook; the answers are those of a plain function."""
+
+    def soon(chunks: list[Document]):
+        ask = right(chunks)
+
+        async def found(question: str) -> list[Document]:
+            await asyncio.sleep(0)
+            return ask(question)
+
+        return found
+
+    async def notebook():
+        return swept(retrievers={"right": soon})
+
+    expected = swept().cells[0].result
+    assert swept(retrievers={"right": soon}).cells[0].result == expected
+    assert asyncio.run(notebook()).cells[0].result == expected
+
+
 def test_everything_is_kept(tmp_path: Path) -> None:
     """The same call makes no retriever and asks nothing; the numbers are the same."""
     first = swept(folder=tmp_path / "kept", splitters={"whole": whole, "sentences": sentences})
@@ -256,6 +309,19 @@ def test_what_failed_is_asked_again(tmp_path: Path) -> None:
     again = swept(folder=tmp_path, retrievers={"failing": failing})
     assert again.cells[0].result.failures.empty
     assert {row["question"]: 1 + (i == 7) for i, row in enumerate(QUESTIONS)} == ASKED
+
+
+def test_a_result_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+    """From the answers, with a warning; nothing is asked."""
+    first = swept(folder=tmp_path)
+    (kept,) = tmp_path.glob("*/result-*.json")
+    whole_file = kept.read_bytes()
+    kept.write_bytes(whole_file[:-100])
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ right: .*made again"):
+        again = swept(folder=tmp_path)
+    assert again.cells[0].result == first.cells[0].result
+    assert sum(ASKED.values()) == 40
+    assert EvaluationResult.from_json(kept) == first.cells[0].result
 
 
 def test_processes_change_nothing() -> None:
@@ -381,6 +447,7 @@ def test_what_is_compared() -> None:
     assert swept(matcher="contains").metric == "macro_recall@1"
     one = swept()
     assert (one.comparison, one.choice) == (None, None)
+    assert one.summary("en").startswith("1 cell over 40 questions.")
     assert "whole + right" in one.summary()
 
 
@@ -410,6 +477,34 @@ def test_too_many_pairs_leave_the_ceiling_out(monkeypatch: pytest.MonkeyPatch) -
         found = swept(matcher="rougeL", threshold=0.6, retrievers={"right": partial(until, 20)})
     assert math.isnan(found.table["index_ceiling"].iloc[0])
     assert found.table["macro_recall@1"].iloc[0] == 0.5
+    assert found.table["recall_by_one@1"].iloc[0] == 0.5
+
+
+def test_a_judge_is_not_asked_about_the_index() -> None:
+    """But about what was retrieved: 20 rules found and 20 times the first one, one pair each."""
+    asked: list[str] = []
+
+    def judge(question: str, actual: str, predicted: str) -> bool:
+        asked.append(question)
+        return actual in predicted
+
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ right: the index ceiling"):
+        found = swept(
+            matcher=JudgeMatcher(judge, version="1"), retrievers={"right": partial(until, 20)}
+        )
+    assert len(asked) == 40
+    assert math.isnan(found.table["index_ceiling"].iloc[0])
+    assert found.table["recall_by_one@1"].iloc[0] == 0.5
+
+
+def test_the_table_has_what_is_compared() -> None:
+    """Micro averages where there are no macro ones, and the metric whatever it is."""
+    found = swept(averaging_method="micro", metric="mrr@1", k=[1, 2], budget=20)
+    columns = [*found.table.columns]
+    assert {"micro_recall@1", "micro_token_recall@20w", "mrr@1", "mrr@2"} <= {*columns}
+    assert not [name for name in columns if name.startswith("macro_")]
+    assert found.table["mrr@1"].tolist() == [1]
+    assert "rbp(p=0.5)@1" in swept(metrics=["rbp(p=0.5)"], metric="rbp(p=0.5)@1").table.columns
 
 
 @pytest.mark.parametrize(
@@ -417,9 +512,12 @@ def test_too_many_pairs_leave_the_ceiling_out(monkeypatch: pytest.MonkeyPatch) -
     [
         ({"corpus": "text"}, InvalidType, "corpus"),
         ({"corpus": []}, InvalidInput, "corpus"),
+        ({"corpus": pd.DataFrame({"text": CORPUS})}, InvalidType, "corpus"),
+        ({"questions": "questions.jsonl"}, InvalidType, "questions"),
         ({"splitters": [whole]}, InvalidType, "splitters"),
         ({"splitters": {}}, InvalidInput, "splitters"),
         ({"splitters": {"a": 200}}, InvalidType, "splitters"),
+        ({"splitters": {"a": Splitter().create_documents}}, InvalidType, "splitters"),
         ({"splitters": {"none": lambda text: []}}, InvalidInput, "splitters"),
         ({"splitters": {"a": lambda text: text}}, InvalidType, "splitters['a'](corpus[0])"),
         ({"retrievers": {"bm25": None}}, InvalidType, "retrievers"),
@@ -450,9 +548,14 @@ def test_errors_of_functions_name_the_cell_or_the_splitter() -> None:
     def broken(text: str) -> list[str]:
         raise KeyError("x")
 
-    with pytest.raises(KeyError) as caught:
-        swept(splitters={"broken": broken})
-    assert "broken" in caught.value.__notes__[0]
+    def broken_later(text: str) -> Iterator[str]:
+        yield text
+        raise KeyError("x")
+
+    for splitter in (broken, broken_later):
+        with pytest.raises(KeyError) as caught:
+            swept(splitters={"broken": splitter})
+        assert "broken" in caught.value.__notes__[0]
     with pytest.raises(KeyError) as caught:
         swept(retrievers={"broken": broken})
     assert "whole + broken" in caught.value.__notes__[0]
@@ -465,8 +568,9 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (result,) = tmp_path.glob("*/result-*.json")
     result.unlink()
     answers.write_text(json.dumps({"format": "mine"}) + "\n", "utf-8")
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput) as caught:
         swept(folder=tmp_path)
+    assert caught.value.argument == "folder"
     assert answers.read_text("utf-8") == '{"format": "mine"}\n'
 
 

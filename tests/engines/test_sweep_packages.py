@@ -1,0 +1,75 @@
+"""The packages that the page on sweeps shows, as it shows them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from krag_eval import evaluate_retriever, load_dataset, sweep
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "notebooks" / "data"
+TEXT = (DATA / "handbook.txt").read_text("utf-8")
+QUESTIONS = load_dataset(DATA / "handbook_questions.jsonl", actual="excerpts")
+
+
+def shown(page: Path) -> dict[str, Any]:
+    """Run the block of a page that imports bm25s; return what it defines."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    (block,) = [one for one in blocks if one.startswith("import bm25s")]
+    scope: dict[str, Any] = {"sweep": sweep, "text": TEXT, "questions": QUESTIONS}
+    exec(compile(block, page.name, "exec"), scope)
+    return scope
+
+
+@pytest.mark.parametrize("page", ["docs/sweeps.md", "docs/ko/sweeps.md"])
+def test_splitters_of_langchain_and_bm25s(page: str) -> None:
+    """Each cell is what its retriever gives on chunks cut by hand, asked one by one."""
+    scope = shown(ROOT / page)
+    found = scope["found"]
+    sizes = [int(name.split()[1]) for name in scope["splitters"]]
+    assert len(found.cells) == len(sizes) == 2
+    for cell, size in zip(found.cells, sizes, strict=True):
+        chunks = RecursiveCharacterTextSplitter(chunk_size=size).split_text(TEXT)
+        search = scope["by_bm25s"]([Document(page_content=one) for one in chunks])
+        alone = evaluate_retriever(
+            search, QUESTIONS, 5, "coverage(union=yes)", budget=1000, max_concurrency=1,
+            progress=False,
+        )  # fmt: skip
+        assert cell.n_chunks == len(chunks)
+        assert cell.result == alone
+
+
+def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its method, of an object in a module."""
+    from krag_eval.cli import main
+
+    (tmp_path / "cuts.py").write_text(
+        "from langchain_text_splitters import CharacterTextSplitter\n"
+        "lines = CharacterTextSplitter(separator='\\n', chunk_size=300, chunk_overlap=0)\n",
+        "utf-8",
+    )
+    (tmp_path / "sweep.toml").write_text(
+        f"""
+        corpus = '{DATA / "handbook.txt"}'
+        questions = {{ file = '{DATA / "handbook_questions.jsonl"}', actual = "excerpts" }}
+        n_resamples = 100
+        [splitters]
+        lines = "cuts:lines.split_text"
+        [retrievers]
+        bm25 = "small_rag:bm25"
+        """,
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(str(ROOT / "notebooks"))
+    with pytest.raises(SystemExit) as ended:
+        main(["sweep", str(tmp_path / "sweep.toml"), "--csv", str(tmp_path / "table.csv")])
+    assert ended.value.code == 0
+    assert (tmp_path / "table.csv").read_text("utf-8").count("lines + bm25") == 1
+    sys.modules.pop("cuts")
