@@ -194,13 +194,15 @@ def load_dataset(
     >>> dataset.queries, dataset.actual, dataset.predicted
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
-    if isinstance(source, Dataset):
+    if isinstance(source, Dataset) and retrieved is None:
         return source
     limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
     options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
                        checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
+    if isinstance(source, Dataset):
+        return _with_spans(source, retrieved, limits)
     if isinstance(source, Iterator) and not hasattr(source, "read"):
         source = [*source]
     with within_memory(_name(source)):
@@ -227,6 +229,25 @@ def _folder(folder: str | os.PathLike[str], limits: Limits) -> Dataset:
     )
     told = "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
     return replace(dataset, notes=[told])
+
+
+def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
+    """Join spans to questions."""
+    given = [*retrieved] if isinstance(retrieved, Iterator) else retrieved
+    options = _Options(None, None, "utf-8", limits, SPANS, False)
+    try:
+        spans = (
+            Columns("retrieved", {}, ()) if isinstance(given, Mapping) else _table(given, options)
+        )
+    except InvalidType as error:
+        raise InvalidType("retrieved", error.problem, error.fix) from error
+    if not is_spans(spans.names):
+        problem = (
+            "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
+            "runs for judgements"
+        )
+        raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
+    return traces_dataset(spans, dataset)
 
 
 def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
@@ -412,13 +433,12 @@ def _dataset(
         return autorag_dataset(
             table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
         )
-    if retrieved is not None and corpus is None and not isinstance(retrieved, Mapping):
-        spans = _table(retrieved, _Options(None, None, "utf-8", options.limits, SPANS, False))
-        if is_spans(spans.names):
-            return traces_dataset(spans, _dataset(table, mapped, None, None, options, named_by))
-    if corpus is not None or retrieved is not None:
+    if retrieved is not None and corpus is None:
+        questions = _dataset(table, mapped, None, None, options, named_by)
+        return _with_spans(questions, retrieved, options.limits)
+    if corpus is not None:
         raise InvalidInput(
-            "retrieved" if corpus is None else "corpus",
+            "corpus",
             "is for AutoRAG's tables, which have the columns 'qid', 'query' and 'retrieval_gt'; in "
             f"{table.name} {table.described()}",
             "leave it out",

@@ -27,6 +27,7 @@ from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
 from krag_eval.datasets.table import Columns, is_frame, listed, located
 from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
 from krag_eval.datasets.trec import Missing
+from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
@@ -69,6 +70,10 @@ _FIELDS = {
 }  # fmt: skip
 
 
+# With one of these, a table is one of questions, whatever else it has.
+_OF_QUESTIONS = {*QUESTIONS, "actual", "retrieval_gt"}
+
+
 class _Wanted(frozenset[str]):
     """The columns that spans have, whatever else they carry."""
 
@@ -89,6 +94,8 @@ def is_spans(names: Collection[str]) -> bool:
     (True, False)
     """
     given = {*names}
+    if not given.isdisjoint(_OF_QUESTIONS):
+        return False
     kinds = ({"resourceSpans"}, {"attributes", "context"}, {"attributes", "span_id"},
              {"run_type", "inputs"})  # fmt: skip
     return any(kind <= given for kind in kinds) or (

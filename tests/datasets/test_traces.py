@@ -323,6 +323,31 @@ class TestJoining:
         assert caught.value.argument == "dataset"
 
 
+class TestLoading:
+    """load_dataset, with spans as what was retrieved."""
+
+    def test_a_data_set_that_is_loaded_already(self) -> None:
+        """Is joined all the same; also to spans of a generator."""
+        spans = [span(OPENS, TEXTS[:1]), span(KEPT, TEXTS[:2], number="2")]
+        for retrieved_from in (spans, iter(spans), pd.DataFrame(spans)):
+            dataset = load_dataset(QUESTIONS, retrieved=retrieved_from)
+            assert retrieved(dataset) == [TEXTS[:1], TEXTS[:2]]
+            assert dataset.actual == QUESTIONS.actual
+
+    @pytest.mark.parametrize("wrong", [{"q": ["a"]}, 7, [{"question": "When?", "hits": []}]])
+    def test_what_holds_no_spans(self, wrong: Any) -> None:
+        """Is refused by its own name."""
+        for source in (QUESTIONS, [{"question": OPENS, "actual": ["x"]}]):
+            with pytest.raises((InvalidInput, InvalidType)) as caught:
+                load_dataset(source, retrieved=wrong)
+            assert caught.value.argument == "retrieved"
+
+    def test_a_table_of_questions_with_such_columns(self) -> None:
+        """Is one of questions."""
+        rows = [{"question": OPENS, "actual": ["x"], "context": "c", "attributes": "a"}]
+        assert load_dataset(rows).actual == [["x"]]
+
+
 class TestRefused:
     """What cannot be used."""
 
