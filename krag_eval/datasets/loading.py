@@ -194,53 +194,84 @@ def load_dataset(
     >>> dataset.queries, dataset.actual, dataset.predicted
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
-    if isinstance(source, Dataset) and retrieved is None:
-        return source
     limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
     options = _Options(format, delimiter, encoding, limits, {*KNOWN, *filter(None, mapped)},
                        checked_choice(tags), one_of("cells", cells, ("list", "text")))  # fmt: skip
-    if isinstance(source, Dataset):
-        return _with_spans(source, retrieved, limits)
     if isinstance(source, Iterator) and not hasattr(source, "read"):
         source = [*source]
     with within_memory(_name(source)):
-        if isinstance(source, Mapping) and is_collection(source):
-            return collection_dataset(source, "source", limits)
-        if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
-            return _folder(source, limits)
-        if retrieved is not None and is_judgements(source, limits):
-            return _of_judgements(source, retrieved, limits)
-        table = _table(source, options)
-        if not _MARKS.isdisjoint(table.names):
-            if is_spans(table.names):
-                return traces_dataset(_read_again(source, options, SPANS))
-            if is_collection(table.names):
-                _, content = next(_read_again(source, options, PARTS).rows())
-                return collection_dataset(content, table.name, limits)
-        return _dataset(table, mapped, corpus, retrieved, options)
+        dataset = _known(source, retrieved, limits)
+        if dataset is None:
+            table = _table(source, options)
+            dataset = _known_table(table, source, retrieved, options)
+            if dataset is None:
+                return _dataset(table, mapped, corpus, retrieved, options)
+    _check_not_given({**mapped._asdict(), "corpus": corpus}, "is for tables of questions")
+    return dataset
 
 
-def _folder(folder: str | os.PathLike[str], limits: Limits) -> Dataset:
-    """Read a folder with a corpus, queries and judgements."""
+def _known(source: Any, retrieved: Any, limits: Limits) -> Dataset | None:
+    """Return the data set of what is no table; ``None`` if it is one."""
+    if isinstance(source, Dataset):
+        return _with_spans(source, retrieved, limits)
+    if isinstance(source, Mapping) and is_collection(source):
+        return _with_spans(collection_dataset(source, "source", limits), retrieved, limits)
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
+        return _folder(source, retrieved, limits)
+    if retrieved is not None and is_judgements(source, limits):
+        return _of_judgements(source, retrieved, limits)
+    return None
+
+
+def _known_table(table: Columns, source: Any, retrieved: Any, options: _Options) -> Dataset | None:
+    """Return the data set of a table of spans or of a collection; ``None`` if it is neither."""
+    if _MARKS.isdisjoint(table.names):
+        return None
+    if is_spans(table.names):
+        _check_not_given({"retrieved": retrieved}, "is for questions, and source holds spans")
+        return traces_dataset(_read_again(source, options, SPANS))
+    if is_collection(table.names):
+        _, content = next(_read_again(source, options, PARTS).rows())
+        dataset = collection_dataset(content, table.name, options.limits)
+        return _with_spans(dataset, retrieved, options.limits)
+    return None
+
+
+def _check_not_given(given: Mapping[str, Any], problem: str) -> None:
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidInput(argument, problem, "leave it out")
+
+
+def _folder(folder: str | os.PathLike[str], retrieved: Any, limits: Limits) -> Dataset:
+    """Read a folder with a corpus, queries and judgements; what was retrieved is a run or spans."""
+    is_run = retrieved is not None and is_judgements(retrieved, limits)
     dataset = read_beir(
-        folder, run=None, max_bytes=limits.max_bytes, max_objects=limits.max_objects
+        folder,
+        run=retrieved if is_run else None,
+        max_bytes=limits.max_bytes,
+        max_objects=limits.max_objects,
     )
     told = "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
-    return replace(dataset, notes=[told])
+    dataset = replace(dataset, notes=[told])
+    return dataset if is_run else _with_spans(dataset, retrieved, limits)
 
 
 def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
-    """Join spans to questions."""
+    """Join spans to questions, if there are any."""
+    if retrieved is None:
+        return dataset
     given = [*retrieved] if isinstance(retrieved, Iterator) else retrieved
     options = _Options(None, None, "utf-8", limits, SPANS, False)
+    nothing = Columns("retrieved", {}, ())
     try:
-        spans = (
-            Columns("retrieved", {}, ()) if isinstance(given, Mapping) else _table(given, options)
-        )
+        spans = nothing if isinstance(given, Mapping) else _table(given, options)
     except InvalidType as error:
         raise InvalidType("retrieved", error.problem, error.fix) from error
+    if _name(given) == "source":  # it is in memory
+        spans = spans._replace(name="retrieved")
     if not is_spans(spans.names):
         problem = (
             "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "

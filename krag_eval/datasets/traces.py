@@ -638,6 +638,8 @@ def _joined(
         told += [f"{len(some)} {what}: {listed(some)}"] if some else []
     if rewritten:
         told.append(f"{rewritten} calls joined by what a span around them was given")
+    if dataset.predicted is not None:
+        told.append("these replace the retrieved documents that the questions had")
     made = dataset if missing == "zero" else _only(dataset, [known[one] for one in groups])
     answers = {known[one]: group for one, group in groups.items()}
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning
 from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_traces
+from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -333,6 +333,54 @@ class TestLoading:
             dataset = load_dataset(QUESTIONS, retrieved=retrieved_from)
             assert retrieved(dataset) == [TEXTS[:1], TEXTS[:2]]
             assert dataset.actual == QUESTIONS.actual
+
+    def test_questions_that_came_with_retrieved_documents(self) -> None:
+        """Say that the spans replace them."""
+        rows = [{"question": OPENS, "actual": [TEXTS[0]], "predicted": ["x"]}]
+        dataset = load_dataset(rows, retrieved=[span(OPENS, TEXTS[:1])])
+        assert retrieved(dataset) == [TEXTS[:1]]
+        assert any("replace" in note for note in dataset.notes)
+
+    def test_a_collection(self, tmp_path: Path) -> None:
+        """A corpus, queries and judgements in one object, in a file of it, or in a folder."""
+        parts = {
+            "corpus": {"d1": TEXTS[0]},
+            "queries": {"q1": OPENS},
+            "relevant_docs": {"q1": ["d1"]},
+        }
+        (tmp_path / "qa.json").write_text(json.dumps(parts), "utf-8")
+        folder = tmp_path / "beir"
+        (folder / "qrels").mkdir(parents=True)
+        (folder / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "text": TEXTS[0]}), "utf-8")
+        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": OPENS}), "utf-8")
+        (folder / "qrels" / "test.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", "utf-8"
+        )
+        ids = {f"retrieval.documents.{at}.document.id": f"d{2 - at}" for at in range(2)}
+        for source in (parts, tmp_path / "qa.json", folder):
+            dataset = load_dataset(source, retrieved=[span(OPENS, **ids)])
+            assert dataset.evaluator().calculate_mrr() == {"mrr": 0.5}
+
+    def test_a_folder_and_a_run(self) -> None:
+        """Are judgements and a run, as in ``read_beir``."""
+        folder = PEERS.parent / "beir"
+        dataset = load_dataset(folder, retrieved=folder / "results.json")
+        assert dataset.predicted == read_beir(folder, run=folder / "results.json").predicted
+
+    @pytest.mark.parametrize("argument", ["question", "actual", "predicted", "corpus"])
+    def test_options_of_tables_of_questions(self, argument: str) -> None:
+        """Are refused where there is none, and not passed over."""
+        parts = {"corpus": {"d": "A"}, "queries": {"q": "Q"}, "relevant_docs": {"q": ["d"]}}
+        for source in (QUESTIONS, [span(OPENS, TEXTS)], parts, PEERS.parent / "beir"):
+            with pytest.raises(InvalidInput) as caught:
+                load_dataset(source, **{argument: "column"})
+            assert caught.value.argument == argument
+
+    def test_spans_are_no_questions_for_other_spans(self) -> None:
+        """They have no ground truth."""
+        with pytest.raises(InvalidInput) as caught:
+            load_dataset([span(OPENS, TEXTS)], retrieved=[span(OPENS, TEXTS)])
+        assert caught.value.argument == "retrieved"
 
     @pytest.mark.parametrize("wrong", [{"q": ["a"]}, 7, [{"question": "When?", "hits": []}]])
     def test_what_holds_no_spans(self, wrong: Any) -> None:
