@@ -13,7 +13,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped, one_of, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    clipped,
+    one_of,
+    warn,
+)
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -59,6 +67,8 @@ _GENAI, _GENAI_QUERY = "gen_ai.retrieval.documents", "gen_ai.retrieval.query.tex
 # The convention has called it both.
 _TOP_K = ("gen_ai.retrieval.top_k", "gen_ai.request.top_k", "reranker.top_k")
 _KIND = "openinference.span.kind"
+# What the query is called where the input of a span is an object of all that was passed.
+_QUERY_NAMES = frozenset({"query", "query_str", "question", "text"})
 _WITHIN = "attributes."
 _REDACTED = "__REDACTED__"
 # How deep a text is looked for in what an outer span was given, and how deep objects are read.
@@ -118,17 +128,13 @@ class _Span(NamedTuple):
 class _Call(NamedTuple):
     """What one retriever, or reranker, was asked and returned.
 
-    ``asked`` holds its own query, then the texts of each span around it, the nearest first.
+    ``asked`` holds the texts it was given, then those of each span around it, the nearest first.
     """
 
     span: _Span
+    question: str
     asked: Sequence[Sequence[str]]
     documents: list[DocumentLike]
-
-    @property
-    def question(self) -> str:
-        """What it was asked itself."""
-        return self.asked[0][0]
 
 
 def read_traces(
@@ -276,10 +282,17 @@ def _id(value: Any) -> str:
     return "" if value is None else str(value).removeprefix("0x")
 
 
-def _flat(value: Any, place: Place, name: str = "", level: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield what is in an object by dotted names; an empty list as itself."""
+def _flat(
+    value: Any, place: Place | None = None, name: str = "", level: int = 0
+) -> Iterator[tuple[str, Any]]:
+    """Yield what is in an object by dotted names; an empty list as itself.
+
+    What is nested too deeply is an error at a place, and left out where there is none.
+    """
     if level > _MOST_LEVELS:
-        raise place.error("a span is nested too deeply")
+        if place is not None:
+            raise place.error("a span is nested too deeply")
+        return
     value = plain(value)
     if isinstance(value, str) and name.endswith("documents"):
         value = _unwritten(value)
@@ -352,8 +365,10 @@ def _run(row: Mapping[str, Any], place: Place) -> _Span:
     attributes: dict[str, Any] = {_KIND: kind, "input.value": given}
     if kind == "RETRIEVER":
         attributes["input.value"] = given.get("query", given) if given is not None else None
-        if isinstance(returned, Mapping) and isinstance(plain(returned.get("documents")), list):
-            attributes["documents"] = plain(returned["documents"])
+        # LangChain's retrievers return them so, functions under traceable as their output.
+        listed_in = (plain((returned or {}).get(name)) for name in ("documents", "output"))
+        documents = next((one for one in listed_in if isinstance(one, list)), None)
+        attributes |= {} if documents is None else {"documents": documents}
     error = row.get("error")
     return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
                  str(row.get("start_time", "")), not (is_missing(error) or error == ""),
@@ -381,8 +396,8 @@ def _calls(
     answered = {id(one): _documents(one, documents) for one in kept}
     outer = _outermost(kept, by_id, answered)
     silent = [one for one in outer if answered[id(one)] is None]
-    calls = [_Call(one, _asked(one, by_id), answer) for one in outer
-             if (answer := answered[id(one)]) is not None]  # fmt: skip
+    calls = [_call(one, by_id, found) for one in outer
+             if (found := answered[id(one)]) is not None]  # fmt: skip
     _warn_of(outer, silent, table)
     if not calls:
         problem = f"none of its {len(outer)} spans recorded what was returned"
@@ -420,10 +435,9 @@ def _no_spans(
         problem = f"must name spans of kind {kind}, which are {listed(names)}, got {clipped(name)}"
         return InvalidInput("span", problem) if names else _no_spans(spans, documents, None, table)
     kinds = [*dict.fromkeys(str(one.attributes.get(_KIND)) for one in spans)]
-    return Place(table).error(
-        f"none of its {len(spans)} spans is of kind {kind} or OpenTelemetry's retrieval; the kinds "
-        f"are {listed(kinds)}"
-    )
+    others = " or OpenTelemetry's retrieval" if documents == "retrieved" else ""
+    problem = f"none of its {len(spans)} spans is of kind {kind}{others}; the kinds are "
+    return Place(table).error(problem + listed(kinds))
 
 
 def _outermost(
@@ -465,18 +479,28 @@ def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> Non
              "let the instrumentation record contents, or ids")  # fmt: skip
 
 
-def _asked(span: _Span, by_id: Mapping[str, _Span]) -> list[list[str]]:
-    """Return what a span was asked, and what those around it were given."""
+def _call(span: _Span, by_id: Mapping[str, _Span], documents: list[DocumentLike]) -> _Call:
+    """Return what a span was asked, what those around it were given, and what it returned."""
     found = span.attributes
     own = next((found[name] for name in (_GENAI_QUERY, "reranker.query", "input.value")
-                if isinstance(found.get(name), str)), None)  # fmt: skip
-    if own is None or not own.strip():
+                if isinstance(found.get(name), str | Mapping)), None)  # fmt: skip
+    if own is None or not any(one.strip() for one in _texts(own)):
         raise span.place.error(
             f"the span {span.name!r} has no query in input.value, reranker.query, {_GENAI_QUERY} "
             "or inputs['query']"
         )
-    return [[own], *([*_texts(one.attributes.get("input.value"))] for one in
-                     _around(span, by_id))]  # fmt: skip
+    given = [own, *(one.attributes.get("input.value") for one in _around(span, by_id))]
+    question = next(filter(None, map(_query_in, given)), None) or next(_texts(own))
+    return _Call(span, question, [[*_texts(one)] for one in given], documents)
+
+
+def _query_in(given: Any) -> str | None:
+    """Return a query; DSPy and Haystack write it into an object of all that was passed."""
+    content = _unwritten(given) if isinstance(given, str) else given
+    if isinstance(content, str):
+        return content if content.strip() else None
+    named = (one for name, one in _flat(content) if name.rpartition(".")[2] in _QUERY_NAMES)
+    return next((one for one in named if isinstance(one, str) and one.strip()), None)
 
 
 def _texts(given: Any) -> Iterator[str]:
@@ -485,7 +509,7 @@ def _texts(given: Any) -> Iterator[str]:
         yield given
         given = _unwritten(given)
     if not isinstance(given, str):
-        for _, one in _flat(given, Place("")):
+        for _, one in _flat(given):
             if isinstance(one, str):
                 yield one
 
@@ -734,5 +758,7 @@ def _top_k(calls: Sequence[_Call]) -> dict[str, list[Any]]:
     """Return how many documents were asked for, where a span says so."""
     found = [next((one.span.attributes[name] for name in _TOP_K if name in one.span.attributes),
                   None) for one in calls]  # fmt: skip
-    numbers = [int(str(one)) if str(one).isdecimal() else None for one in found]
+    # A column with gaps holds 5 as 5.0.
+    texts = [str(one).removesuffix(".0") for one in found]
+    numbers = [int(one) if one.isdecimal() else None for one in texts]
     return {"top_k": numbers} if any(one is not None for one in numbers) else {}

@@ -86,6 +86,24 @@ class TestPeers:
         }  # fmt: skip
         assert dataset.predicted[2] == []
 
+    def test_haystack(self) -> None:
+        """Its input is an object; an embedding retriever is given no text, the pipeline is."""
+        path = PEERS / "openinference_haystack.jsonl"
+        assert load_dataset(path).questions == [OPENS, KEPT]
+        dataset = load_dataset(QUESTIONS, retrieved=path)
+        orders = [(0, 2, 1), (1, 2, 0)]
+        assert retrieved(dataset) == [[TEXTS[at] for at in order] for order in orders]
+        output = read_traces(path, QUESTIONS, documents="rerank_output")
+        assert retrieved(output) == [[TEXTS[1], TEXTS[2]], [TEXTS[0], TEXTS[2]]]
+
+    def test_dspy(self) -> None:
+        """Its input is an object; the program around wrote the first question otherwise."""
+        path = PEERS / "openinference_dspy.jsonl"
+        assert load_dataset(path).questions == [OPENS, KEPT, OPENS.lower()]
+        dataset = load_dataset(QUESTIONS, retrieved=path)
+        assert retrieved(dataset) == [TEXTS[:2], TEXTS[1:]]
+        assert any(note.startswith("1 calls joined by") for note in dataset.notes)
+
     def test_langchain_joined_to_questions(self) -> None:
         """The rewritten query joins by what the chain was asked; "Find nothing" by nothing."""
         path = PEERS / "openinference_langchain.jsonl"
@@ -168,6 +186,14 @@ class TestForms:
         truth = Dataset([OPENS], [["doc_2"]], questions=[OPENS])
         assert read_traces([one], truth).evaluator().calculate_mrr() == {"mrr": 0.5}
 
+    def test_top_k_in_a_column_with_gaps(self) -> None:
+        """Is a whole number."""
+        spans = [span(OPENS, TEXTS, **{"gen_ai.request.top_k": 5}), span(KEPT, TEXTS, number="2")]
+        rows = [{"name": "search", "context.span_id": one["context"]["span_id"],
+                 **{f"attributes.{name}": value for name, value in one["attributes"].items()}}
+                for one in spans]  # fmt: skip
+        assert load_dataset(pd.DataFrame(rows)).tags == {"top_k": [5, None]}
+
     @pytest.mark.parametrize("write", [json.dumps, dict])
     def test_langsmith_runs(self, write: Any) -> None:
         """As the client returns them and, with JSON in cells, as they are exported in bulk."""
@@ -184,6 +210,33 @@ class TestForms:
         joined = read_traces(runs, only)
         assert joined.queries == [OPENS]
         assert retrieved(joined) == [TEXTS[:1]]
+
+    def test_langsmith_runs_of_a_function(self) -> None:
+        """``traceable`` names inputs after arguments, and calls what is returned output.
+
+        As in LangSmith's documentation, "Log retriever traces".
+        """
+        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
+        run = {"id": "1", "name": "search", "run_type": "retriever", "start_time": "1"}
+        for name in ("query", "question", "q"):
+            dataset = load_dataset(
+                [{**run, "inputs": {name: OPENS}, "outputs": {"output": [document]}}]
+            )
+            assert dataset.questions == [OPENS]
+            assert retrieved(dataset) == [TEXTS[:1]]
+
+    def test_what_an_input_holds(self) -> None:
+        """A query is found in it by its name; what is nested too deeply holds none."""
+        deep: Any = OPENS
+        for _ in range(40):
+            deep = [deep]
+        given = json.dumps({"filters": {"language": "en"}, "query": OPENS})
+        for one in (given, f"  {given} "):
+            assert load_dataset([span(one, TEXTS)]).questions == [OPENS]
+        outer = span(json.dumps({"state": deep, "question": KEPT}), kind="CHAIN", number="1")
+        inner = span("weeks", TEXTS, number="2", parent="0x1")
+        only = Dataset([KEPT], [[TEXTS[1]]], questions=[KEPT])
+        assert retrieved(load_dataset(only, retrieved=[outer, inner])) == [TEXTS]
 
     def test_before_and_after_a_reranker(self) -> None:
         """The two lists of one span, of the same questions."""
