@@ -220,8 +220,13 @@ def traces_dataset(
         calls: As in :func:`read_traces`.
         missing: As in :func:`read_traces`.
     """
-    spans = [*_spans(table)]
+    written = [*_spans(table)]
+    spans = [*_once(written)]
     found, notes = _calls(spans, documents, span, table.name)
+    if len(spans) < len(written):
+        notes.append(
+            f"{len(written) - len(spans)} spans were written a second time, and count once"
+        )
     if dataset is None:
         return _alone(found, calls, table.name, notes)
     return _joined(found, dataset, calls, missing, table.name, notes)
@@ -258,6 +263,16 @@ def _spans(table: Columns) -> Iterator[_Span]:
             yield _run(row, place)
         else:
             yield _span(row, place)
+
+
+def _once(spans: Iterable[_Span]) -> Iterator[_Span]:
+    """Leave out a span that is there a second time, as where two exports overlap."""
+    known: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for one in spans:
+        same = known.setdefault((one.id, one.parent, one.name, one.started), [])
+        if not one.id or one.attributes not in same:
+            same.append(one.attributes)
+            yield one
 
 
 def _span(row: Mapping[str, Any], place: Place) -> _Span:
@@ -521,8 +536,10 @@ def _documents(span: _Span, documents: Documents) -> list[DocumentLike] | None:
     """Return the documents of a span, best first; ``None`` if they were not recorded."""
     with located(span.place):
         if "documents" in span.attributes:
-            return _checked(documents_in(span.attributes["documents"], Location("outputs"),
-                                         ground_truth=False))  # fmt: skip
+            found = documents_in(span.attributes["documents"], Location("outputs"),
+                                 ground_truth=False)  # fmt: skip
+            return _checked([{"page_content": one} if isinstance(one, str) else one
+                             for one in found])  # fmt: skip
         numbered = _numbered(span.attributes, _OPENINFERENCE[documents][1])
         if documents == "retrieved" and not numbered:
             numbered = _numbered(span.attributes, _GENAI)

@@ -224,6 +224,9 @@ class TestForms:
             )
             assert dataset.questions == [OPENS]
             assert retrieved(dataset) == [TEXTS[:1]]
+        plain = {**run, "inputs": {"query": OPENS}, "outputs": {"output": TEXTS}}
+        dataset = load_dataset([plain])
+        assert (retrieved(dataset), dataset.defaults) == ([TEXTS], {})  # texts, and no ids
 
     def test_what_an_input_holds(self) -> None:
         """A query is found in it by its name; what is nested too deeply holds none."""
@@ -299,6 +302,14 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning):
             dataset = read_traces(spans)
         assert dataset.queries == ["a", "b"]
+
+    def test_a_span_that_was_written_twice(self) -> None:
+        """Counts once, as where two exports overlap; another call of the same question does not."""
+        spans = [span(OPENS, TEXTS), span(OPENS, TEXTS), span(OPENS, TEXTS, number="2")]
+        with pytest.warns(KragEvalWarning):
+            dataset = load_dataset(spans)
+        assert dataset.queries == ["1", "2"]
+        assert any(note.startswith("1 spans were written a second time") for note in dataset.notes)
 
     def test_nanoseconds_are_ordered_as_numbers(self) -> None:
         """9 is before 10."""
