@@ -66,6 +66,8 @@ __all__ = ["Judge", "JudgeCost", "JudgeMatcher"]
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
 Judge: TypeAlias = "Callable[[Any, Any, Any], Any] | Runnable[Any, Any]"
 
+# What a judge is given, in this order.
+_TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
@@ -377,8 +379,11 @@ class _Session:
         try:
             answer = await self._answer(pairs)
             judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
+        except asyncio.CancelledError as error:  # of the judge's own making
+            cancelled = RuntimeError("the judge was cancelled")
+            cancelled.__cause__ = error
+            self._fail(cancelled, pairs)
         except Exception as error:
-            self.matcher._count(failed=1)
             self._fail(error, pairs)
         else:
             self._keep(judged)
@@ -393,6 +398,7 @@ class _Session:
 
     def _fail(self, error: Exception, pairs: Sequence[_Pair]) -> None:
         self.stopped = True
+        self.matcher._count(failed=1)
         if self.failure is None:
             self.failure = error
             among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
@@ -409,11 +415,11 @@ class _Session:
         if self.matcher.batch_size is not None:
             columns = [[one.texts[i] for one in pairs] for i in range(len(columns))]
         if isinstance(judge, Runnable):
-            given = dict(zip(("question", "actual", "predicted"), columns, strict=True))
+            given = dict(zip(_TEXTS, columns, strict=True))
             return await judge.ainvoke(given, {"callbacks": [self._usage]})
         if _is_async(judge):
             return await judge(*columns)
-        answer = await asyncio.to_thread(judge, *columns)
+        answer = await asyncio.to_thread(_called, judge, *columns)
         return await answer if isinstance(answer, Awaitable) else answer
 
     def _numbers(self, answer: Any, pairs: Sequence[_Pair]) -> list[float]:
@@ -468,6 +474,14 @@ def _no_judgement(came: Any, pair: _Pair, due: str) -> InvalidInput:
         f"must return {due}, got {clipped(came)} for {pair}",
         Advice("name the field that holds it by {}", output_key=...) if structured else "",
     )
+
+
+def _called(judge: Callable[..., Any], *columns: Any) -> Any:
+    """Call a sync judge; a future cannot hold StopIteration, and would wait for ever."""
+    try:
+        return judge(*columns)
+    except StopIteration as error:
+        raise RuntimeError("the judge raised StopIteration") from error
 
 
 def _is_async(judge: Any) -> bool:
@@ -533,11 +547,28 @@ def _checked_judge(judge: Any) -> Any:
     if isinstance(judge, type) or not (callable(judge) or isinstance(judge, Runnable)):
         raise InvalidType(
             "judge",
-            "must be a function (question, actual, predicted) -> True, False or a number, or a "
+            f"must be a function ({', '.join(_TEXTS)}) -> True, False or a number, or a "
             f"LangChain Runnable, got {clipped(judge)}",
             "pass an instance of this class" if isinstance(judge, type) else "",
         )
+    if not isinstance(judge, Runnable):
+        _check_parameters(judge)
     return judge
+
+
+def _check_parameters(judge: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with three texts, or names them in another order."""
+    try:
+        signature = inspect.signature(judge)
+    except (TypeError, ValueError):
+        return  # of some that are written in C nothing is known
+    try:
+        given = signature.bind(*_TEXTS).arguments
+    except TypeError:
+        given = {}
+    if not given or any(given.get(name, name) != name for name in _TEXTS):
+        problem = f"is called with {', '.join(_TEXTS)}, in this order, and takes {signature}"
+        raise InvalidInput("judge", problem, "wrap it into a function that does")
 
 
 def _identity_of(

@@ -229,6 +229,45 @@ def test_what_is_no_judgement_is_refused(answer: Any) -> None:
     assert (matcher.cost.judged, matcher.cost.failed) == (0, matcher.cost.calls)
 
 
+def test_a_judge_that_raises_stop_iteration_does_not_hang() -> None:
+    """A future cannot hold one; scripted stand-ins raise it when they run out of answers."""
+    answers = iter([True])
+    with pytest.raises(RuntimeError) as caught:
+        JudgeMatcher(lambda q, a, p: next(answers), max_concurrency=1).match(queries())
+    assert isinstance(caught.value.__cause__, StopIteration)
+    assert "'When?'" in caught.value.__notes__[0]
+
+
+def test_a_judge_that_is_cancelled_has_failed() -> None:
+    """In a notebook it would look as if the cell had been cancelled."""
+
+    async def cancelled(question: str, actual: str, predicted: str) -> bool:
+        raise asyncio.CancelledError
+
+    matcher = JudgeMatcher(cancelled)
+    with pytest.raises(RuntimeError) as caught:
+        matcher.match(queries())
+    assert caught.value.__notes__
+    assert matcher.cost.failed == matcher.cost.calls
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda actual, predicted: True,
+        lambda question, actual, predicted, model: True,
+        lambda *, question, actual, predicted: True,
+        # A matcher takes the question last; a judge that does would be given the wrong texts.
+        lambda actual, predicted, question: True,
+        lambda predicted, expected, query: True,
+    ],
+)
+def test_a_judge_that_takes_other_texts_is_refused(judge: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        JudgeMatcher(judge)
+    assert caught.value.argument == "judge"
+
+
 @pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}])
 def test_a_batch_of_another_length_is_refused(answer: Any) -> None:
     matcher = JudgeMatcher(lambda question, actual, predicted: answer, batch_size=2)
