@@ -124,7 +124,8 @@ class JudgeMatcher(Matcher):
         batch_size: Pairs per call. The judge is then given three lists of up to so many texts, and
             returns a list; its answers must not depend on what else is in a batch.
         max_concurrency: Calls at a time.
-        max_calls: Most calls of one evaluation; if it needs more, none is made.
+        max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
+            judges part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
             and no text. Several processes may use it at a time, and killing them does no harm.
         progress: Whether to show a bar; ``None``: as the evaluation does, or in a terminal and in
