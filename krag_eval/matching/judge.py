@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -73,8 +73,13 @@ _FORMAT = 1
 _OURS = 0x6B726167
 _SECONDS_FOR_OTHERS = 60.0
 _KEYS_AT_ONCE = 500
-# Guards the counts, and nothing that takes long.
+# Guards the counts and the loops, and nothing that takes long.
 _lock = threading.Lock()
+# Event loops by process and level: a judge that evaluates by itself needs another one than its own.
+_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
+_level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_judge_level", default=0)
+# As many as calls are made at a time; a pool starts no more than it needs.
+_MOST_THREADS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -181,9 +186,11 @@ class JudgeMatcher(Matcher):
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity, lasting = _identity_of(judge, name, version, prompt)
+        if self.output_key is not None:
+            self._identity["output_key"] = self.output_key
         own = getattr(judge, "__name__", "")
         self._told = lasting or (name is None and is_told_by(judge, own))
-        self.cache = None if cache is None else os.fspath(cache)
+        self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not lasting:
             raise InvalidInput(
                 "cache",
@@ -294,13 +301,12 @@ class JudgeMatcher(Matcher):
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
         session = _Session(self, batches, pairs, file, bar)
         try:
-            # In a thread of its own: in a notebook, this one has a loop running already.
-            with ThreadPoolExecutor(1) as alone:
-                context = contextvars.copy_context()
-                try:
-                    alone.submit(context.run, asyncio.run, session.run()).result()
-                finally:  # Ctrl-C: what is under way ends, and nothing new begins
-                    session.stopped = True
+            under_way = asyncio.run_coroutine_threadsafe(session.run(), _lasting_loop())
+            try:
+                under_way.result()
+            finally:  # Ctrl-C: what is under way ends, and nothing new begins
+                session.stopped = True
+                wait([under_way])
         finally:
             if bar is not None:
                 bar.close()
@@ -356,16 +362,14 @@ class _Session:
     ) -> None:
         self.matcher, self.pairs, self.file, self.bar = matcher, pairs, file, bar
         self.stopped = False
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._left = iter(batches)
         self._n_at_once = min(matcher.max_concurrency, len(batches))
         self._usage = _Usage(matcher._count)
 
     async def run(self) -> None:
         """Make all calls, unless one of them fails."""
-        loop = asyncio.get_running_loop()
-        # The pool that judges share which cannot wait by themselves; by default it is small.
-        loop.set_default_executor(ThreadPoolExecutor(self._n_at_once))
+        _level.set(_level.get() + 1)
         await asyncio.gather(*(self._work() for _ in range(self._n_at_once)))
 
     async def _work(self) -> None:
@@ -384,7 +388,7 @@ class _Session:
             cancelled = RuntimeError("the judge was cancelled")
             cancelled.__cause__ = error
             self._fail(cancelled, pairs)
-        except Exception as error:
+        except BaseException as error:  # sys.exit in a judge would end the loop as well
             self._fail(error, pairs)
         else:
             self._keep(judged)
@@ -397,7 +401,7 @@ class _Session:
         if self.bar is not None:
             self.bar.update()
 
-    def _fail(self, error: Exception, pairs: Sequence[_Pair]) -> None:
+    def _fail(self, error: BaseException, pairs: Sequence[_Pair]) -> None:
         self.stopped = True
         self.matcher._count(failed=1)
         if self.failure is None:
@@ -572,6 +576,15 @@ def _check_parameters(judge: Callable[..., Any]) -> None:
         raise InvalidInput("judge", problem, "wrap it into a function that does")
 
 
+def _checked_file(cache: Any) -> str:
+    if not isinstance(cache, str | os.PathLike):
+        raise InvalidType("cache", f"must be the path of a file, got {clipped(cache)}")
+    path = os.fspath(cache)
+    if path in ("", ":memory:"):  # SQLite would make a file that is gone when it is closed
+        raise InvalidInput("cache", f"must be the path of a file, got {path!r}")
+    return path
+
+
 def _identity_of(
     judge: Any, name: str | None, version: str, prompt: str
 ) -> tuple[dict[str, str], bool]:
@@ -630,6 +643,23 @@ class _Usage(BaseCallbackHandler):
                 input_tokens=usage.get("input_tokens", 0),
                 output_tokens=usage.get("output_tokens", 0),
             )
+
+
+def _lasting_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop in which all judges of this process are asked.
+
+    It lasts: clients keep connections from one evaluation to the next, and those of a loop that was
+    closed cannot be used. It runs in a thread of its own, as in a notebook this one has a loop.
+    """
+    key = os.getpid(), _level.get()
+    with _lock:
+        if key not in _loops:
+            loop = asyncio.new_event_loop()
+            # The pool that judges share which cannot wait by themselves; by default it is small.
+            loop.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, "krag_eval judge"))
+            threading.Thread(target=loop.run_forever, name="krag_eval judges", daemon=True).start()
+            _loops[key] = loop
+        return _loops[key]
 
 
 class _File:

@@ -129,6 +129,34 @@ def test_it_works_where_a_loop_is_running() -> None:
     assert asyncio.run(notebook()) == FOUND
 
 
+def test_all_evaluations_share_a_loop() -> None:
+    """A client keeps connections, which are of no use in another loop than their own."""
+    loops = []
+
+    async def judge(question: str, actual: str, predicted: str) -> bool:
+        loops.append(asyncio.get_running_loop())
+        return actual in predicted
+
+    for _ in range(2):
+        assert pairs_of(JudgeMatcher(judge)) == FOUND
+    assert len(set(loops)) == 1
+    assert not loops[0].is_closed()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_judge_may_evaluate_by_itself(is_async: bool) -> None:
+    """It waits for another judge, and must not keep that one from being asked."""
+    inner = JudgeMatcher(holds_async)
+
+    def judge(question: str, actual: str, predicted: str) -> float:
+        return inner.similarity(actual, predicted, question)
+
+    async def judge_async(question: str, actual: str, predicted: str) -> float:
+        return judge(question, actual, predicted)
+
+    assert pairs_of(JudgeMatcher(judge_async if is_async else judge)) == FOUND
+
+
 def test_the_evaluator_takes_it() -> None:
     """Items 1, 2 of the first query and 1 of the second: within k=1 two of three are found."""
     evaluator = OfflineRetrievalEvaluator(
@@ -249,6 +277,17 @@ def test_a_judge_that_is_cancelled_has_failed() -> None:
         matcher.match(queries())
     assert caught.value.__notes__
     assert matcher.cost.failed == matcher.cost.calls
+
+
+def test_a_judge_that_exits_does_not_stop_others() -> None:
+    """It raises its own exception, and what asks judges lives on."""
+
+    async def exits(question: str, actual: str, predicted: str) -> bool:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        JudgeMatcher(exits).match(queries())
+    assert pairs_of(JudgeMatcher(holds_async)) == FOUND
 
 
 @pytest.mark.parametrize(
@@ -397,6 +436,18 @@ def test_another_judge_version_prompt_or_text_is_another_judgement(tmp_path: Pat
         assert len(judge.calls) == n
 
 
+def test_another_field_of_an_output_is_another_judgement(tmp_path: Path) -> None:
+    """The same model and prompt say both."""
+    judge = RunnableLambda(lambda texts: {"relevant": 1.0, "complete": 0.0})
+    found = {}
+    for field in ("relevant", "complete"):
+        matcher = JudgeMatcher(
+            judge, output_key=field, version="1", cache=tmp_path / "judged.sqlite"
+        )
+        found[matcher.signature] = matcher.similarity("a", "a", "?")
+    assert [*found.values()] == [1.0, 0.0]
+
+
 def test_a_file_keeps_no_text(tmp_path: Path) -> None:
     file = tmp_path / "judged.sqlite"
     JudgeMatcher(holds, version="v-name", cache=file).match(queries())
@@ -512,6 +563,9 @@ def test_it_travels_to_other_processes() -> None:
         ("max_concurrency", 0, InvalidInput),
         ("max_calls", -1, InvalidInput),
         ("progress", "yes", InvalidType),
+        ("cache", True, InvalidType),
+        ("cache", "", InvalidInput),
+        ("cache", ":memory:", InvalidInput),
     ],
 )
 def test_options_are_checked(argument: str, value: Any, kind: type[Exception]) -> None:
