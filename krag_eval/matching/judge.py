@@ -538,7 +538,10 @@ def _let_through(gate: Matcher, queries: QuerySet) -> list[BoolArray]:
 
 
 def _checked_gate(candidates: Any) -> Matcher:
-    gate = resolve_matcher(candidates)
+    try:
+        gate = resolve_matcher(candidates)
+    except (InvalidInput, InvalidType) as error:
+        raise type(error)("candidates", error.problem, error.fix) from error
     if gate.union:
         raise InvalidInput(
             "candidates",

@@ -558,6 +558,8 @@ def test_it_travels_to_other_processes() -> None:
         ("prompt", 1, InvalidType),
         ("name", 1, InvalidType),
         ("candidates", "coverage(union=yes)", InvalidInput),
+        ("candidates", "coverege", InvalidInput),
+        ("candidates", 0.5, InvalidType),
         ("output_key", 1, InvalidType),
         ("batch_size", 0, InvalidInput),
         ("max_concurrency", 0, InvalidInput),
