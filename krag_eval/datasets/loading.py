@@ -540,13 +540,22 @@ def _table(source: Any, options: _Options) -> Columns:
     check_collected(source, "source")
     if is_frame(source):
         return Columns.of_frame(source, "frame", options.wanted, options.tags)
-    if isinstance(source, Iterable) and not isinstance(source, str | bytes):
+    # A model of pydantic's yields its fields.
+    rows = not isinstance(source, str | bytes) and not hasattr(source, "model_dump")
+    if rows and isinstance(source, Iterable):
         return _rows(source, options.wanted, options.tags)
     raise InvalidType(
         "source",
         "must be a path, an open file, a data frame, a list of dicts or of LangSmith examples, or "
         f"a dict of columns or from question to documents, got a {type(source).__name__}",
+        _as_dict(source),
     )
+
+
+def _as_dict(one: Any) -> str:
+    """Say how an object of another tool becomes a dict."""
+    methods = ("model_dump", "to_dict")  # of pydantic; of ranx
+    return next((f"pass its dict, from {name}()" for name in methods if hasattr(one, name)), "")
 
 
 # Files
@@ -623,7 +632,7 @@ def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Co
             raise InvalidType(
                 "source",
                 f"must be a dict or a LangSmith example, got a {type(one).__name__}",
-                "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else "",
+                "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else _as_dict(one),
                 query=number,
             )
         rows.append(row)
