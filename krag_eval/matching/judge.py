@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -435,7 +435,8 @@ class _Session:
             answer = _under(answer, key, pairs[0])
             key = None
         answers = answer if several else [answer]
-        if not hasattr(answers, "__len__") or isinstance(answers, str | bytes | Mapping):
+        no_list = isinstance(answers, str | bytes | Mapping | Set)
+        if not hasattr(answers, "__len__") or no_list:
             raise _no_judgement(answers, pairs[0], f"a list of {len(pairs)} judgements")
         if len(answers) != len(pairs):
             problem = f": it was given {len(pairs)} pairs and returned {len(answers)} judgements"

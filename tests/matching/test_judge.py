@@ -307,7 +307,7 @@ def test_a_judge_that_takes_other_texts_is_refused(judge: Any) -> None:
     assert caught.value.argument == "judge"
 
 
-@pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}])
+@pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}, {True, False}])
 def test_a_batch_of_another_length_is_refused(answer: Any) -> None:
     matcher = JudgeMatcher(lambda question, actual, predicted: answer, batch_size=2)
     with pytest.raises(InvalidInput) as caught:
