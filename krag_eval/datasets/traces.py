@@ -125,6 +125,18 @@ class _Span(NamedTuple):
     attributes: Mapping[str, Any]
 
 
+class _Given(NamedTuple):
+    """What a span was given: the query in it, if one can be told, and all texts."""
+
+    query: str | None
+    texts: Sequence[str]
+
+    @classmethod
+    def of(cls, value: Any) -> _Given:
+        """Look into the input of a span."""
+        return cls(_query_in(value), [*_texts(value)])
+
+
 class _Call(NamedTuple):
     """What one retriever, or reranker, was asked and returned.
 
@@ -411,7 +423,8 @@ def _calls(
     answered = {id(one): _documents(one, documents) for one in kept}
     outer = _outermost(kept, by_id, answered)
     silent = [one for one in outer if answered[id(one)] is None]
-    calls = [_call(one, by_id, found) for one in outer
+    given: dict[int, _Given] = {}
+    calls = [_call(one, by_id, given, found) for one in outer
              if (found := answered[id(one)]) is not None]  # fmt: skip
     _warn_of(outer, silent, table)
     if not calls:
@@ -422,9 +435,10 @@ def _calls(
         f"{len(spans)} spans: {listed([*dict.fromkeys(one.span.name for one in calls)])}"
     ]
     if len(outer) < len(kept):
+        counted = {id(one) for one in outer}
+        inner = [one.name for one in kept if id(one) not in counted]
         notes.append(
-            f"{len(kept) - len(outer)} spans inside of these are left out: "
-            f"{listed([*dict.fromkeys(one.name for one in kept if one not in outer)])}"
+            f"{len(inner)} spans inside of these are left out: {listed([*dict.fromkeys(inner)])}"
         )
     return sorted(calls, key=_when), notes
 
@@ -484,7 +498,8 @@ def _around(span: _Span, by_id: Mapping[str, _Span]) -> Iterator[_Span]:
 
 
 def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
-    failed = [one for one in spans if one.failed and one not in silent]
+    said = {id(one) for one in silent}
+    failed = [one for one in spans if one.failed and id(one) not in said]
     if failed:
         warn(f"{table}: {len(failed)} of {len(spans)} spans failed (the first is called "
              f"{failed[0].name!r}) and count as nothing retrieved.")  # fmt: skip
@@ -494,8 +509,16 @@ def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> Non
              "let the instrumentation record contents, or ids")  # fmt: skip
 
 
-def _call(span: _Span, by_id: Mapping[str, _Span], documents: list[DocumentLike]) -> _Call:
-    """Return what a span was asked, what those around it were given, and what it returned."""
+def _call(
+    span: _Span,
+    by_id: Mapping[str, _Span],
+    known: dict[int, _Given],
+    documents: list[DocumentLike],
+) -> _Call:
+    """Return what a span was asked, what those around it were given, and what it returned.
+
+    ``known`` keeps what a span was given, as one may be around thousands.
+    """
     found = span.attributes
     own = next((found[name] for name in (_GENAI_QUERY, "reranker.query", "input.value")
                 if isinstance(found.get(name), str | Mapping)), None)  # fmt: skip
@@ -504,9 +527,13 @@ def _call(span: _Span, by_id: Mapping[str, _Span], documents: list[DocumentLike]
             f"the span {span.name!r} has no query in input.value, reranker.query, {_GENAI_QUERY} "
             "or inputs['query']"
         )
-    given = [own, *(one.attributes.get("input.value") for one in _around(span, by_id))]
-    question = next(filter(None, map(_query_in, given)), None) or next(_texts(own))
-    return _Call(span, question, [[*_texts(one)] for one in given], documents)
+    given = [_Given.of(own)]
+    for one in _around(span, by_id):
+        if id(one) not in known:
+            known[id(one)] = _Given.of(one.attributes.get("input.value"))
+        given.append(known[id(one)])
+    question = next((one.query for one in given if one.query), None) or given[0].texts[0]
+    return _Call(span, question, [one.texts for one in given], documents)
 
 
 def _query_in(given: Any) -> str | None:
