@@ -778,13 +778,18 @@ def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
         return [*found.values()]
     keys = [[*map(_key, call.documents)] for call in group]
     if calls is None and any(one != keys[0] for one in keys):
-        raise InvalidInput(
-            "calls",
-            f"must say what counts: {clipped(group[0].question)} was asked {len(group)} times, "
-            "with different documents",
-            Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last"),
-        )
+        raise _undecided(group)
     return group[0 if calls == "first" else -1].documents
+
+
+def _undecided(group: Sequence[_Call]) -> InvalidInput:
+    names = [*dict.fromkeys(call.span.name for call in group)]
+    asked = f"{clipped(group[0].question)} was asked {len(group)} times, with different documents"
+    last = Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last")
+    if len(names) == 1:
+        return InvalidInput("calls", f"must say what counts: {asked}", last)
+    one = Advice("choose one by read_traces with {}", span=names[0])
+    return InvalidInput("calls", f"must say what counts: {asked}, of {listed(names)}", one)
 
 
 def _key(document: DocumentLike) -> str:

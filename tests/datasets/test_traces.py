@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval._errors import Advice, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
@@ -302,6 +302,17 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning):
             dataset = read_traces(spans)
         assert dataset.queries == ["a", "b"]
+
+    def test_several_retrievers_for_a_question(self) -> None:
+        """Are told apart by their names, as the refusal says."""
+        spans = [span(OPENS, TEXTS[:1], name="wide"), span(OPENS, TEXTS, name="deep", number="2")]
+        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+        with pytest.raises(InvalidInput) as caught:
+            read_traces(spans, only)
+        assert caught.value.argument == "calls"
+        assert isinstance(caught.value.fix, Advice)
+        assert caught.value.fix.settings == (("span", "wide"),)
+        assert retrieved(read_traces(spans, only, span="wide")) == [TEXTS[:1]]
 
     def test_a_span_that_was_written_twice(self) -> None:
         """Counts once, as where two exports overlap; another call of the same question does not."""
