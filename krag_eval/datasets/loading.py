@@ -155,14 +155,14 @@ def load_dataset(
             with ``format``; a data frame of pandas or one like it, Hugging Face data sets included;
             a list of dicts, or of LangSmith examples; a dict of columns, from question to
             documents, or with ``corpus``, ``queries`` and ``relevant_docs`` or ``qrels``; a
-            :class:`Dataset`, which is returned as it is.
+            :class:`Dataset`, which is returned as it is, or with the spans of ``retrieved``.
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
         corpus: For AutoRAG's tables, as in :func:`read_autorag`.
         retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
             the questions, as in :func:`read_traces`; for judgements as ranx and TREC write them, a
-            run, as in :func:`read_trec`.
+            run, as in :func:`read_trec`; for a folder, spans or a run.
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
