@@ -32,6 +32,7 @@ from krag_eval._reading import (
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
+from krag_eval.datasets.langsmith import run_as_row
 from krag_eval.datasets.table import Columns, is_frame, listed, located
 from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
 from krag_eval.datasets.trec import Missing
@@ -256,7 +257,8 @@ def _columns(source: Any, limits: Limits) -> Columns:
             return json_columns(source, name, limits, SPANS)
     if is_frame(source):
         return Columns.of_frame(source, "frame", SPANS)
-    rows = [*source] if isinstance(source, Iterable) and not isinstance(source, Mapping) else []
+    given = source if isinstance(source, Iterable) and not isinstance(source, Mapping) else ()
+    rows = [run_as_row(one) or one for one in given]
     strange = next((one for one in rows if not isinstance(one, Mapping)), None)
     if not rows or strange is not None:
         came = source if strange is None else strange

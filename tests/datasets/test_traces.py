@@ -6,9 +6,11 @@ by the peers' own instrumentation (versions in the README there), about three te
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import random
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langsmith.schemas import Run
 
 from krag_eval import KragEvalWarning
 from krag_eval._errors import Advice, InvalidInput, InvalidType
@@ -210,6 +213,19 @@ class TestForms:
         joined = read_traces(runs, only)
         assert joined.queries == [OPENS]
         assert retrieved(joined) == [TEXTS[:1]]
+
+    def test_langsmith_runs_as_objects(self) -> None:
+        """As ``client.list_runs`` returns them: what they returned is no ground truth."""
+        now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
+        run = Run(id=uuid.uuid4(), trace_id=uuid.uuid4(), name="search", run_type="retriever",
+                  start_time=now, inputs={"query": OPENS},
+                  outputs={"documents": [document]})  # fmt: skip
+        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+        joined = load_dataset(only, retrieved=[run])
+        for dataset in (load_dataset([run]), joined, read_traces([run])):
+            assert retrieved(dataset) == [TEXTS[:1]]
+        assert load_dataset([run]).actual == [[]]
 
     def test_langsmith_runs_of_a_function(self) -> None:
         """``traceable`` names inputs after arguments, and calls what is returned output.
