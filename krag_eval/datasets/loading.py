@@ -22,7 +22,7 @@ from krag_eval._errors import (
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
-from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
 from krag_eval.datasets.table import (
     Columns,
@@ -356,10 +356,12 @@ def evaluated_again(
     if "matcher" not in settings:
         raise InvalidInput("dataset", ": this result was made of judgements, without documents")
     grades, threshold = settings.get("grades", "-"), settings["threshold"]
+    matched_by = matcher_of(settings["matcher"], held, matcher)
+    labels = labels_for(matched_by, data.queries, data.questions)
     with muted():
         again = data.evaluator(
-            queries=data.queries if isinstance(result.rows, NoRows) else result.labels,
-            matcher=matcher_of(settings["matcher"], held, matcher),
+            queries=labels if isinstance(result.rows, NoRows) else result.labels,
+            matcher=matched_by,
             threshold=None if threshold == "-" else float(threshold),
             matching_criteria=settings["criteria"],
             conventions=result.conventions,
@@ -370,7 +372,7 @@ def evaluated_again(
     if isinstance(result.rows, NoRows):
         _check_same_sums(result, again)
     else:
-        _check_same_rows(result, again, data.queries)
+        _check_same_rows(result, again, labels)
     return again
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -25,7 +26,15 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BaseModel
 
-from krag_eval import AnyOf, JudgeMatcher, Matcher, OfflineRetrievalEvaluator
+from krag_eval import (
+    AnyOf,
+    JudgeMatcher,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+)
 from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.documents import QuerySet
 
@@ -163,6 +172,25 @@ def test_the_evaluator_takes_it() -> None:
         ACTUAL, PREDICTED, matcher=JudgeMatcher(holds), queries=QUESTIONS
     )
     assert evaluator.calculate_recall(k=1) == {"micro_recall": 2 / 3, "macro_recall": 0.5}
+
+
+def test_queries_with_ids_for_labels_are_judged_by_their_questions(tmp_path: Path) -> None:
+    """Two that ask the same are labelled by ids, of which a judge knows nothing."""
+    rows = [{"id": name, "question": "When?", "actual": [name]} for name in ("a", "b")]
+    texts = pd.DataFrame({"doc_id": ["a", "b"], "contents": ["at nine", "daily"]})
+    qa = pd.DataFrame({"qid": ["q1", "q2"], "query": ["When?"] * 2,
+                       "retrieval_gt": [[["a"]], [["b"]]]})  # fmt: skip
+    judge = Asked()
+    options: Any = {"matcher": JudgeMatcher(judge, version="1")}
+    with pytest.warns(KragEvalWarning, match="labelled by"):
+        dataset = load_dataset(qa, corpus=texts, retrieved={"q1": ["a"], "q2": ["b"]})
+    dataset.evaluator(**options).calculate_mrr()
+    dataset.save(tmp_path / "saved.jsonl")
+    evaluate_file(tmp_path / "saved.jsonl", k=1, **options)
+    with pytest.warns(KragEvalWarning, match="labelled by"):
+        evaluate_retriever(lambda question: ["a"], rows, k=1, **options)
+    assert {question for question, *_ in judge.calls} == {"When?"}
+    assert dataset.evaluator(matcher="text").evaluate(k=1).labels == ["q1", "q2"]
 
 
 def test_a_number_is_a_similarity() -> None:
