@@ -536,6 +536,20 @@ def test_a_killed_run_asks_only_for_the_rest(tmp_path: Path) -> None:
     assert asked - 3 * 4 <= kept <= asked
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
+    """The calls under way end and are kept, and no other begins."""
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "judged.sqlite")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+        assert run.stderr is not None
+        for _ in range(60):
+            run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        asked = 60 + run.stderr.readlines().count(b"x\n")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(400 - asked), str(asked)]
+
+
 def _judged_in_a_process(file: str, barrier: Any, answers: Any) -> None:
     matcher = JudgeMatcher(_waits_a_little, version="1", cache=file, max_concurrency=4)
     barrier.wait(60)
