@@ -208,7 +208,14 @@ def _similarities(matcher: Matcher, pairs: _Labelled) -> FloatArray:
     """Return the similarity of each pair; shape (pairs,)."""
     # Each pair is a query of its own, so the matcher prepares each distinct text once.
     actual, predicted = [[one] for one in pairs.actual], [[one] for one in pairs.predicted]
-    matches = matcher.match(QuerySet.from_lists(actual, predicted, pairs.questions))
+    try:
+        matches = matcher.match(QuerySet.from_lists(actual, predicted, pairs.questions))
+    except InvalidInput as error:
+        if error.argument != "queries":
+            raise
+        problem = f"has no question, and {matcher.signature} looks at it"
+        fix = 'add it as the fourth element of each pair, or as a column "question"'
+        raise InvalidInput("labelled_pairs", problem, fix, query=error.query) from error
     similarity = np.zeros(len(pairs.relevant))
     similarity[matches.item] = matches.similarity
     return similarity

@@ -297,7 +297,7 @@ def test_a_judge_without_questions_is_not_asked() -> None:
     matcher = JudgeMatcher(lambda question, actual, predicted: True)
     with pytest.raises(InvalidInput) as caught:
         agreement(matcher, MIXED)
-    assert caught.value.argument == "queries"
+    assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 0)
     with pytest.raises(InvalidInput) as caught:
         agreement(matcher, [("a", "b", True, 1)])
     assert (caught.value.argument, caught.value.query) == ("labelled_pairs", 0)

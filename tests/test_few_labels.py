@@ -14,6 +14,7 @@ from scipy import stats
 
 from krag_eval import (
     EvaluationResult,
+    JudgeMatcher,
     KragEvalWarning,
     OfflineRetrievalEvaluator,
     debias,
@@ -473,6 +474,30 @@ class TestWarnings:
         _, judge, everything, _ = run()
         with pytest.warns(KragEvalWarning, match="same ground truth"):
             debias(human=judge, judge=judge, unlabelled=everything)
+
+    def test_judges_of_the_same_ground_truth(self):
+        """People and a model look at the same pairs: only what they say differs."""
+        questions = [f"Question {i}?" for i in range(100)]
+        lists = [["yes" if i % 2 else "no"] for i in range(100)]
+
+        def judged(judge, n):
+            matcher = JudgeMatcher(judge, version="1")
+            return OfflineRetrievalEvaluator(
+                [["yes"]] * n, lists[:n], queries=questions[:n], matcher=matcher
+            ).evaluate(k=1)
+
+        def model(question, actual, predicted):
+            return predicted == "yes" or question.endswith("8?")
+
+        def person(question, actual, predicted):
+            return predicted == "yes"
+
+        everything = judged(model, 100)
+        found = debias(human=judged(person, 40), judge=everything, unlabelled=everything,
+                       metric="recall@1")  # fmt: skip
+        # 50 of 100 are right, and each tenth of the others is let through by the model.
+        assert found["macro_recall@1"].judge == 0.6
+        assert found["macro_recall@1"].value == pytest.approx(0.5, abs=0.02)
 
 
 # Which metric predicts the answers.

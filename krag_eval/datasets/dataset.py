@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
@@ -24,7 +24,7 @@ from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, m
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
 
-__all__ = ["Dataset", "check_overlap", "ids_in", "labels_of", "with_texts"]
+__all__ = ["Dataset", "check_overlap", "ids_in", "labels_for", "labels_of", "with_texts"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +123,9 @@ class Dataset:
                     predicted=...,
                 ),
             )
-        known = {"queries": self.queries, "tags": self.tags, **self.defaults}
+        matcher = options.get("matcher")
+        queries = labels_for(matcher, self.queries, self.questions)
+        known = {"queries": queries, "tags": self.tags, **self.defaults}
         if self.judged is not None:
             known["judged"] = self.judged
         return OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
@@ -198,6 +200,25 @@ def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[s
         "labelled by their ids."
     )
     return list(ids)
+
+
+_Label = TypeVar("_Label", bound="str | int | None")
+
+
+def labels_for(
+    matcher: Any, labels: Sequence[_Label], questions: Sequence[Any] | None
+) -> Sequence[_Label]:
+    """Return the labels of queries, or their questions where a matcher looks at these.
+
+    A judge would be told an id otherwise, where two queries ask the same and are labelled by ids.
+
+    >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
+    ['q1', 'q2']
+    """
+    looks_at_it = getattr(matcher, "_question", None) is not None
+    if not looks_at_it or questions is None or not all(isinstance(one, str) for one in questions):
+        return labels
+    return cast("Sequence[_Label]", questions)
 
 
 def check_overlap(

@@ -25,7 +25,14 @@ from krag_eval.datasets.table import (
 )
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
 
-__all__ = ["OUTPUT_KEYS", "REFERENCE_KEYS", "example_as_row", "langsmith_dataset", "list_under"]
+__all__ = [
+    "OUTPUT_KEYS",
+    "REFERENCE_KEYS",
+    "example_as_row",
+    "langsmith_dataset",
+    "list_under",
+    "run_as_row",
+]
 
 _QUESTION_KEYS = (*QUESTIONS, "input")
 #: Where the documents of a run usually are; a target that returns a list has it under "output".
@@ -111,12 +118,25 @@ def _usual_key(payload: Mapping[Any, Any], usual: Sequence[str], argument: str, 
     )
 
 
+# What is read of a run.
+_RUN = ("id", "parent_run_id", "name", "run_type", "start_time", "inputs", "outputs", "error")
+
+
+def run_as_row(run: Any) -> Mapping[str, Any] | None:
+    """Return a run of LangSmith's, as its client returns it, as a row; ``None`` if it is none."""
+    if isinstance(run, Mapping) or not hasattr(run, "run_type"):
+        return None
+    return {name: getattr(run, name, None) for name in _RUN}
+
+
 def example_as_row(example: Any) -> Mapping[str, Any] | None:
     """Return LangSmith's objects as rows; ``None`` if this is none.
 
     An ``Example`` has inputs and outputs; a row of an experiment's results has a run and its
-    example.
+    example. A run by itself is a span: what it returned is no ground truth.
     """
+    if (row := run_as_row(example)) is not None:
+        return row
     if isinstance(example, Mapping):
         if not {"run", "example"} <= example.keys():
             return None

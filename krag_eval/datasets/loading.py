@@ -22,7 +22,7 @@ from krag_eval._errors import (
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
-from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row, langsmith_dataset
 from krag_eval.datasets.table import (
     Columns,
@@ -155,14 +155,14 @@ def load_dataset(
             with ``format``; a data frame of pandas or one like it, Hugging Face data sets included;
             a list of dicts, or of LangSmith examples; a dict of columns, from question to
             documents, or with ``corpus``, ``queries`` and ``relevant_docs`` or ``qrels``; a
-            :class:`Dataset`, which is returned as it is.
+            :class:`Dataset`, which is returned as it is, or with the spans of ``retrieved``.
         question: Column with the questions, where it has another name.
         actual: Column with the documents that should be retrieved.
         predicted: Column with those that were, best first.
         corpus: For AutoRAG's tables, as in :func:`read_autorag`.
         retrieved: For AutoRAG's tables, as in :func:`read_autorag`; for others, spans to join to
             the questions, as in :func:`read_traces`; for judgements as ranx and TREC write them, a
-            run, as in :func:`read_trec`.
+            run, as in :func:`read_trec`; for a folder, spans or a run.
         format: ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the name of the
             file if not given.
         delimiter: What separates the cells of a CSV file; a comma if not given.
@@ -194,8 +194,6 @@ def load_dataset(
     >>> dataset.queries, dataset.actual, dataset.predicted
     (['When?'], [['At nine.']], [['At ten.', 'At nine.']])
     """
-    if isinstance(source, Dataset):
-        return source
     limits = Limits(max_bytes, max_objects).checked()
     check_encoding(encoding)
     mapped = _mapped(question, actual, predicted)
@@ -204,29 +202,83 @@ def load_dataset(
     if isinstance(source, Iterator) and not hasattr(source, "read"):
         source = [*source]
     with within_memory(_name(source)):
-        if isinstance(source, Mapping) and is_collection(source):
-            return collection_dataset(source, "source", limits)
-        if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
-            return _folder(source, limits)
-        if retrieved is not None and is_judgements(source, limits):
-            return _of_judgements(source, retrieved, limits)
-        table = _table(source, options)
-        if not _MARKS.isdisjoint(table.names):
-            if is_spans(table.names):
-                return traces_dataset(_read_again(source, options, SPANS))
-            if is_collection(table.names):
-                _, content = next(_read_again(source, options, PARTS).rows())
-                return collection_dataset(content, table.name, limits)
-        return _dataset(table, mapped, corpus, retrieved, options)
+        dataset = _known(source, retrieved, limits)
+        if dataset is None:
+            table = _table(source, options)
+            dataset = _known_table(table, source, retrieved, options)
+            if dataset is None:
+                return _dataset(table, mapped, corpus, retrieved, options)
+    _check_not_given({**mapped._asdict(), "corpus": corpus}, "is for tables of questions")
+    return dataset
 
 
-def _folder(folder: str | os.PathLike[str], limits: Limits) -> Dataset:
-    """Read a folder with a corpus, queries and judgements."""
+def _known(source: Any, retrieved: Any, limits: Limits) -> Dataset | None:
+    """Return the data set of what is no table; ``None`` if it is one."""
+    if isinstance(source, Dataset):
+        return _with_spans(source, retrieved, limits)
+    if isinstance(source, Mapping) and is_collection(source):
+        return _with_spans(collection_dataset(source, "source", limits), retrieved, limits)
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and has_corpus(source):
+        return _folder(source, retrieved, limits)
+    if retrieved is not None and is_judgements(source, limits):
+        return _of_judgements(source, retrieved, limits)
+    return None
+
+
+def _known_table(table: Columns, source: Any, retrieved: Any, options: _Options) -> Dataset | None:
+    """Return the data set of a table of spans or of a collection; ``None`` if it is neither."""
+    if _MARKS.isdisjoint(table.names):
+        return None
+    if is_spans(table.names):
+        _check_not_given({"retrieved": retrieved}, "is for questions, and source holds spans")
+        return traces_dataset(_read_again(source, options, SPANS))
+    if is_collection(table.names):
+        _, content = next(_read_again(source, options, PARTS).rows())
+        dataset = collection_dataset(content, table.name, options.limits)
+        return _with_spans(dataset, retrieved, options.limits)
+    return None
+
+
+def _check_not_given(given: Mapping[str, Any], problem: str) -> None:
+    for argument, value in given.items():
+        if value is not None:
+            raise InvalidInput(argument, problem, "leave it out")
+
+
+def _folder(folder: str | os.PathLike[str], retrieved: Any, limits: Limits) -> Dataset:
+    """Read a folder with a corpus, queries and judgements; what was retrieved is a run or spans."""
+    is_run = retrieved is not None and is_judgements(retrieved, limits)
     dataset = read_beir(
-        folder, run=None, max_bytes=limits.max_bytes, max_objects=limits.max_objects
+        folder,
+        run=retrieved if is_run else None,
+        max_bytes=limits.max_bytes,
+        max_objects=limits.max_objects,
     )
     told = "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
-    return replace(dataset, notes=[told])
+    dataset = replace(dataset, notes=[told])
+    return dataset if is_run else _with_spans(dataset, retrieved, limits)
+
+
+def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
+    """Join spans to questions, if there are any."""
+    if retrieved is None:
+        return dataset
+    given = [*retrieved] if isinstance(retrieved, Iterator) else retrieved
+    options = _Options(None, None, "utf-8", limits, SPANS, False)
+    nothing = Columns("retrieved", {}, ())
+    try:
+        spans = nothing if isinstance(given, Mapping) else _table(given, options)
+    except InvalidType as error:
+        raise InvalidType("retrieved", error.problem, error.fix) from error
+    if _name(given) == "source":  # it is in memory
+        spans = spans._replace(name="retrieved")
+    if not is_spans(spans.names):
+        problem = (
+            "must be spans, as read_traces reads them; lists by id are for AutoRAG's tables, and "
+            "runs for judgements"
+        )
+        raise InvalidInput("retrieved", problem, "put the documents into a column of the questions")
+    return traces_dataset(spans, dataset)
 
 
 def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
@@ -304,10 +356,12 @@ def evaluated_again(
     if "matcher" not in settings:
         raise InvalidInput("dataset", ": this result was made of judgements, without documents")
     grades, threshold = settings.get("grades", "-"), settings["threshold"]
+    matched_by = matcher_of(settings["matcher"], held, matcher)
+    labels = labels_for(matched_by, data.queries, data.questions)
     with muted():
         again = data.evaluator(
-            queries=data.queries if isinstance(result.rows, NoRows) else result.labels,
-            matcher=matcher_of(settings["matcher"], held, matcher),
+            queries=labels if isinstance(result.rows, NoRows) else result.labels,
+            matcher=matched_by,
             threshold=None if threshold == "-" else float(threshold),
             matching_criteria=settings["criteria"],
             conventions=result.conventions,
@@ -318,7 +372,7 @@ def evaluated_again(
     if isinstance(result.rows, NoRows):
         _check_same_sums(result, again)
     else:
-        _check_same_rows(result, again, data.queries)
+        _check_same_rows(result, again, labels)
     return again
 
 
@@ -412,13 +466,12 @@ def _dataset(
         return autorag_dataset(
             table, corpus, retrieved, options.limits, must_be_retrieved=False, tags=options.tags
         )
-    if retrieved is not None and corpus is None and not isinstance(retrieved, Mapping):
-        spans = _table(retrieved, _Options(None, None, "utf-8", options.limits, SPANS, False))
-        if is_spans(spans.names):
-            return traces_dataset(spans, _dataset(table, mapped, None, None, options, named_by))
-    if corpus is not None or retrieved is not None:
+    if retrieved is not None and corpus is None:
+        questions = _dataset(table, mapped, None, None, options, named_by)
+        return _with_spans(questions, retrieved, options.limits)
+    if corpus is not None:
         raise InvalidInput(
-            "retrieved" if corpus is None else "corpus",
+            "corpus",
             "is for AutoRAG's tables, which have the columns 'qid', 'query' and 'retrieval_gt'; in "
             f"{table.name} {table.described()}",
             "leave it out",
@@ -489,13 +542,22 @@ def _table(source: Any, options: _Options) -> Columns:
     check_collected(source, "source")
     if is_frame(source):
         return Columns.of_frame(source, "frame", options.wanted, options.tags)
-    if isinstance(source, Iterable) and not isinstance(source, str | bytes):
+    # A model of pydantic's yields its fields.
+    rows = not isinstance(source, str | bytes) and not hasattr(source, "model_dump")
+    if rows and isinstance(source, Iterable):
         return _rows(source, options.wanted, options.tags)
     raise InvalidType(
         "source",
         "must be a path, an open file, a data frame, a list of dicts or of LangSmith examples, or "
         f"a dict of columns or from question to documents, got a {type(source).__name__}",
+        _as_dict(source),
     )
+
+
+def _as_dict(one: Any) -> str:
+    """Say how an object of another tool becomes a dict."""
+    methods = ("model_dump", "to_dict")  # of pydantic; of ranx
+    return next((f"pass its dict, from {name}()" for name in methods if hasattr(one, name)), "")
 
 
 # Files
@@ -572,7 +634,7 @@ def _rows(source: Iterable[Any], wanted: Collection[str], tags: TagChoice) -> Co
             raise InvalidType(
                 "source",
                 f"must be a dict or a LangSmith example, got a {type(one).__name__}",
-                "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else "",
+                "make a dict of pairs, dict(pairs)" if isinstance(one, tuple) else _as_dict(one),
                 query=number,
             )
         rows.append(row)

@@ -13,7 +13,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped, one_of, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    clipped,
+    one_of,
+    warn,
+)
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -24,9 +32,11 @@ from krag_eval._reading import (
     within_memory,
 )
 from krag_eval.datasets.dataset import Dataset, check_overlap, labels_of
+from krag_eval.datasets.langsmith import run_as_row
 from krag_eval.datasets.table import Columns, is_frame, listed, located
 from krag_eval.datasets.tabular import is_parquet, json_columns, parquet_columns
 from krag_eval.datasets.trec import Missing
+from krag_eval.datasets.vocabularies import QUESTIONS
 from krag_eval.documents import (
     DocumentLike,
     Location,
@@ -58,6 +68,8 @@ _GENAI, _GENAI_QUERY = "gen_ai.retrieval.documents", "gen_ai.retrieval.query.tex
 # The convention has called it both.
 _TOP_K = ("gen_ai.retrieval.top_k", "gen_ai.request.top_k", "reranker.top_k")
 _KIND = "openinference.span.kind"
+# What the query is called where the input of a span is an object of all that was passed.
+_QUERY_NAMES = frozenset({"query", "query_str", "question", "text"})
 _WITHIN = "attributes."
 _REDACTED = "__REDACTED__"
 # How deep a text is looked for in what an outer span was given, and how deep objects are read.
@@ -67,6 +79,10 @@ _FIELDS = {
     "parent_id", "start_time", "status", "status_code", "status.status_code", "resourceSpans",
     "id", "run_type", "inputs", "outputs", "error", "parent_run_id", "trace_id", "span_id",
 }  # fmt: skip
+
+
+# With one of these, a table is one of questions, whatever else it has.
+_OF_QUESTIONS = {*QUESTIONS, "actual", "retrieval_gt"}
 
 
 class _Wanted(frozenset[str]):
@@ -89,6 +105,8 @@ def is_spans(names: Collection[str]) -> bool:
     (True, False)
     """
     given = {*names}
+    if not given.isdisjoint(_OF_QUESTIONS):
+        return False
     kinds = ({"resourceSpans"}, {"attributes", "context"}, {"attributes", "span_id"},
              {"run_type", "inputs"})  # fmt: skip
     return any(kind <= given for kind in kinds) or (
@@ -108,20 +126,28 @@ class _Span(NamedTuple):
     attributes: Mapping[str, Any]
 
 
+class _Given(NamedTuple):
+    """What a span was given: the query in it, if one can be told, and all texts."""
+
+    query: str | None
+    texts: Sequence[str]
+
+    @classmethod
+    def of(cls, value: Any) -> _Given:
+        """Look into the input of a span."""
+        return cls(_query_in(value), [*_texts(value)])
+
+
 class _Call(NamedTuple):
     """What one retriever, or reranker, was asked and returned.
 
-    ``asked`` holds its own query, then the texts of each span around it, the nearest first.
+    ``asked`` holds the texts it was given, then those of each span around it, the nearest first.
     """
 
     span: _Span
+    question: str
     asked: Sequence[Sequence[str]]
     documents: list[DocumentLike]
-
-    @property
-    def question(self) -> str:
-        """What it was asked itself."""
-        return self.asked[0][0]
 
 
 def read_traces(
@@ -207,8 +233,13 @@ def traces_dataset(
         calls: As in :func:`read_traces`.
         missing: As in :func:`read_traces`.
     """
-    spans = [*_spans(table)]
+    written = [*_spans(table)]
+    spans = [*_once(written)]
     found, notes = _calls(spans, documents, span, table.name)
+    if len(spans) < len(written):
+        notes.append(
+            f"{len(written) - len(spans)} spans were written a second time, and count once"
+        )
     if dataset is None:
         return _alone(found, calls, table.name, notes)
     return _joined(found, dataset, calls, missing, table.name, notes)
@@ -226,7 +257,8 @@ def _columns(source: Any, limits: Limits) -> Columns:
             return json_columns(source, name, limits, SPANS)
     if is_frame(source):
         return Columns.of_frame(source, "frame", SPANS)
-    rows = [*source] if isinstance(source, Iterable) and not isinstance(source, Mapping) else []
+    given = source if isinstance(source, Iterable) and not isinstance(source, Mapping) else ()
+    rows = [run_as_row(one) or one for one in given]
     strange = next((one for one in rows if not isinstance(one, Mapping)), None)
     if not rows or strange is not None:
         came = source if strange is None else strange
@@ -245,6 +277,16 @@ def _spans(table: Columns) -> Iterator[_Span]:
             yield _run(row, place)
         else:
             yield _span(row, place)
+
+
+def _once(spans: Iterable[_Span]) -> Iterator[_Span]:
+    """Leave out a span that is there a second time, as where two exports overlap."""
+    known: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for one in spans:
+        same = known.setdefault((one.id, one.parent, one.name, one.started), [])
+        if not one.id or one.attributes not in same:
+            same.append(one.attributes)
+            yield one
 
 
 def _span(row: Mapping[str, Any], place: Place) -> _Span:
@@ -269,10 +311,17 @@ def _id(value: Any) -> str:
     return "" if value is None else str(value).removeprefix("0x")
 
 
-def _flat(value: Any, place: Place, name: str = "", level: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield what is in an object by dotted names; an empty list as itself."""
+def _flat(
+    value: Any, place: Place | None = None, name: str = "", level: int = 0
+) -> Iterator[tuple[str, Any]]:
+    """Yield what is in an object by dotted names; an empty list as itself.
+
+    What is nested too deeply is an error at a place, and left out where there is none.
+    """
     if level > _MOST_LEVELS:
-        raise place.error("a span is nested too deeply")
+        if place is not None:
+            raise place.error("a span is nested too deeply")
+        return
     value = plain(value)
     if isinstance(value, str) and name.endswith("documents"):
         value = _unwritten(value)
@@ -345,8 +394,10 @@ def _run(row: Mapping[str, Any], place: Place) -> _Span:
     attributes: dict[str, Any] = {_KIND: kind, "input.value": given}
     if kind == "RETRIEVER":
         attributes["input.value"] = given.get("query", given) if given is not None else None
-        if isinstance(returned, Mapping) and isinstance(plain(returned.get("documents")), list):
-            attributes["documents"] = plain(returned["documents"])
+        # LangChain's retrievers return them so, functions under traceable as their output.
+        listed_in = (plain((returned or {}).get(name)) for name in ("documents", "output"))
+        documents = next((one for one in listed_in if isinstance(one, list)), None)
+        attributes |= {} if documents is None else {"documents": documents}
     error = row.get("error")
     return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
                  str(row.get("start_time", "")), not (is_missing(error) or error == ""),
@@ -374,8 +425,9 @@ def _calls(
     answered = {id(one): _documents(one, documents) for one in kept}
     outer = _outermost(kept, by_id, answered)
     silent = [one for one in outer if answered[id(one)] is None]
-    calls = [_Call(one, _asked(one, by_id), answer) for one in outer
-             if (answer := answered[id(one)]) is not None]  # fmt: skip
+    given: dict[int, _Given] = {}
+    calls = [_call(one, by_id, given, found) for one in outer
+             if (found := answered[id(one)]) is not None]  # fmt: skip
     _warn_of(outer, silent, table)
     if not calls:
         problem = f"none of its {len(outer)} spans recorded what was returned"
@@ -385,9 +437,10 @@ def _calls(
         f"{len(spans)} spans: {listed([*dict.fromkeys(one.span.name for one in calls)])}"
     ]
     if len(outer) < len(kept):
+        counted = {id(one) for one in outer}
+        inner = [one.name for one in kept if id(one) not in counted]
         notes.append(
-            f"{len(kept) - len(outer)} spans inside of these are left out: "
-            f"{listed([*dict.fromkeys(one.name for one in kept if one not in outer)])}"
+            f"{len(inner)} spans inside of these are left out: {listed([*dict.fromkeys(inner)])}"
         )
     return sorted(calls, key=_when), notes
 
@@ -413,10 +466,9 @@ def _no_spans(
         problem = f"must name spans of kind {kind}, which are {listed(names)}, got {clipped(name)}"
         return InvalidInput("span", problem) if names else _no_spans(spans, documents, None, table)
     kinds = [*dict.fromkeys(str(one.attributes.get(_KIND)) for one in spans)]
-    return Place(table).error(
-        f"none of its {len(spans)} spans is of kind {kind} or OpenTelemetry's retrieval; the kinds "
-        f"are {listed(kinds)}"
-    )
+    others = " or OpenTelemetry's retrieval" if documents == "retrieved" else ""
+    problem = f"none of its {len(spans)} spans is of kind {kind}{others}; the kinds are "
+    return Place(table).error(problem + listed(kinds))
 
 
 def _outermost(
@@ -448,7 +500,8 @@ def _around(span: _Span, by_id: Mapping[str, _Span]) -> Iterator[_Span]:
 
 
 def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
-    failed = [one for one in spans if one.failed and one not in silent]
+    said = {id(one) for one in silent}
+    failed = [one for one in spans if one.failed and id(one) not in said]
     if failed:
         warn(f"{table}: {len(failed)} of {len(spans)} spans failed (the first is called "
              f"{failed[0].name!r}) and count as nothing retrieved.")  # fmt: skip
@@ -458,18 +511,40 @@ def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> Non
              "let the instrumentation record contents, or ids")  # fmt: skip
 
 
-def _asked(span: _Span, by_id: Mapping[str, _Span]) -> list[list[str]]:
-    """Return what a span was asked, and what those around it were given."""
+def _call(
+    span: _Span,
+    by_id: Mapping[str, _Span],
+    known: dict[int, _Given],
+    documents: list[DocumentLike],
+) -> _Call:
+    """Return what a span was asked, what those around it were given, and what it returned.
+
+    ``known`` keeps what a span was given, as one may be around thousands.
+    """
     found = span.attributes
     own = next((found[name] for name in (_GENAI_QUERY, "reranker.query", "input.value")
-                if isinstance(found.get(name), str)), None)  # fmt: skip
-    if own is None or not own.strip():
+                if isinstance(found.get(name), str | Mapping)), None)  # fmt: skip
+    if own is None or not any(one.strip() for one in _texts(own)):
         raise span.place.error(
             f"the span {span.name!r} has no query in input.value, reranker.query, {_GENAI_QUERY} "
             "or inputs['query']"
         )
-    return [[own], *([*_texts(one.attributes.get("input.value"))] for one in
-                     _around(span, by_id))]  # fmt: skip
+    given = [_Given.of(own)]
+    for one in _around(span, by_id):
+        if id(one) not in known:
+            known[id(one)] = _Given.of(one.attributes.get("input.value"))
+        given.append(known[id(one)])
+    question = next((one.query for one in given if one.query), None) or given[0].texts[0]
+    return _Call(span, question, [one.texts for one in given], documents)
+
+
+def _query_in(given: Any) -> str | None:
+    """Return a query; DSPy and Haystack write it into an object of all that was passed."""
+    content = _unwritten(given) if isinstance(given, str) else given
+    if isinstance(content, str):
+        return content if content.strip() else None
+    named = (one for name, one in _flat(content) if name.rpartition(".")[2] in _QUERY_NAMES)
+    return next((one for one in named if isinstance(one, str) and one.strip()), None)
 
 
 def _texts(given: Any) -> Iterator[str]:
@@ -478,7 +553,7 @@ def _texts(given: Any) -> Iterator[str]:
         yield given
         given = _unwritten(given)
     if not isinstance(given, str):
-        for _, one in _flat(given, Place("")):
+        for _, one in _flat(given):
             if isinstance(one, str):
                 yield one
 
@@ -490,8 +565,10 @@ def _documents(span: _Span, documents: Documents) -> list[DocumentLike] | None:
     """Return the documents of a span, best first; ``None`` if they were not recorded."""
     with located(span.place):
         if "documents" in span.attributes:
-            return _checked(documents_in(span.attributes["documents"], Location("outputs"),
-                                         ground_truth=False))  # fmt: skip
+            found = documents_in(span.attributes["documents"], Location("outputs"),
+                                 ground_truth=False)  # fmt: skip
+            return _checked([{"page_content": one} if isinstance(one, str) else one
+                             for one in found])  # fmt: skip
         numbered = _numbered(span.attributes, _OPENINFERENCE[documents][1])
         if documents == "retrieved" and not numbered:
             numbered = _numbered(span.attributes, _GENAI)
@@ -631,6 +708,8 @@ def _joined(
         told += [f"{len(some)} {what}: {listed(some)}"] if some else []
     if rewritten:
         told.append(f"{rewritten} calls joined by what a span around them was given")
+    if dataset.predicted is not None:
+        told.append("these replace the retrieved documents that the questions had")
     made = dataset if missing == "zero" else _only(dataset, [known[one] for one in groups])
     answers = {known[one]: group for one, group in groups.items()}
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)
@@ -701,13 +780,18 @@ def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
         return [*found.values()]
     keys = [[*map(_key, call.documents)] for call in group]
     if calls is None and any(one != keys[0] for one in keys):
-        raise InvalidInput(
-            "calls",
-            f"must say what counts: {clipped(group[0].question)} was asked {len(group)} times, "
-            "with different documents",
-            Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last"),
-        )
+        raise _undecided(group)
     return group[0 if calls == "first" else -1].documents
+
+
+def _undecided(group: Sequence[_Call]) -> InvalidInput:
+    names = [*dict.fromkeys(call.span.name for call in group)]
+    asked = f"{clipped(group[0].question)} was asked {len(group)} times, with different documents"
+    last = Advice('read the spans by read_traces with {}, or "first" or "union"', calls="last")
+    if len(names) == 1:
+        return InvalidInput("calls", f"must say what counts: {asked}", last)
+    one = Advice("choose one by read_traces with {}", span=names[0])
+    return InvalidInput("calls", f"must say what counts: {asked}, of {listed(names)}", one)
 
 
 def _key(document: DocumentLike) -> str:
@@ -725,5 +809,7 @@ def _top_k(calls: Sequence[_Call]) -> dict[str, list[Any]]:
     """Return how many documents were asked for, where a span says so."""
     found = [next((one.span.attributes[name] for name in _TOP_K if name in one.span.attributes),
                   None) for one in calls]  # fmt: skip
-    numbers = [int(str(one)) if str(one).isdecimal() else None for one in found]
+    # A column with gaps holds 5 as 5.0.
+    texts = [str(one).removesuffix(".0") for one in found]
+    numbers = [int(one) if one.isdecimal() else None for one in texts]
     return {"top_k": numbers} if any(one is not None for one in numbers) else {}

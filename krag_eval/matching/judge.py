@@ -15,8 +15,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -66,13 +66,20 @@ __all__ = ["Judge", "JudgeCost", "JudgeMatcher"]
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
 Judge: TypeAlias = "Callable[[Any, Any, Any], Any] | Runnable[Any, Any]"
 
+# What a judge is given, in this order.
+_TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
 _SECONDS_FOR_OTHERS = 60.0
 _KEYS_AT_ONCE = 500
-# Guards the counts, and nothing that takes long.
+# Guards the counts and the loops, and nothing that takes long.
 _lock = threading.Lock()
+# Event loops by process and level: a judge that evaluates by itself needs another one than its own.
+_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
+_level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_judge_level", default=0)
+# As many as calls are made at a time; a pool starts no more than it needs.
+_MOST_THREADS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,8 @@ class JudgeMatcher(Matcher):
         batch_size: Pairs per call. The judge is then given three lists of up to so many texts, and
             returns a list; its answers must not depend on what else is in a batch.
         max_concurrency: Calls at a time.
-        max_calls: Most calls of one evaluation; if it needs more, none is made.
+        max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
+            judges part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
             and no text. Several processes may use it at a time, and killing them does no harm.
         progress: Whether to show a bar; ``None``: as the evaluation does, or in a terminal and in
@@ -178,9 +186,11 @@ class JudgeMatcher(Matcher):
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity, lasting = _identity_of(judge, name, version, prompt)
+        if self.output_key is not None:
+            self._identity["output_key"] = self.output_key
         own = getattr(judge, "__name__", "")
         self._told = lasting or (name is None and is_told_by(judge, own))
-        self.cache = None if cache is None else os.fspath(cache)
+        self.cache = None if cache is None else _checked_file(cache)
         if self.cache is not None and not lasting:
             raise InvalidInput(
                 "cache",
@@ -291,13 +301,12 @@ class JudgeMatcher(Matcher):
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
         session = _Session(self, batches, pairs, file, bar)
         try:
-            # In a thread of its own: in a notebook, this one has a loop running already.
-            with ThreadPoolExecutor(1) as alone:
-                context = contextvars.copy_context()
-                try:
-                    alone.submit(context.run, asyncio.run, session.run()).result()
-                finally:  # Ctrl-C: what is under way ends, and nothing new begins
-                    session.stopped = True
+            under_way = asyncio.run_coroutine_threadsafe(session.run(), _lasting_loop())
+            try:
+                under_way.result()
+            finally:  # Ctrl-C: what is under way ends, and nothing new begins
+                session.stopped = True
+                wait([under_way])
         finally:
             if bar is not None:
                 bar.close()
@@ -353,16 +362,14 @@ class _Session:
     ) -> None:
         self.matcher, self.pairs, self.file, self.bar = matcher, pairs, file, bar
         self.stopped = False
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._left = iter(batches)
         self._n_at_once = min(matcher.max_concurrency, len(batches))
         self._usage = _Usage(matcher._count)
 
     async def run(self) -> None:
         """Make all calls, unless one of them fails."""
-        loop = asyncio.get_running_loop()
-        # The pool that judges share which cannot wait by themselves; by default it is small.
-        loop.set_default_executor(ThreadPoolExecutor(self._n_at_once))
+        _level.set(_level.get() + 1)
         await asyncio.gather(*(self._work() for _ in range(self._n_at_once)))
 
     async def _work(self) -> None:
@@ -377,8 +384,11 @@ class _Session:
         try:
             answer = await self._answer(pairs)
             judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
-        except Exception as error:
-            self.matcher._count(failed=1)
+        except asyncio.CancelledError as error:  # of the judge's own making
+            cancelled = RuntimeError("the judge was cancelled")
+            cancelled.__cause__ = error
+            self._fail(cancelled, pairs)
+        except BaseException as error:  # sys.exit in a judge would end the loop as well
             self._fail(error, pairs)
         else:
             self._keep(judged)
@@ -391,8 +401,9 @@ class _Session:
         if self.bar is not None:
             self.bar.update()
 
-    def _fail(self, error: Exception, pairs: Sequence[_Pair]) -> None:
+    def _fail(self, error: BaseException, pairs: Sequence[_Pair]) -> None:
         self.stopped = True
+        self.matcher._count(failed=1)
         if self.failure is None:
             self.failure = error
             among = "" if len(pairs) == 1 else f"one of {len(pairs)} pairs, the first of them "
@@ -409,11 +420,11 @@ class _Session:
         if self.matcher.batch_size is not None:
             columns = [[one.texts[i] for one in pairs] for i in range(len(columns))]
         if isinstance(judge, Runnable):
-            given = dict(zip(("question", "actual", "predicted"), columns, strict=True))
+            given = dict(zip(_TEXTS, columns, strict=True))
             return await judge.ainvoke(given, {"callbacks": [self._usage]})
         if _is_async(judge):
             return await judge(*columns)
-        answer = await asyncio.to_thread(judge, *columns)
+        answer = await asyncio.to_thread(_called, judge, *columns)
         return await answer if isinstance(answer, Awaitable) else answer
 
     def _numbers(self, answer: Any, pairs: Sequence[_Pair]) -> list[float]:
@@ -424,7 +435,8 @@ class _Session:
             answer = _under(answer, key, pairs[0])
             key = None
         answers = answer if several else [answer]
-        if not hasattr(answers, "__len__") or isinstance(answers, str | bytes | Mapping):
+        no_list = isinstance(answers, str | bytes | Mapping | Set)
+        if not hasattr(answers, "__len__") or no_list:
             raise _no_judgement(answers, pairs[0], f"a list of {len(pairs)} judgements")
         if len(answers) != len(pairs):
             problem = f": it was given {len(pairs)} pairs and returned {len(answers)} judgements"
@@ -468,6 +480,14 @@ def _no_judgement(came: Any, pair: _Pair, due: str) -> InvalidInput:
         f"must return {due}, got {clipped(came)} for {pair}",
         Advice("name the field that holds it by {}", output_key=...) if structured else "",
     )
+
+
+def _called(judge: Callable[..., Any], *columns: Any) -> Any:
+    """Call a sync judge; a future cannot hold StopIteration, and would wait for ever."""
+    try:
+        return judge(*columns)
+    except StopIteration as error:
+        raise RuntimeError("the judge raised StopIteration") from error
 
 
 def _is_async(judge: Any) -> bool:
@@ -519,7 +539,10 @@ def _let_through(gate: Matcher, queries: QuerySet) -> list[BoolArray]:
 
 
 def _checked_gate(candidates: Any) -> Matcher:
-    gate = resolve_matcher(candidates)
+    try:
+        gate = resolve_matcher(candidates)
+    except (InvalidInput, InvalidType) as error:
+        raise type(error)("candidates", error.problem, error.fix) from error
     if gate.union:
         raise InvalidInput(
             "candidates",
@@ -533,11 +556,37 @@ def _checked_judge(judge: Any) -> Any:
     if isinstance(judge, type) or not (callable(judge) or isinstance(judge, Runnable)):
         raise InvalidType(
             "judge",
-            "must be a function (question, actual, predicted) -> True, False or a number, or a "
+            f"must be a function ({', '.join(_TEXTS)}) -> True, False or a number, or a "
             f"LangChain Runnable, got {clipped(judge)}",
             "pass an instance of this class" if isinstance(judge, type) else "",
         )
+    if not isinstance(judge, Runnable):
+        _check_parameters(judge)
     return judge
+
+
+def _check_parameters(judge: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with three texts, or names them in another order."""
+    try:
+        signature = inspect.signature(judge)
+    except (TypeError, ValueError):
+        return  # of some that are written in C nothing is known
+    try:
+        given = signature.bind(*_TEXTS).arguments
+    except TypeError:
+        given = {}
+    if not given or any(given.get(name, name) != name for name in _TEXTS):
+        problem = f"is called with {', '.join(_TEXTS)}, in this order, and takes {signature}"
+        raise InvalidInput("judge", problem, "wrap it into a function that does")
+
+
+def _checked_file(cache: Any) -> str:
+    if not isinstance(cache, str | os.PathLike):
+        raise InvalidType("cache", f"must be the path of a file, got {clipped(cache)}")
+    path = os.fspath(cache)
+    if path in ("", ":memory:"):  # SQLite would make a file that is gone when it is closed
+        raise InvalidInput("cache", f"must be the path of a file, got {path!r}")
+    return path
 
 
 def _identity_of(
@@ -598,6 +647,23 @@ class _Usage(BaseCallbackHandler):
                 input_tokens=usage.get("input_tokens", 0),
                 output_tokens=usage.get("output_tokens", 0),
             )
+
+
+def _lasting_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop in which all judges of this process are asked.
+
+    It lasts: clients keep connections from one evaluation to the next, and those of a loop that was
+    closed cannot be used. It runs in a thread of its own, as in a notebook this one has a loop.
+    """
+    key = os.getpid(), _level.get()
+    with _lock:
+        if key not in _loops:
+            loop = asyncio.new_event_loop()
+            # The pool that judges share which cannot wait by themselves; by default it is small.
+            loop.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, "krag_eval judge"))
+            threading.Thread(target=loop.run_forever, name="krag_eval judges", daemon=True).start()
+            _loops[key] = loop
+        return _loops[key]
 
 
 class _File:

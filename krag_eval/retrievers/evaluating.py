@@ -28,7 +28,7 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval._io import bar_of, bars, check_progress
-from krag_eval.datasets.dataset import Dataset
+from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
 from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
@@ -435,7 +435,8 @@ class Questions:
             checked_tags(given["tags"] or {}, len(self))
         elif self.notes:
             warn(f"dataset: {self.notes[0]}.", Advice("pass {} to keep none", tags={}))
-        return {"queries": self.labels, "tags": self.tags, **self.defaults, **given}
+        labels = labels_for(given.get("matcher"), self.labels, self.texts)
+        return {"queries": labels, "tags": self.tags, **self.defaults, **given}
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -560,9 +561,8 @@ class Evaluation:
     ) -> Evaluation:
         """Refuse before anything is asked what could not be evaluated afterwards."""
         questions = Questions.of(dataset)
-        options = questions.options(options)
-        if matcher is not None:
-            options["matcher"] = matcher
+        given = options if matcher is None else {**options, "matcher": matcher}
+        options = questions.options(given)
         check_n_jobs(options.get("n_jobs"))
         settings = {name: options[name] for name in PLAN_OPTIONS if name in options}
         plan = PartitionPlan.of(k, budget=budget, length=length, metrics=metrics, **settings)

@@ -334,9 +334,8 @@ class RetrievalRecorder(BaseCallbackHandler):
             for one, label in zip(ordered, labels, strict=True)
         ]
         _warn_of_uncalled(seen, name)
-        known = {"queries": labels, **options} if table is None else table.options(options)
-        if matcher is not None:
-            known["matcher"] = matcher
+        given = options if matcher is None else {**options, "matcher": matcher}
+        known = {"queries": labels, **given} if table is None else table.options(given)
         if calls == "each":
             each: list[list[Seen | None]] = [[*calls_of(one, name)] or [None] for one in ordered]
             known = _per_call(known, each)

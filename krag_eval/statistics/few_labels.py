@@ -1017,7 +1017,7 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
             "Label more questions",
         )
     human, judge = given[_HUMAN][0], given[_JUDGE][0]
-    if isinstance(human, EvaluationResult) and _same_ground_truth(human, judge):
+    if isinstance(human, EvaluationResult) and _same_labels(human, judge):
         warn(
             "People and judge have the same ground truth for every labelled question, as if one "
             "had been passed for the other.",
@@ -1025,7 +1025,10 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
         )
 
 
-def _same_ground_truth(human: EvaluationResult, judge: EvaluationResult) -> bool:
+def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
+    """Tell whether the labels are the same: the ground truth, and what is held against it."""
+    if human.settings.get("matcher") != judge.settings.get("matcher"):
+        return False
     ours, theirs = human.rows.digests, judge.rows.digests
     if ours is None or theirs is None:
         return False

@@ -36,6 +36,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
+from krag_eval.datasets.dataset import labels_for
 from krag_eval.datasets.jsonl import Fields
 from krag_eval.datasets.streams import Chunk, Cursor, QueryFiles
 from krag_eval.datasets.table import (
@@ -317,7 +318,11 @@ def _evaluated(plan: PartitionPlan, chunk: Chunk) -> Part:
         return plan.evaluate(
             [record.actual for record in records],
             [record.predicted for record in records],
-            [record.label for record in records],
+            labels_for(
+                plan.plan.matcher,
+                [record.label for record in records],
+                [record.question for record in records],
+            ),
             chunk.tags,
             chunk.judged,
         )

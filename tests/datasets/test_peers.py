@@ -13,7 +13,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import BaseModel
 
+from krag_eval._errors import InvalidType
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_trec
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
@@ -204,6 +206,22 @@ def _rows(kind: str, *, keep: bool = False) -> list[dict[str, Any]]:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     empty = {} if keep else {"retrieval_context": "" if kind == "csv" else None}
     return [{**{str(key): value for key, value in row.items()}, **empty} for row in rows]
+
+
+class TestObjects:
+    """Objects that the tools have in memory."""
+
+    def test_the_way_to_a_dict_is_said(self) -> None:
+        """Alone, or in a list."""
+
+        class Golden(BaseModel):
+            input: str = "When?"
+
+        for source in (Golden(), [Golden()]):
+            with pytest.raises(InvalidType) as caught:
+                load_dataset(source)  # type: ignore[arg-type]
+            assert caught.value.argument == "source"
+            assert "model_dump" in str(caught.value.fix)
 
 
 class TestRagas:

@@ -6,9 +6,11 @@ by the peers' own instrumentation (versions in the README there), about three te
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import random
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langsmith.schemas import Run
 
 from krag_eval import KragEvalWarning
-from krag_eval._errors import InvalidInput, InvalidType
-from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_traces
+from krag_eval._errors import Advice, InvalidInput, InvalidType
+from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -85,6 +88,24 @@ class TestPeers:
             "page_content": TEXTS[0], "id": "d0", "metadata": {"page": 0},
         }  # fmt: skip
         assert dataset.predicted[2] == []
+
+    def test_haystack(self) -> None:
+        """Its input is an object; an embedding retriever is given no text, the pipeline is."""
+        path = PEERS / "openinference_haystack.jsonl"
+        assert load_dataset(path).questions == [OPENS, KEPT]
+        dataset = load_dataset(QUESTIONS, retrieved=path)
+        orders = [(0, 2, 1), (1, 2, 0)]
+        assert retrieved(dataset) == [[TEXTS[at] for at in order] for order in orders]
+        output = read_traces(path, QUESTIONS, documents="rerank_output")
+        assert retrieved(output) == [[TEXTS[1], TEXTS[2]], [TEXTS[0], TEXTS[2]]]
+
+    def test_dspy(self) -> None:
+        """Its input is an object; the program around wrote the first question otherwise."""
+        path = PEERS / "openinference_dspy.jsonl"
+        assert load_dataset(path).questions == [OPENS, KEPT, OPENS.lower()]
+        dataset = load_dataset(QUESTIONS, retrieved=path)
+        assert retrieved(dataset) == [TEXTS[:2], TEXTS[1:]]
+        assert any(note.startswith("1 calls joined by") for note in dataset.notes)
 
     def test_langchain_joined_to_questions(self) -> None:
         """The rewritten query joins by what the chain was asked; "Find nothing" by nothing."""
@@ -168,6 +189,14 @@ class TestForms:
         truth = Dataset([OPENS], [["doc_2"]], questions=[OPENS])
         assert read_traces([one], truth).evaluator().calculate_mrr() == {"mrr": 0.5}
 
+    def test_top_k_in_a_column_with_gaps(self) -> None:
+        """Is a whole number."""
+        spans = [span(OPENS, TEXTS, **{"gen_ai.request.top_k": 5}), span(KEPT, TEXTS, number="2")]
+        rows = [{"name": "search", "context.span_id": one["context"]["span_id"],
+                 **{f"attributes.{name}": value for name, value in one["attributes"].items()}}
+                for one in spans]  # fmt: skip
+        assert load_dataset(pd.DataFrame(rows)).tags == {"top_k": [5, None]}
+
     @pytest.mark.parametrize("write", [json.dumps, dict])
     def test_langsmith_runs(self, write: Any) -> None:
         """As the client returns them and, with JSON in cells, as they are exported in bulk."""
@@ -184,6 +213,49 @@ class TestForms:
         joined = read_traces(runs, only)
         assert joined.queries == [OPENS]
         assert retrieved(joined) == [TEXTS[:1]]
+
+    def test_langsmith_runs_as_objects(self) -> None:
+        """As ``client.list_runs`` returns them: what they returned is no ground truth."""
+        now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
+        run = Run(id=uuid.uuid4(), trace_id=uuid.uuid4(), name="search", run_type="retriever",
+                  start_time=now, inputs={"query": OPENS},
+                  outputs={"documents": [document]})  # fmt: skip
+        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+        joined = load_dataset(only, retrieved=[run])
+        for dataset in (load_dataset([run]), joined, read_traces([run])):
+            assert retrieved(dataset) == [TEXTS[:1]]
+        assert load_dataset([run]).actual == [[]]
+
+    def test_langsmith_runs_of_a_function(self) -> None:
+        """``traceable`` names inputs after arguments, and calls what is returned output.
+
+        As in LangSmith's documentation, "Log retriever traces".
+        """
+        document = {"page_content": TEXTS[0], "metadata": {"page": 1}, "type": "Document"}
+        run = {"id": "1", "name": "search", "run_type": "retriever", "start_time": "1"}
+        for name in ("query", "question", "q"):
+            dataset = load_dataset(
+                [{**run, "inputs": {name: OPENS}, "outputs": {"output": [document]}}]
+            )
+            assert dataset.questions == [OPENS]
+            assert retrieved(dataset) == [TEXTS[:1]]
+        plain = {**run, "inputs": {"query": OPENS}, "outputs": {"output": TEXTS}}
+        dataset = load_dataset([plain])
+        assert (retrieved(dataset), dataset.defaults) == ([TEXTS], {})  # texts, and no ids
+
+    def test_what_an_input_holds(self) -> None:
+        """A query is found in it by its name; what is nested too deeply holds none."""
+        deep: Any = OPENS
+        for _ in range(40):
+            deep = [deep]
+        given = json.dumps({"filters": {"language": "en"}, "query": OPENS})
+        for one in (given, f"  {given} "):
+            assert load_dataset([span(one, TEXTS)]).questions == [OPENS]
+        outer = span(json.dumps({"state": deep, "question": KEPT}), kind="CHAIN", number="1")
+        inner = span("weeks", TEXTS, number="2", parent="0x1")
+        only = Dataset([KEPT], [[TEXTS[1]]], questions=[KEPT])
+        assert retrieved(load_dataset(only, retrieved=[outer, inner])) == [TEXTS]
 
     def test_before_and_after_a_reranker(self) -> None:
         """The two lists of one span, of the same questions."""
@@ -246,6 +318,25 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning):
             dataset = read_traces(spans)
         assert dataset.queries == ["a", "b"]
+
+    def test_several_retrievers_for_a_question(self) -> None:
+        """Are told apart by their names, as the refusal says."""
+        spans = [span(OPENS, TEXTS[:1], name="wide"), span(OPENS, TEXTS, name="deep", number="2")]
+        only = Dataset([OPENS], [[TEXTS[0]]], questions=[OPENS])
+        with pytest.raises(InvalidInput) as caught:
+            read_traces(spans, only)
+        assert caught.value.argument == "calls"
+        assert isinstance(caught.value.fix, Advice)
+        assert caught.value.fix.settings == (("span", "wide"),)
+        assert retrieved(read_traces(spans, only, span="wide")) == [TEXTS[:1]]
+
+    def test_a_span_that_was_written_twice(self) -> None:
+        """Counts once, as where two exports overlap; another call of the same question does not."""
+        spans = [span(OPENS, TEXTS), span(OPENS, TEXTS), span(OPENS, TEXTS, number="2")]
+        with pytest.warns(KragEvalWarning):
+            dataset = load_dataset(spans)
+        assert dataset.queries == ["1", "2"]
+        assert any(note.startswith("1 spans were written a second time") for note in dataset.notes)
 
     def test_nanoseconds_are_ordered_as_numbers(self) -> None:
         """9 is before 10."""
@@ -321,6 +412,79 @@ class TestJoining:
         with pytest.raises(InvalidInput) as caught:
             read_traces(self.SPANS, twice)
         assert caught.value.argument == "dataset"
+
+
+class TestLoading:
+    """load_dataset, with spans as what was retrieved."""
+
+    def test_a_data_set_that_is_loaded_already(self) -> None:
+        """Is joined all the same; also to spans of a generator."""
+        spans = [span(OPENS, TEXTS[:1]), span(KEPT, TEXTS[:2], number="2")]
+        for retrieved_from in (spans, iter(spans), pd.DataFrame(spans)):
+            dataset = load_dataset(QUESTIONS, retrieved=retrieved_from)
+            assert retrieved(dataset) == [TEXTS[:1], TEXTS[:2]]
+            assert dataset.actual == QUESTIONS.actual
+
+    def test_questions_that_came_with_retrieved_documents(self) -> None:
+        """Say that the spans replace them."""
+        rows = [{"question": OPENS, "actual": [TEXTS[0]], "predicted": ["x"]}]
+        dataset = load_dataset(rows, retrieved=[span(OPENS, TEXTS[:1])])
+        assert retrieved(dataset) == [TEXTS[:1]]
+        assert any("replace" in note for note in dataset.notes)
+
+    def test_a_collection(self, tmp_path: Path) -> None:
+        """A corpus, queries and judgements in one object, in a file of it, or in a folder."""
+        parts = {
+            "corpus": {"d1": TEXTS[0]},
+            "queries": {"q1": OPENS},
+            "relevant_docs": {"q1": ["d1"]},
+        }
+        (tmp_path / "qa.json").write_text(json.dumps(parts), "utf-8")
+        folder = tmp_path / "beir"
+        (folder / "qrels").mkdir(parents=True)
+        (folder / "corpus.jsonl").write_text(json.dumps({"_id": "d1", "text": TEXTS[0]}), "utf-8")
+        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": OPENS}), "utf-8")
+        (folder / "qrels" / "test.tsv").write_text(
+            "query-id\tcorpus-id\tscore\nq1\td1\t1\n", "utf-8"
+        )
+        ids = {f"retrieval.documents.{at}.document.id": f"d{2 - at}" for at in range(2)}
+        for source in (parts, tmp_path / "qa.json", folder):
+            dataset = load_dataset(source, retrieved=[span(OPENS, **ids)])
+            assert dataset.evaluator().calculate_mrr() == {"mrr": 0.5}
+
+    def test_a_folder_and_a_run(self) -> None:
+        """Are judgements and a run, as in ``read_beir``."""
+        folder = PEERS.parent / "beir"
+        dataset = load_dataset(folder, retrieved=folder / "results.json")
+        assert dataset.predicted == read_beir(folder, run=folder / "results.json").predicted
+
+    @pytest.mark.parametrize("argument", ["question", "actual", "predicted", "corpus"])
+    def test_options_of_tables_of_questions(self, argument: str) -> None:
+        """Are refused where there is none, and not passed over."""
+        parts = {"corpus": {"d": "A"}, "queries": {"q": "Q"}, "relevant_docs": {"q": ["d"]}}
+        for source in (QUESTIONS, [span(OPENS, TEXTS)], parts, PEERS.parent / "beir"):
+            with pytest.raises(InvalidInput) as caught:
+                load_dataset(source, **{argument: "column"})
+            assert caught.value.argument == argument
+
+    def test_spans_are_no_questions_for_other_spans(self) -> None:
+        """They have no ground truth."""
+        with pytest.raises(InvalidInput) as caught:
+            load_dataset([span(OPENS, TEXTS)], retrieved=[span(OPENS, TEXTS)])
+        assert caught.value.argument == "retrieved"
+
+    @pytest.mark.parametrize("wrong", [{"q": ["a"]}, 7, [{"question": "When?", "hits": []}]])
+    def test_what_holds_no_spans(self, wrong: Any) -> None:
+        """Is refused by its own name."""
+        for source in (QUESTIONS, [{"question": OPENS, "actual": ["x"]}]):
+            with pytest.raises((InvalidInput, InvalidType)) as caught:
+                load_dataset(source, retrieved=wrong)
+            assert caught.value.argument == "retrieved"
+
+    def test_a_table_of_questions_with_such_columns(self) -> None:
+        """Is one of questions."""
+        rows = [{"question": OPENS, "actual": ["x"], "context": "c", "attributes": "a"}]
+        assert load_dataset(rows).actual == [["x"]]
 
 
 class TestRefused:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -25,7 +26,15 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BaseModel
 
-from krag_eval import AnyOf, JudgeMatcher, Matcher, OfflineRetrievalEvaluator
+from krag_eval import (
+    AnyOf,
+    JudgeMatcher,
+    Matcher,
+    OfflineRetrievalEvaluator,
+    evaluate_file,
+    evaluate_retriever,
+    load_dataset,
+)
 from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.documents import QuerySet
 
@@ -129,12 +138,59 @@ def test_it_works_where_a_loop_is_running() -> None:
     assert asyncio.run(notebook()) == FOUND
 
 
+def test_all_evaluations_share_a_loop() -> None:
+    """A client keeps connections, which are of no use in another loop than their own."""
+    loops = []
+
+    async def judge(question: str, actual: str, predicted: str) -> bool:
+        loops.append(asyncio.get_running_loop())
+        return actual in predicted
+
+    for _ in range(2):
+        assert pairs_of(JudgeMatcher(judge)) == FOUND
+    assert len(set(loops)) == 1
+    assert not loops[0].is_closed()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_judge_may_evaluate_by_itself(is_async: bool) -> None:
+    """It waits for another judge, and must not keep that one from being asked."""
+    inner = JudgeMatcher(holds_async)
+
+    def judge(question: str, actual: str, predicted: str) -> float:
+        return inner.similarity(actual, predicted, question)
+
+    async def judge_async(question: str, actual: str, predicted: str) -> float:
+        return judge(question, actual, predicted)
+
+    assert pairs_of(JudgeMatcher(judge_async if is_async else judge)) == FOUND
+
+
 def test_the_evaluator_takes_it() -> None:
     """Items 1, 2 of the first query and 1 of the second: within k=1 two of three are found."""
     evaluator = OfflineRetrievalEvaluator(
         ACTUAL, PREDICTED, matcher=JudgeMatcher(holds), queries=QUESTIONS
     )
     assert evaluator.calculate_recall(k=1) == {"micro_recall": 2 / 3, "macro_recall": 0.5}
+
+
+def test_queries_with_ids_for_labels_are_judged_by_their_questions(tmp_path: Path) -> None:
+    """Two that ask the same are labelled by ids, of which a judge knows nothing."""
+    rows = [{"id": name, "question": "When?", "actual": [name]} for name in ("a", "b")]
+    texts = pd.DataFrame({"doc_id": ["a", "b"], "contents": ["at nine", "daily"]})
+    qa = pd.DataFrame({"qid": ["q1", "q2"], "query": ["When?"] * 2,
+                       "retrieval_gt": [[["a"]], [["b"]]]})  # fmt: skip
+    judge = Asked()
+    options: Any = {"matcher": JudgeMatcher(judge, version="1")}
+    with pytest.warns(KragEvalWarning, match="labelled by"):
+        dataset = load_dataset(qa, corpus=texts, retrieved={"q1": ["a"], "q2": ["b"]})
+    dataset.evaluator(**options).calculate_mrr()
+    dataset.save(tmp_path / "saved.jsonl")
+    evaluate_file(tmp_path / "saved.jsonl", k=1, **options)
+    with pytest.warns(KragEvalWarning, match="labelled by"):
+        evaluate_retriever(lambda question: ["a"], rows, k=1, **options)
+    assert {question for question, *_ in judge.calls} == {"When?"}
+    assert dataset.evaluator(matcher="text").evaluate(k=1).labels == ["q1", "q2"]
 
 
 def test_a_number_is_a_similarity() -> None:
@@ -229,7 +285,57 @@ def test_what_is_no_judgement_is_refused(answer: Any) -> None:
     assert (matcher.cost.judged, matcher.cost.failed) == (0, matcher.cost.calls)
 
 
-@pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}])
+def test_a_judge_that_raises_stop_iteration_does_not_hang() -> None:
+    """A future cannot hold one; scripted stand-ins raise it when they run out of answers."""
+    answers = iter([True])
+    with pytest.raises(RuntimeError) as caught:
+        JudgeMatcher(lambda q, a, p: next(answers), max_concurrency=1).match(queries())
+    assert isinstance(caught.value.__cause__, StopIteration)
+    assert "'When?'" in caught.value.__notes__[0]
+
+
+def test_a_judge_that_is_cancelled_has_failed() -> None:
+    """In a notebook it would look as if the cell had been cancelled."""
+
+    async def cancelled(question: str, actual: str, predicted: str) -> bool:
+        raise asyncio.CancelledError
+
+    matcher = JudgeMatcher(cancelled)
+    with pytest.raises(RuntimeError) as caught:
+        matcher.match(queries())
+    assert caught.value.__notes__
+    assert matcher.cost.failed == matcher.cost.calls
+
+
+def test_a_judge_that_exits_does_not_stop_others() -> None:
+    """It raises its own exception, and what asks judges lives on."""
+
+    async def exits(question: str, actual: str, predicted: str) -> bool:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        JudgeMatcher(exits).match(queries())
+    assert pairs_of(JudgeMatcher(holds_async)) == FOUND
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda actual, predicted: True,
+        lambda question, actual, predicted, model: True,
+        lambda *, question, actual, predicted: True,
+        # A matcher takes the question last; a judge that does would be given the wrong texts.
+        lambda actual, predicted, question: True,
+        lambda predicted, expected, query: True,
+    ],
+)
+def test_a_judge_that_takes_other_texts_is_refused(judge: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        JudgeMatcher(judge)
+    assert caught.value.argument == "judge"
+
+
+@pytest.mark.parametrize("answer", [[True], True, "yes", {"a": 1}, {True, False}])
 def test_a_batch_of_another_length_is_refused(answer: Any) -> None:
     matcher = JudgeMatcher(lambda question, actual, predicted: answer, batch_size=2)
     with pytest.raises(InvalidInput) as caught:
@@ -358,6 +464,18 @@ def test_another_judge_version_prompt_or_text_is_another_judgement(tmp_path: Pat
         assert len(judge.calls) == n
 
 
+def test_another_field_of_an_output_is_another_judgement(tmp_path: Path) -> None:
+    """The same model and prompt say both."""
+    judge = RunnableLambda(lambda texts: {"relevant": 1.0, "complete": 0.0})
+    found = {}
+    for field in ("relevant", "complete"):
+        matcher = JudgeMatcher(
+            judge, output_key=field, version="1", cache=tmp_path / "judged.sqlite"
+        )
+        found[matcher.signature] = matcher.similarity("a", "a", "?")
+    assert [*found.values()] == [1.0, 0.0]
+
+
 def test_a_file_keeps_no_text(tmp_path: Path) -> None:
     file = tmp_path / "judged.sqlite"
     JudgeMatcher(holds, version="v-name", cache=file).match(queries())
@@ -418,6 +536,20 @@ def test_a_killed_run_asks_only_for_the_rest(tmp_path: Path) -> None:
     assert asked - 3 * 4 <= kept <= asked
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
+    """The calls under way end and are kept, and no other begins."""
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "judged.sqlite")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+        assert run.stderr is not None
+        for _ in range(60):
+            run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        asked = 60 + run.stderr.readlines().count(b"x\n")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(400 - asked), str(asked)]
+
+
 def _judged_in_a_process(file: str, barrier: Any, answers: Any) -> None:
     matcher = JudgeMatcher(_waits_a_little, version="1", cache=file, max_concurrency=4)
     barrier.wait(60)
@@ -468,11 +600,16 @@ def test_it_travels_to_other_processes() -> None:
         ("prompt", 1, InvalidType),
         ("name", 1, InvalidType),
         ("candidates", "coverage(union=yes)", InvalidInput),
+        ("candidates", "coverege", InvalidInput),
+        ("candidates", 0.5, InvalidType),
         ("output_key", 1, InvalidType),
         ("batch_size", 0, InvalidInput),
         ("max_concurrency", 0, InvalidInput),
         ("max_calls", -1, InvalidInput),
         ("progress", "yes", InvalidType),
+        ("cache", True, InvalidType),
+        ("cache", "", InvalidInput),
+        ("cache", ":memory:", InvalidInput),
     ],
 )
 def test_options_are_checked(argument: str, value: Any, kind: type[Exception]) -> None:
