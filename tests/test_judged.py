@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 import random
@@ -341,6 +342,22 @@ def test_the_most_decisive_documents_come_first():
 
 
 @few
+def test_a_document_that_both_have_at_one_rank_may_move_the_difference():
+    """Of N U A and A U N, U adds to what there is to find, and divides nDCG's 1 - 1/2 by more."""
+    a, b = (
+        OfflineRetrievalEvaluator([["A"]], [run], matcher="id", judged=[["A", "N"]]).evaluate(3)
+        for run in (["N", "U", "A"], ["A", "U", "N"])
+    )
+    found = compare(a, b, metric="ndcg@3", n_resamples=100).to_judge()
+    assert (found.difference, found.high) == (0.5, 0.5)
+    assert found.low == pytest.approx(0.5 / (1 + 1 / math.log2(3)))
+    assert [(one.key, one.weight) for one in found.documents] == [("U", 0)]
+    assert found.n_decisive == 1
+    # Precision has no ideal, so that nothing moves it.
+    assert compare(a, b, metric="precision@3", n_resamples=100).to_judge().n_decisive == 0
+
+
+@few
 def test_judgements_are_filled_in_and_read_back(tmp_path):
     """The next evaluation has them as ground truth, and nothing decisive is left."""
     found = two("precision@3").to_judge()
@@ -372,6 +389,34 @@ def test_another_answer_is_refused_with_its_line(cell, tmp_path):
     path.write_text("query,key,relevant\nq,a,1\nq,a,0\n", "utf-8")
     with pytest.raises(InvalidInput):
         read_judgements(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "query,key,relevant\nq,a,예\n".encode("cp949"),
+        "query,key,relevant\nq,a,1\n".encode("utf-16"),
+        b"query;key;relevant\nq;a;1\n",
+        b"",
+    ],
+)
+def test_a_file_that_a_spreadsheet_saved_otherwise_is_refused(content, tmp_path):
+    """In another encoding, or with other separators; the file is named."""
+    path = tmp_path / "judge.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        read_judgements(path)
+    assert caught.value.place.name == str(path)
+    assert caught.value.fix
+
+
+def test_a_long_document_is_read_back(tmp_path):
+    """Python's csv module takes cells of 131,072 characters by itself, and a key may be a text."""
+    before = csv.field_size_limit()
+    path, long = tmp_path / "judge.csv", "word " * 40_000
+    path.write_text(f'query,key,relevant\nq,"{long}",1\n', "utf-8")
+    assert read_judgements(path).relevant == {"q": [long]}
+    assert csv.field_size_limit() == before
 
 
 @few

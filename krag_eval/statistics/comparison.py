@@ -695,7 +695,8 @@ class Comparison:
         The most decisive ones come first: those for whose sake the value of b would move most
         against that of a, were they relevant. And the interval in which the difference lies
         whatever all of them turn out to be: with each an item of the ground truth of its own, of
-        grade 1, if it is relevant. Documents beyond the cutoff in both lists are not looked at.
+        grade 1, if it is relevant; of nDCG it is exact where no retrieved document covers several
+        items. Documents beyond the cutoff in both lists are not looked at.
 
         Args:
             n: At most so many documents; the interval is of all.

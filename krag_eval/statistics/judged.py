@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of
 from krag_eval._io import replacing, unshielded
+from krag_eval._reading import cells_of_any_size, every_line
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
@@ -33,7 +34,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnjudgedDocument:
-    """A document that nobody looked at and that one system ranks otherwise than the other.
+    """A document that nobody looked at and that could change the difference of two systems.
 
     Attributes:
         query: The label of the query.
@@ -42,7 +43,8 @@ class UnjudgedDocument:
         rank_a: Where a has it within the cutoff, from 1; ``None`` if it does not.
         rank_b: Where b has it.
         weight: How much the query's value of b would gain more than that of a, were this document
-            alone relevant.
+            alone relevant: its part of b less its part of a. 0 where both have it at the same rank,
+            and it only makes what there is to find more.
     """
 
     query: str | int
@@ -191,13 +193,15 @@ def to_judge(
             (one, *in_a.get(one, _NOWHERE), *in_b.get(one, _NOWHERE)) for one in {**in_a, **in_b}
         ]
         scale = ideal(n_items + 1)
+        difference = float(sides[b].value[query] - sides[a].value[query])
+        # One more item makes both values less, and with them how far they are apart.
+        shrinks = difference != 0 and scale != ideal(n_items)
         documents += [
             UnjudgedDocument(first.labels[query], one, "", rank_a, rank_b, (its - other) / scale)
             for one, rank_a, other, rank_b, its in both
-            if its != other
+            if its != other or shrinks
         ]
         change = np.array([its - other for _, _, other, _, its in both])
-        difference = float(sides[b].value[query] - sides[a].value[query])
         bounds.append(_bounds(difference, change, n_items, ideal))
     documents.sort(key=lambda one: -abs(one.weight))
     difference, low, high = np.mean(np.array(bounds), axis=0).tolist()
@@ -388,8 +392,9 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        InvalidInput: If it lacks the columns ``query``, ``key`` and ``relevant``, a cell says
-            something else, or one document has two answers; it names file and line.
+        InvalidInput: If it is not UTF-8 or no table, lacks the columns ``query``, ``key`` and
+            ``relevant``, a cell says something else, or one document has two answers; it names file
+            and line.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -399,15 +404,9 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     ...     read_judgements(path)
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
-    name = os.fsdecode(path)
     answers: dict[tuple[str, str], bool] = {}
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
-        if missing:
-            raise Place(name).error(f"no column {min(missing)!r}")
-        for row in reader:
-            place = Place(name, reader.line_num)
+    with closing(_rows(path)) as rows:
+        for place, row in rows:
             answer = _answer(row["relevant"] or "", place)
             document = unshielded(row["query"] or ""), unshielded(row["key"] or "")
             if answer is None:
@@ -421,6 +420,23 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
         if answer:
             relevant.setdefault(query, []).append(key)
     return Judgements(relevant, judged)
+
+
+def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str | None]]]:
+    """Yield where each row of a filled-in table ends, and its cells by column."""
+    name = os.fsdecode(path)
+    with open(path, "rb") as file, cells_of_any_size(), closing(every_line(file, name)) as lines:
+        reader = csv.DictReader(text for _, text in lines)
+        try:
+            missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
+            if missing:
+                raise Place(name).error(
+                    f"no column {min(missing)!r}", "separate the columns by commas, as to_csv does"
+                )
+            for row in reader:
+                yield Place(name, reader.line_num), row
+        except csv.Error as error:
+            raise Place(name, reader.line_num).error(f"not a row of a table: {error}") from error
 
 
 def _answer(cell: str, place: Place) -> bool | None:
