@@ -322,7 +322,12 @@ _LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
-    from krag_eval.statistics.comparison import sentence, told_clusters, told_left_out
+    from krag_eval.statistics.comparison import (
+        sentence,
+        told_clusters,
+        told_family,
+        told_left_out,
+    )
 
     n_queries = len(comparison.queries)
     language = language_of()
@@ -343,6 +348,9 @@ def _print_comparison(comparison: Comparison) -> None:
             print_wrapped(printable(sentence(row, comparison.level, language)))
         click.echo()
         _print_changed(comparison, a, b)
+    for told in told_family([row.p_holm for row in comparison.differences], language):
+        print_wrapped(told)
+        click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
     against += "" if comparison.clusters is None else f" | clusters={_shown(comparison.clusters)}"
     print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
