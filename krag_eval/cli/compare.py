@@ -271,6 +271,7 @@ def _forms(comparison: Comparison) -> Forms:
             "n_queries": len(comparison.queries),
             "baseline": comparison.baseline,
             **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
+            **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -651,6 +652,7 @@ def _forms_of_plan(found: QuestionPlan) -> Forms:
     import pandas as pd
 
     numbers = found.to_dict()
-    row = {**numbers, "systems": " and ".join(found.systems)}
+    effects = ", ".join(f"{tag} {effect:.2f}" for tag, effect in found.dependent.items())
+    row = {**numbers, "systems": " and ".join(found.systems), "dependent": effects}
     rows = pd.DataFrame([row])
     return {"json": lambda: numbers, "csv": lambda: rows, "markdown": lambda: rows}
