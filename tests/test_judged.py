@@ -302,6 +302,20 @@ def two(metric, conventions=None, actual=(("A", "B"), ("A",)), judged=(("N",), (
     return compare(results, metric=metric, n_resamples=100)
 
 
+def test_an_explanation_says_that_numbers_leave_out_what_is_unjudged():
+    """Its ranks are those of the whole list, where U and V still stand."""
+    whole, condensed = (
+        evaluator(unjudged=unjudged).evaluate(5).explain(0) for unjudged in ("wrong", "leave_out")
+    )
+    assert (whole.condensed, condensed.condensed) == (False, True)
+    assert condensed.metrics["reciprocal_rank"] == 1
+    assert [one.rank for one in condensed.documents] == [1, 2, 3, 4, 5, 6, 7]
+    assert "leave out unjudged documents" in str(condensed)
+    assert "leave out unjudged documents" not in str(whole)
+    korean = evaluator(unjudged="leave_out").evaluate(5).explain(0, language="ko")
+    assert "판정되지 않은" in str(korean)
+
+
 @few
 @pytest.mark.parametrize("metric", ["precision@3", "recall@3", "ndcg@3", "ndcg@1", "rbp@3"])
 def test_the_interval_is_reached_and_never_left(metric):
