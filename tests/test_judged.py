@@ -372,6 +372,22 @@ def test_a_document_that_both_have_at_one_rank_may_move_the_difference():
 
 
 @few
+def test_items_that_queue_behind_one_document_are_warned_of():
+    """A document with two items holds places 1 and 2, and leaves the next one less than rank 2."""
+    actual, both = [["alpha one", "beta two"]], "alpha one beta two"
+    results = [
+        OfflineRetrievalEvaluator(
+            actual, [run], matcher="contains", judged=[[*actual[0], both]]
+        ).evaluate(2)
+        for run in (["alpha one", "unseen"], [both, "unseen"])
+    ]
+    comparison = compare(*results, metric=["ndcg@2", "recall@2"], n_resamples=100)
+    with pytest.warns(KragEvalWarning, match="several items: 1"):
+        comparison.to_judge(metric="ndcg@2")
+    comparison.to_judge(metric="recall@2")
+
+
+@few
 def test_judgements_are_filled_in_and_read_back(tmp_path):
     """The next evaluation has them as ground truth, and nothing decisive is left."""
     found = two("precision@3").to_judge()

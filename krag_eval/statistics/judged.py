@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of
+from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of, warn
 from krag_eval._io import replacing, unshielded
 from krag_eval._reading import cells_of_any_size, every_line
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.digits import log2, powers
+from krag_eval.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +135,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "documents": "the {} unjudged documents turn",
         "either": "may be either",
         "stays": "stays",
+        "queues": "Queries in which a document covers several items: {}. There the items queue for "
+        "places, and the interval of nDCG may be a little too narrow.",
+        "recall instead": "Judge by recall, whose interval is exact",
     },
     "ko": {
         "settled": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. 판정되지 않은 문서를 "
@@ -144,6 +148,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "documents": "판정되지 않은 문서 {}개를",
         "either": "바뀔 수 있습니다",
         "stays": "바뀌지 않습니다",
+        "queues": "질문 {}개에서 문서 하나가 정답 항목을 여러 개 채웁니다. 이런 질문에서는 항목의 "
+        "자리가 밀리므로 nDCG의 범위가 조금 좁게 나올 수 있습니다.",
+        "recall instead": "범위가 정확한 재현율로 판단하세요",
     },
 }
 
@@ -182,6 +189,7 @@ def to_judge(
     sides = {name: _side(name, result, key, k) for name, result in systems.items()}
     wanted = np.asarray(first.tables[k]["ground_truth"])
     ideal, by_one = _ideal(first, key, k)
+    _warn_of_queues(key, k, systems.values())
     counted = np.flatnonzero(first.counted).tolist()
     documents: list[UnjudgedDocument] = []
     bounds: list[tuple[float, float, float]] = []
@@ -289,6 +297,19 @@ def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int
         "grades and under conventions that credit an item once, nDCG",
         "compare one of these as well",
     )
+
+
+def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) -> None:
+    """Warn where nDCG is of items that queue behind one document, where bounds are not exact."""
+    if key != METRICS["ndcg"].key:
+        return
+    tables = [(one.tables[k], one.counted) for one in results]
+    # With fewer relevant documents than covered items, one of them covers several.
+    queues = [(table["covered"] > table["relevant"])[counted] for table, counted in tables]
+    n = int(np.count_nonzero(np.any(queues, axis=0)))
+    if n:
+        w = _WORDS[language_of()]
+        warn(w["queues"].format(n), w["recall instead"])
 
 
 def _known(rows: JudgedRows, query: int) -> set[str]:
