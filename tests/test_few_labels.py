@@ -18,6 +18,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     debias,
     evaluate_file,
+    evaluate_support,
 )
 from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.statistics import few_labels
@@ -197,6 +198,24 @@ def test_rows_numbered_anew_are_not_taken_for_the_same_questions():
         )
     assert error.value.argument == "unlabelled"
     assert error.value.fix
+
+
+def test_verdicts_of_people_correct_those_of_a_model():
+    """Of claims, the judge is what differs: named in both, and the same in its two places."""
+    rng = np.random.default_rng(4)
+    people = rng.integers(0, 2, (200, 4, 2))
+    model = np.where(rng.random(people.shape) < 0.2, 1, people)
+    labels = [f"q{i}" for i in range(200)]
+    chosen = sorted(rng.permutation(200)[:40].tolist())
+    human = evaluate_support(people[chosen], judge="people", queries=[labels[i] for i in chosen])
+    judge, newer = (evaluate_support(model, judge=name, queries=labels) for name in ("m-1", "m-2"))
+    found = debias(human=human, judge=judge, unlabelled=judge, metric="claim_recall@all")
+    y, f = (verdicts.max(axis=2).mean(axis=1) for verdicts in (people, model))
+    by_values = debias(human=y[chosen], judge=f[chosen], unlabelled=np.delete(f, chosen))
+    assert numbers(found, "claim_recall@all") == pytest.approx(numbers(by_values))
+    with pytest.raises(InvalidInput) as error:
+        debias(human=human, judge=judge, unlabelled=newer)
+    assert error.value.argument == "unlabelled"
 
 
 def test_the_judges_one_result_serves_in_both_places(tmp_path):

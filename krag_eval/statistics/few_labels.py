@@ -78,7 +78,7 @@ _NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
 _OF_THE_RUN = ("averaging", "k", "krag_eval", "queries", "retrieved")
-_OF_THE_LABELS = ("grades", "length", "matcher", "threshold")
+_OF_THE_LABELS = ("grades", "judge", "length", "matcher", "threshold")
 
 
 def debias(
@@ -1071,7 +1071,8 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
 
 def _same_ground_truth(human: EvaluationResult, judge: EvaluationResult) -> bool:
     ours, theirs = human.rows.digests, judge.rows.digests
-    if ours is None or theirs is None:
+    # Those of verdicts tell which claims there are, and not what a judge said of them.
+    if ours is None or theirs is None or "judge" in human.settings:
         return False
     by_judge = dict(zip(judge.labels, theirs, strict=True))
     return all(by_judge[one] == own for one, own in zip(human.labels, ours, strict=True))
