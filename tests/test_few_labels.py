@@ -345,6 +345,24 @@ def test_clusters_of_one_question_are_none():
     assert numbers(debias(**how, clusters="own"), "ndcg@3") == pytest.approx(expected)
 
 
+def test_questions_without_the_tag_are_clusters_of_their_own():
+    """As in a comparison: with a warning; and True is another value than 1."""
+    human, judge, everything, _ = run()
+    tagged = {}
+    for name, one in (("human", human), ("judge", judge), ("unlabelled", everything)):
+        place = {label: i for i, label in enumerate(everything.labels)}
+        own = [place[label] for label in one.labels]
+        tags = {
+            "some": [None if i % 3 else i % 2 == 0 or 1 for i in own],
+            "named": [i if i % 3 else f"{i % 2 == 0}" for i in own],
+        }
+        tagged[name] = dataclasses.replace(one, rows=dataclasses.replace(one.rows, tags=tags))
+    expected = numbers(debias(**tagged, clusters="named"), "ndcg@3")
+    with pytest.warns(KragEvalWarning, match="have no 'some'; each is a cluster of its own"):
+        found = debias(**tagged, clusters="some")
+    assert numbers(found, "ndcg@3") == pytest.approx(expected)
+
+
 def test_the_interval_keeps_its_level_where_the_judge_alone_does_not():
     """A judge who lets a tenth pass misses the truth; corrected by 50 labels, 95 % hold.
 

@@ -45,6 +45,7 @@ from krag_eval.statistics.intervals import (
     drawn,
     interval,
     per_query,
+    told_untagged,
     warn_of_few_queries,
 )
 
@@ -120,8 +121,9 @@ def debias(
         metric: An average at a cutoff, or several, such as ``"ndcg@10"``; all that the results
             share if not given. Not for plain values.
         clusters: A tag of the queries, such as ``"source"``: questions with the same value of it
-            depend on each other. The variance is then that of whole clusters (with C/(C - 1), as
-            in arXiv 2411.00640), and the degrees of freedom are C - 1. Not for plain values.
+            depend on each other; one without a value is a cluster of its own. The variance is then
+            that of whole clusters (with C/(C - 1), as in arXiv 2411.00640), and the degrees of
+            freedom are C - 1. Not for plain values.
         level: How often the interval should cover the true value, between 0 and 1.
 
     Returns:
@@ -137,9 +139,9 @@ def debias(
             settings differ, or a metric or a tag is unknown.
 
     Warns:
-        KragEvalWarning: If fewer than 30 questions are labelled, they are of fewer than 20
-            clusters, all of them have the same value, or people and judge have the same ground
-            truth everywhere.
+        KragEvalWarning: If fewer than 30 questions are labelled, they are of fewer than 20 clusters
+            or lack the tag, all of them have the same value, or people and judge have the same
+            ground truth everywhere.
 
     >>> people = [1, 0, 0.5, 1, 1, 0, 0.5, 1, 0, 1] * 4
     >>> model = [1, 0.5, 0.5, 1, 0.5, 0, 1, 1, 0, 1] * 4
@@ -871,11 +873,15 @@ def _order(samples: _Samples) -> list[Any] | None:
 def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[IntArray, IntArray]:
     """Number the clusters of the labelled questions and of the others.
 
+    As in :class:`~krag_eval.statistics.intervals.Clusters`, a question without a value is like no
+    other, with a warning; and ``True`` is not 1.
+
     Raises:
-        InvalidInput: If there is no such tag, a question lacks it, or all labelled ones share it.
+        InvalidInput: If there is no such tag, or all labelled questions share its value.
     """
     number: dict[Any, int] = {}
     codes = []
+    n_untagged = 0
     for sample, places in samples:
         if tag not in sample.tags:
             if sample.tags:
@@ -883,15 +889,17 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
             problem = f"must be a tag of the queries, and those of {sample.argument} have none"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         values = [sample.tags[tag][place] for place in places.tolist()]
-        if None in values:
-            labels = [(sample.labels or ())[place] for place in places.tolist()]
-            without = [one for one, value in zip(labels, values, strict=True) if value is None]
-            problem = f": {sample.argument} has queries without the tag {tag!r}: {_some(without)}"
-            raise InvalidInput("clusters", problem, "Tag every query")
-        codes.append(np.array([number.setdefault(one, len(number)) for one in values], np.int64))
+        keys = [
+            (sample.argument, i) if value is None else (isinstance(value, bool), value)
+            for i, value in enumerate(values)
+        ]
+        n_untagged += values.count(None)
+        codes.append(np.array([number.setdefault(one, len(number)) for one in keys], np.int64))
     if len(set(codes[0].tolist())) < 2:
         problem = f": all labelled questions have the same {tag!r}, so clusters cannot be compared"
         raise InvalidInput("clusters", problem, "leave it out")
+    if n_untagged:
+        warn(told_untagged(n_untagged, tag))
     return codes[0], codes[1]
 
 
