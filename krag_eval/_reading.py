@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import csv
 import gzip
 import io
 import json
@@ -18,6 +19,7 @@ import os
 import re
 import stat
 import sys
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -41,6 +43,7 @@ __all__ = [
     "Limits",
     "MaxObjects",
     "Source",
+    "cells_of_any_size",
     "every_line",
     "kind_of",
     "literal_in",
@@ -78,6 +81,9 @@ _ROUGHLY = 64
 _LONG_LINE = 2**24
 # A string without an end extends to the end, so that every character is looked at one time.
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+
+# Python's limit on the size of a cell is one for the whole process; it is put back after reading.
+_CELL_LIMIT = threading.RLock()
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 2**20
@@ -315,6 +321,17 @@ class _Counter:
             self._begin = stored
         if self._values > most:
             raise too_many_objects(most, place)
+
+
+@contextmanager
+def cells_of_any_size() -> Iterator[None]:
+    """Let a cell be as long as a line may be; Python has one limit for all readers."""
+    with _CELL_LIMIT:
+        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 def _stored(stream: Peekable) -> Callable[[], int]:

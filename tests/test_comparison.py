@@ -1254,7 +1254,7 @@ def clear_and_unclear() -> Comparison:
 
 def test_summary_says_which_is_better_and_how_surely():
     """A shown difference names the better system first; one not shown is not called a tie."""
-    shown, not_shown = clear_and_unclear().summary().split("\n")
+    shown, not_shown, family = clear_and_unclear().summary().split("\n")
     # (45 + 6/5) / 60 = 0.770 against (20 + 30/5) / 60 = 0.433; 51/60 against 50/60.
     assert shown.startswith("dense is better than bm25 on mrr@10 by 0.337 (0.770 against 0.433; ")
     assert shown.endswith("; p < 0.001 after Holm).")
@@ -1262,6 +1262,19 @@ def test_summary_says_which_is_better_and_how_surely():
         "No difference shown between bm25 and dense on found_rate@10: dense minus bm25 is 0.017 "
         "(0.850 against 0.833; 95 % interval 0.000 to 0.050; p = 1.000 after Holm)."
     )
+    assert family == "Holm's correction covers the 2 tests made here."
+
+
+def test_how_many_tests_were_made_is_said_where_there_are_several():
+    """Three systems on two metrics make six; against a baseline four; one says nothing."""
+    systems = {name: result_of([[rank]] * 40) for name, rank in (("a", 1), ("b", 2), ("c", 3))}
+    several = compare(systems, ["mrr@10", "ndcg@10"], n_resamples=100)
+    assert "covers the 6 tests" in several.summary()
+    assert "검정 6개" in several.summary("ko")
+    against = compare(systems, ["mrr@10", "ndcg@10"], baseline="a", n_resamples=100)
+    assert "covers the 4 tests" in against.summary()
+    del systems["c"]
+    assert "Holm's correction" not in compare(systems, "mrr@10", n_resamples=100).summary()
 
 
 def test_summary_turns_round_for_the_first_system():

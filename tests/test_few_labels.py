@@ -19,6 +19,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     debias,
     evaluate_file,
+    evaluate_support,
 )
 from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.statistics import few_labels
@@ -165,6 +166,59 @@ def test_values_by_label_count_the_labelled_once():
     assert numbers(as_mappings) == pytest.approx(expected, abs=1e-12)
 
 
+def test_rows_numbered_by_pandas_are_labels_where_all_have_them():
+    """The first 40 of 400 rows, by the index of one table: 360 others, as lists have them."""
+    y, f, u = made(5, 40, 360, 0.3)
+    expected = numbers(debias(human=y, judge=f, unlabelled=u))
+    table = pd.DataFrame({"judge": [*f, *u]})
+    people, few = pd.Series(y), table["judge"].iloc[:40]
+    for parts in (
+        (people, few, table["judge"]),
+        (people, table["judge"], table["judge"]),
+        (dict(enumerate(y)), dict(enumerate(f)), table["judge"].to_dict()),
+    ):
+        found = debias(**dict(zip(("human", "judge", "unlabelled"), parts, strict=True)))
+        assert (found.n_labelled, found.n_asked) == (40, 400)
+        assert numbers(found) == pytest.approx(expected)
+    # Any rows, which keep their index where others are dropped.
+    chosen = np.sort(np.random.default_rng(0).permutation(400)[:40])
+    table.loc[chosen, "people"] = y
+    found = debias(human=table["people"].dropna(), judge=table["judge"], unlabelled=table["judge"])
+    others = np.delete(table["judge"].to_numpy(), chosen)
+    by_position = debias(human=y, judge=table["judge"].to_numpy()[chosen], unlabelled=others)
+    assert numbers(found) == pytest.approx(numbers(by_position))
+
+
+def test_rows_numbered_anew_are_not_taken_for_the_same_questions():
+    """The others alone, from 0 again: row 0 is another question, of which the judge says else."""
+    with pytest.raises(InvalidInput) as error:
+        debias(
+            human=pd.Series([0, 1] * 20),
+            judge=pd.Series([0, 1] * 20),
+            unlabelled=pd.Series([1, 1, 0] * 40),
+        )
+    assert error.value.argument == "unlabelled"
+    assert error.value.fix
+
+
+def test_verdicts_of_people_correct_those_of_a_model():
+    """Of claims, the judge is what differs: named in both, and the same in its two places."""
+    rng = np.random.default_rng(4)
+    people = rng.integers(0, 2, (200, 4, 2))
+    model = np.where(rng.random(people.shape) < 0.2, 1, people)
+    labels = [f"q{i}" for i in range(200)]
+    chosen = sorted(rng.permutation(200)[:40].tolist())
+    human = evaluate_support(people[chosen], judge="people", queries=[labels[i] for i in chosen])
+    judge, newer = (evaluate_support(model, judge=name, queries=labels) for name in ("m-1", "m-2"))
+    found = debias(human=human, judge=judge, unlabelled=judge, metric="claim_recall@all")
+    y, f = (verdicts.max(axis=2).mean(axis=1) for verdicts in (people, model))
+    by_values = debias(human=y[chosen], judge=f[chosen], unlabelled=np.delete(f, chosen))
+    assert numbers(found, "claim_recall@all") == pytest.approx(numbers(by_values))
+    with pytest.raises(InvalidInput) as error:
+        debias(human=human, judge=judge, unlabelled=newer)
+    assert error.value.argument == "unlabelled"
+
+
 def test_the_judges_one_result_serves_in_both_places(tmp_path):
     """It may hold all questions; saved, and rows in a file, give the same numbers."""
     human, judge, everything, _ = run()
@@ -292,6 +346,24 @@ def test_clusters_of_one_question_are_none():
     assert numbers(debias(**how, clusters="own"), "ndcg@3") == pytest.approx(expected)
 
 
+def test_questions_without_the_tag_are_clusters_of_their_own():
+    """As in a comparison: with a warning; and True is another value than 1."""
+    human, judge, everything, _ = run()
+    tagged = {}
+    for name, one in (("human", human), ("judge", judge), ("unlabelled", everything)):
+        place = {label: i for i, label in enumerate(everything.labels)}
+        own = [place[label] for label in one.labels]
+        tags = {
+            "some": [None if i % 3 else i % 2 == 0 or 1 for i in own],
+            "named": [i if i % 3 else f"{i % 2 == 0}" for i in own],
+        }
+        tagged[name] = dataclasses.replace(one, rows=dataclasses.replace(one.rows, tags=tags))
+    expected = numbers(debias(**tagged, clusters="named"), "ndcg@3")
+    with pytest.warns(KragEvalWarning, match="have no 'some'; each is a cluster of its own"):
+        found = debias(**tagged, clusters="some")
+    assert numbers(found, "ndcg@3") == pytest.approx(expected)
+
+
 def test_the_interval_keeps_its_level_where_the_judge_alone_does_not():
     """A judge who lets a tenth pass misses the truth; corrected by 50 labels, 95 % hold.
 
@@ -336,6 +408,15 @@ def test_a_sentence_for_everyone_says_what_it_rests_on():
         "more label",
     ):
         assert part in summary
+
+
+def test_a_perfect_judge_is_worth_as_many_labels_as_there_are_questions():
+    """And no more, though it makes the interval of a difference vanish that never varies."""
+    y = np.array([0.0, 1.0] * 20)
+    found = debias(human=y, judge=y, unlabelled=np.full(90, 0.5))
+    assert (found["value"].weight, found["value"].saved) == (1, 1)
+    assert "as 90 more" in found.summary("en")
+    assert "90개 더" in found.summary("ko")
 
 
 def test_values_stay_within_the_range_of_the_metric():
@@ -649,3 +730,10 @@ def test_scores_that_are_no_numbers_are_refused():
     with pytest.raises(InvalidType) as error:
         wide(60).predicts(["good", "bad"] * 30)
     assert error.value.argument == "scores"
+
+
+def test_scores_by_the_index_of_a_sorted_table_say_what_to_pass():
+    """Row numbers in another order are no questions; a list has none."""
+    with pytest.raises(InvalidInput) as error:
+        wide(60).predicts(pd.Series(np.arange(60.0)).iloc[::-1])
+    assert "list" in error.value.fix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 import random
@@ -301,6 +302,20 @@ def two(metric, conventions=None, actual=(("A", "B"), ("A",)), judged=(("N",), (
     return compare(results, metric=metric, n_resamples=100)
 
 
+def test_an_explanation_says_that_numbers_leave_out_what_is_unjudged():
+    """Its ranks are those of the whole list, where U and V still stand."""
+    whole, condensed = (
+        evaluator(unjudged=unjudged).evaluate(5).explain(0) for unjudged in ("wrong", "leave_out")
+    )
+    assert (whole.condensed, condensed.condensed) == (False, True)
+    assert condensed.metrics["reciprocal_rank"] == 1
+    assert [one.rank for one in condensed.documents] == [1, 2, 3, 4, 5, 6, 7]
+    assert "leave out unjudged documents" in str(condensed)
+    assert "leave out unjudged documents" not in str(whole)
+    korean = evaluator(unjudged="leave_out").evaluate(5).explain(0, language="ko")
+    assert "판정되지 않은" in str(korean)
+
+
 @few
 @pytest.mark.parametrize("metric", ["precision@3", "recall@3", "ndcg@3", "ndcg@1", "rbp@3"])
 def test_the_interval_is_reached_and_never_left(metric):
@@ -341,6 +356,38 @@ def test_the_most_decisive_documents_come_first():
 
 
 @few
+def test_a_document_that_both_have_at_one_rank_may_move_the_difference():
+    """Of N U A and A U N, U adds to what there is to find, and divides nDCG's 1 - 1/2 by more."""
+    a, b = (
+        OfflineRetrievalEvaluator([["A"]], [run], matcher="id", judged=[["A", "N"]]).evaluate(3)
+        for run in (["N", "U", "A"], ["A", "U", "N"])
+    )
+    found = compare(a, b, metric="ndcg@3", n_resamples=100).to_judge()
+    assert (found.difference, found.high) == (0.5, 0.5)
+    assert found.low == pytest.approx(0.5 / (1 + 1 / math.log2(3)))
+    assert [(one.key, one.weight) for one in found.documents] == [("U", 0)]
+    assert found.n_decisive == 1
+    # Precision has no ideal, so that nothing moves it.
+    assert compare(a, b, metric="precision@3", n_resamples=100).to_judge().n_decisive == 0
+
+
+@few
+def test_items_that_queue_behind_one_document_are_warned_of():
+    """A document with two items holds places 1 and 2, and leaves the next one less than rank 2."""
+    actual, both = [["alpha one", "beta two"]], "alpha one beta two"
+    results = [
+        OfflineRetrievalEvaluator(
+            actual, [run], matcher="contains", judged=[[*actual[0], both]]
+        ).evaluate(2)
+        for run in (["alpha one", "unseen"], [both, "unseen"])
+    ]
+    comparison = compare(*results, metric=["ndcg@2", "recall@2"], n_resamples=100)
+    with pytest.warns(KragEvalWarning, match="several items: 1"):
+        comparison.to_judge(metric="ndcg@2")
+    comparison.to_judge(metric="recall@2")
+
+
+@few
 def test_judgements_are_filled_in_and_read_back(tmp_path):
     """The next evaluation has them as ground truth, and nothing decisive is left."""
     found = two("precision@3").to_judge()
@@ -372,6 +419,34 @@ def test_another_answer_is_refused_with_its_line(cell, tmp_path):
     path.write_text("query,key,relevant\nq,a,1\nq,a,0\n", "utf-8")
     with pytest.raises(InvalidInput):
         read_judgements(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "query,key,relevant\nq,a,예\n".encode("cp949"),
+        "query,key,relevant\nq,a,1\n".encode("utf-16"),
+        b"query;key;relevant\nq;a;1\n",
+        b"",
+    ],
+)
+def test_a_file_that_a_spreadsheet_saved_otherwise_is_refused(content, tmp_path):
+    """In another encoding, or with other separators; the file is named."""
+    path = tmp_path / "judge.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        read_judgements(path)
+    assert caught.value.place.name == str(path)
+    assert caught.value.fix
+
+
+def test_a_long_document_is_read_back(tmp_path):
+    """Python's csv module takes cells of 131,072 characters by itself, and a key may be a text."""
+    before = csv.field_size_limit()
+    path, long = tmp_path / "judge.csv", "word " * 40_000
+    path.write_text(f'query,key,relevant\nq,"{long}",1\n', "utf-8")
+    assert read_judgements(path).relevant == {"q": [long]}
+    assert csv.field_size_limit() == before
 
 
 @few

@@ -98,8 +98,9 @@ def test_a_plan_without_clusters_mentions_those_that_matter(n_systems):
     for language in LANGUAGES:
         assert 'clusters="source"' in plan.summary(language).splitlines()[-1]
         assert "--clusters source" in told_plan(plan, "--clusters {}", language)[-1]
+    assert plan.to_dict()["dependent"] == plan.dependent
     clustered = plan_questions(pilot, "recall@5", detect=0.05, clusters="source")
-    assert clustered.dependent == {}
+    assert clustered.dependent == clustered.to_dict()["dependent"] == {}
     assert clustered.questions == pytest.approx(plan.questions * plan.dependent["source"], abs=5)
 
 
@@ -201,6 +202,18 @@ def test_a_pilot_that_tells_nothing_is_refused():
         with pytest.raises(InvalidInput) as refused:
             plan_questions(pilot, "recall@5", detect=0.1)
         assert refused.value.argument == "pilot"
+
+
+def test_clusters_in_which_all_cancels_out_tell_nothing_either():
+    """Of each pair of questions one system finds the first and one the second: no sum varies."""
+    tags = [i // 2 for i in range(40)]
+    pilot = compare(
+        found_of([1, 0] * 20, tags), found_of([0, 1] * 20, tags), metric="recall@5", n_resamples=100
+    )
+    with pytest.raises(InvalidInput) as refused:
+        plan_questions(pilot, detect=0.1, clusters="source")
+    assert refused.value.argument == "pilot"
+    assert "cluster" in refused.value.problem
 
 
 def test_a_small_pilot_warns():

@@ -102,7 +102,7 @@ def test_no_chunks_support_nothing():
 
 def test_without_vital_claims_the_vital_scores_are_undefined():
     """The means are over the other questions, and a share says how many those are."""
-    result = evaluate_support([[[1]], [[0]]], importance=[["vital"], ["okay"]])
+    result = evaluate_support([[[1]], [[0]]], importance=[["vital"], [" Okay"]])
     averages = result.averages()
     assert (averages["strict_vital"], averages["vital_rate"]) == (1.0, 0.5)
     assert math.isnan(result.per_query()["lenient_vital"].iloc[1])

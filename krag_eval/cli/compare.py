@@ -271,6 +271,7 @@ def _forms(comparison: Comparison) -> Forms:
             "n_queries": len(comparison.queries),
             "baseline": comparison.baseline,
             **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
+            **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -322,7 +323,12 @@ _LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
-    from krag_eval.statistics.comparison import sentence, told_clusters, told_left_out
+    from krag_eval.statistics.comparison import (
+        sentence,
+        told_clusters,
+        told_family,
+        told_left_out,
+    )
 
     n_queries = len(comparison.queries)
     language = language_of()
@@ -343,6 +349,9 @@ def _print_comparison(comparison: Comparison) -> None:
             print_wrapped(printable(sentence(row, comparison.level, language)))
         click.echo()
         _print_changed(comparison, a, b)
+    for told in told_family([row.p_holm for row in comparison.differences], language):
+        print_wrapped(told)
+        click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
     against += "" if comparison.clusters is None else f" | clusters={_shown(comparison.clusters)}"
     print_signature(f"{comparison.signature} | n_resamples={comparison.n_resamples}{against}")
@@ -643,6 +652,7 @@ def _forms_of_plan(found: QuestionPlan) -> Forms:
     import pandas as pd
 
     numbers = found.to_dict()
-    row = {**numbers, "systems": " and ".join(found.systems)}
+    effects = ", ".join(f"{tag} {effect:.2f}" for tag, effect in found.dependent.items())
+    row = {**numbers, "systems": " and ".join(found.systems), "dependent": effects}
     rows = pd.DataFrame([row])
     return {"json": lambda: numbers, "csv": lambda: rows, "markdown": lambda: rows}

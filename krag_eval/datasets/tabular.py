@@ -7,8 +7,6 @@ import io
 import json
 import os
 import struct
-import sys
-import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain, islice
@@ -28,6 +26,7 @@ from krag_eval._reading import (
     LIMITS,
     Limits,
     Source,
+    cells_of_any_size,
     every_line,
     kind_of,
     not_json,
@@ -72,8 +71,6 @@ __all__ = [
 _ESCAPED = b'\r\n,"a{[\\ud800+2AA-~'
 _ASCII = _ESCAPED.decode("ascii")
 _USUAL = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
-# Python's limit on the size of a cell is one for the whole process; it is put back after reading.
-_LIMIT = threading.RLock()
 
 
 def json_columns(
@@ -180,7 +177,7 @@ def delimited_columns(
     """
     check_encoding(encoding)
     rows = _rows(source, name, delimiter, encoding, limits)
-    with closing(rows), _cells_of_any_size():
+    with closing(rows), cells_of_any_size():
         _, header = next(rows, (0, []))
         if not any(header):
             raise Place(name).error("is empty; expected a header with the names of the columns")
@@ -297,17 +294,6 @@ def _check_header(table: Columns, delimiter: str) -> None:
             f"has one column, {only[:60]!r}, which holds {_USUAL[others[0]]}",
             Advice("if that separates its cells, pass {}", delimiter=others[0]),
         )
-
-
-@contextmanager
-def _cells_of_any_size() -> Iterator[None]:
-    """Let a cell be as long as a line may be; Python has one limit for all readers."""
-    with _LIMIT:
-        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
 
 
 #: A Parquet file or a data frame.

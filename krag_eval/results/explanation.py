@@ -96,6 +96,8 @@ class Explanation:
         by_letters: Whether the matcher reads this query by letters, whatever the spaces.
         language: What to show it in, unless asked otherwise; ``None`` for what ``KRAG_EVAL_LANG``
             says, else ``"en"``.
+        condensed: Whether the metrics are those of the list without its unjudged documents; ranks
+            are those of the whole list.
     """
 
     query: str | int
@@ -114,6 +116,7 @@ class Explanation:
     full: bool = False
     by_letters: bool = False
     language: Language | None = None
+    condensed: bool = False
 
     @property
     def predicted(self) -> pd.DataFrame:
@@ -226,6 +229,7 @@ def explained(
     metadata: str | Iterable[str] | None = None,
     full: bool = False,
     language: Language | None = None,
+    condensed: bool = False,
 ) -> Explanation:
     """Explain one query from the evidence."""
     graded_by = conventions.graded_by if counts_at_places(conventions) else None
@@ -250,6 +254,7 @@ def explained(
         full=full,
         by_letters=_reads_letters(known),
         language=language,
+        condensed=condensed,
     )
 
 
@@ -348,6 +353,8 @@ def _lines(explanation: Explanation, w: Words) -> list[str]:
         lines.append(w["credit every"])
     if any(document.text is None for document in explanation.documents):
         lines.append(w["no texts"])
+    if explanation.condensed:
+        lines.append(w["condensed"])
     return lines
 
 
@@ -565,6 +572,8 @@ _SAID: Mapping[Language, Words] = {
         "asking failed": "Asking the retriever failed: {}",
         "credit every": "By the convention credit=every, repeats are rewarded too.",
         "no texts": "Texts were not kept; to_json(path, texts=True) keeps them.",
+        "condensed": "The numbers leave out unjudged documents, so that the others move up; ranks "
+        "and outcomes below are those of the whole list.",
         "predicted": "Predicted documents",
         "ground truth": "Ground truth",
         "rank": "rank",
@@ -630,6 +639,8 @@ _SAID: Mapping[Language, Words] = {
         "credit every": "credit=every 방식이라 중복된 문서도 점수에 반영됩니다.",
         "no texts": "본문이 저장되지 않았습니다. to_json(path, texts=True)로 저장하면 본문도 "
         "남습니다.",
+        "condensed": "지표는 판정되지 않은 문서를 빼고 나머지를 앞당겨 계산한 값이며, 아래의 "
+        "순위와 결과는 원래 목록의 것입니다.",
         "predicted": "검색 결과",
         "ground truth": "정답 문서",
         "rank": "순위",

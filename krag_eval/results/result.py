@@ -415,6 +415,7 @@ class EvaluationResult:
             metadata=metadata,
             full=boolean("full", full),
             language=None if language is None else language_of(language),
+            condensed=self.settings.get("unjudged") == "leave_out",
         )
 
     def diagnose(

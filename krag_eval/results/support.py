@@ -208,10 +208,10 @@ def _vital(given: Any, query: int | None, n_claims: int) -> NDArray[np.bool_]:
     if not isinstance(given, list) or len(given) != n_claims:
         raise at.error(f": must be a list with one word for each of {n_claims} claims")
     for claim, one in enumerate(given):
-        if not isinstance(one, str) or one not in _VITAL:
+        if not isinstance(one, str) or one.strip().lower() not in _VITAL:
             allowed = " or ".join(map(repr, _VITAL))
             raise at.inside(f"[{claim}]").error(f": must be {allowed}, got {clipped(one)}")
-    return np.array([_VITAL[one] for one in given], np.bool_)
+    return np.array([_VITAL[one.strip().lower()] for one in given], np.bool_)
 
 
 def _digest(one: _Judged) -> str:

@@ -87,6 +87,7 @@ __all__ = [
     "sentence",
     "told_clusters",
     "told_detectable",
+    "told_family",
     "told_left_out",
 ]
 
@@ -695,7 +696,8 @@ class Comparison:
         The most decisive ones come first: those for whose sake the value of b would move most
         against that of a, were they relevant. And the interval in which the difference lies
         whatever all of them turn out to be: with each an item of the ground truth of its own, of
-        grade 1, if it is relevant. Documents beyond the cutoff in both lists are not looked at.
+        grade 1, if it is relevant; of nDCG it is exact where no retrieved document covers several
+        items. Documents beyond the cutoff in both lists are not looked at.
 
         Args:
             n: At most so many documents; the interval is of all.
@@ -811,8 +813,8 @@ class Comparison:
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence per pair and metric, each on its own line.
 
-        The last lines say which queries were left out, if any were, and how far queries in clusters
-        do alike.
+        The last lines say how many tests Holm's correction covers, if there are several, which
+        queries were left out, if any were, and how far queries in clusters do alike.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
@@ -821,6 +823,7 @@ class Comparison:
 
     def _told(self, language: Language) -> list[str]:
         lines = [sentence(difference, self.level, language) for difference in self.differences]
+        lines += told_family([row.p_holm for row in self.differences], language)
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
         return [*lines, *told_clusters(self, language=language)]
@@ -1248,6 +1251,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
         "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
         "detectable": "Differences under {by} may well not show with {queries}{within}.",
+        "family": "Holm's correction covers the {} tests made here.",
         "one query": "{} query",
         "queries": "{} queries",
         "in clusters": " in {} clusters",
@@ -1279,6 +1283,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
         "보정 p {p}).",
         "detectable": "{queries}{within}로는 {by}보다 작은 차이가 드러나지 않을 수 있습니다.",
+        "family": "Holm 보정은 여기서 수행한 검정 {}개를 대상으로 합니다.",
         "one query": "질문 {}개",
         "queries": "질문 {}개",
         "in clusters": "(클러스터 {}개)",
@@ -1402,6 +1407,16 @@ def told_detectable(row: Difference, language: Language = "en") -> list[str]:
     queries = w["one query" if row.spread.n == 1 else "queries"].format(row.spread.n)
     within = "" if clusters is None else w["in clusters"].format(clusters)
     return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
+
+
+def told_family(p_values: Sequence[float], language: Language = "en") -> list[str]:
+    """Say for how many tests p is corrected, where there are several.
+
+    >>> told_family([0.02, 0.04]), told_family([0.02, math.nan])
+    (["Holm's correction covers the 2 tests made here."], [])
+    """
+    n = sum(not math.isnan(p) for p in p_values)
+    return [_WORDS[language]["family"].format(n)] if n > 1 else []
 
 
 def told_clusters(

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -44,6 +45,7 @@ from krag_eval.statistics.intervals import (
     drawn,
     interval,
     per_query,
+    told_untagged,
     warn_of_few_queries,
 )
 
@@ -77,7 +79,7 @@ _NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
 _OF_THE_RUN = ("averaging", "k", "krag_eval", "queries", "retrieved")
-_OF_THE_LABELS = ("grades", "length", "matcher", "threshold")
+_OF_THE_LABELS = ("grades", "judge", "length", "matcher", "threshold")
 
 
 def debias(
@@ -114,13 +116,14 @@ def debias(
         judge: The same questions under the judge's ground truth. It may hold more of them, so
             that ``judge`` and ``unlabelled`` can be one result.
         unlabelled: All questions asked, under the judge's ground truth. The labelled ones must be
-            among them, and count once. Of a list or an array, whose values have no labels, the
-            other questions alone.
+            among them, and count once. If one of the three is a list or an array, whose values have
+            no labels, the other questions alone.
         metric: An average at a cutoff, or several, such as ``"ndcg@10"``; all that the results
             share if not given. Not for plain values.
         clusters: A tag of the queries, such as ``"source"``: questions with the same value of it
-            depend on each other. The variance is then that of whole clusters (with C/(C - 1), as
-            in arXiv 2411.00640), and the degrees of freedom are C - 1. Not for plain values.
+            depend on each other; one without a value is a cluster of its own. The variance is then
+            that of whole clusters (with C/(C - 1), as in arXiv 2411.00640), and the degrees of
+            freedom are C - 1. Not for plain values.
         level: How often the interval should cover the true value, between 0 and 1.
 
     Returns:
@@ -136,9 +139,9 @@ def debias(
             settings differ, or a metric or a tag is unknown.
 
     Warns:
-        KragEvalWarning: If fewer than 30 questions are labelled, they are of fewer than 20
-            clusters, all of them have the same value, or people and judge have the same ground
-            truth everywhere.
+        KragEvalWarning: If fewer than 30 questions are labelled, they are of fewer than 20 clusters
+            or lack the tag, all of them have the same value, or people and judge have the same
+            ground truth everywhere.
 
     >>> people = [1, 0, 0.5, 1, 1, 0, 0.5, 1, 0, 1] * 4
     >>> model = [1, 0.5, 0.5, 1, 0.5, 0, 1, 1, 0, 1] * 4
@@ -323,7 +326,10 @@ class Debiased:
         if math.isnan(one.value):
             return ""
         if one.saved >= _LITTLE:
-            more = self.n_labelled * (1 / (1 - min(one.saved, 0.999)) ** 2 - 1)
+            others = self.n_asked - self.n_labelled
+            # More labels than there are questions left cannot be had.
+            n = self.n_labelled / max(1 - one.saved, _NOTHING) ** 2
+            more = min(n - self.n_labelled, others)
             return w["gain"].format(share=_percent(round(one.saved, 2)), more=f"{more:.0f}")
         if math.isnan(one.correlation):
             return w["all alike"]
@@ -628,10 +634,21 @@ def _some(labels: Sequence[Any]) -> str:
     return ", ".join(map(clipped, labels[:_NAMED])) + more
 
 
-def _sample(argument: str, value: Any, metrics: Mapping[str, tuple[str, Cutoff]]) -> _Sample:
-    """Take apart a result, or plain values."""
+def _has_labels(value: object) -> bool:
+    """Tell results, mappings and Series from lists and arrays."""
+    return isinstance(value, EvaluationResult | Mapping) or _is_series(value)
+
+
+def _is_series(value: object) -> bool:
+    return hasattr(value, "index") and hasattr(value, "to_list")
+
+
+def _sample(
+    argument: str, value: Any, metrics: Mapping[str, tuple[str, Cutoff]], *, by_label: bool
+) -> _Sample:
+    """Take apart a result, or plain values; by label, if all of them have labels."""
     if not isinstance(value, EvaluationResult):
-        return _sample_of_values(argument, value)
+        return _sample_of_values(argument, value, by_label=by_label)
     averages = tuple((value.definitions[key], k) for key, k in metrics.values())
     places = dict.fromkeys((name, k) for average, k in averages for name in average.sums)
     columns = np.stack([_column(value, *place) for place in places], axis=1)
@@ -661,15 +678,23 @@ def _column(result: EvaluationResult, name: str, k: Cutoff) -> FloatArray:
 _MEAN = Average("value", "value", (("value", QUERIES),))
 
 
-def _sample_of_values(argument: str, given: Any) -> _Sample:
-    labels, values = _values_by_label(argument, given)
+def _sample_of_values(argument: str, given: Any, *, by_label: bool) -> _Sample:
+    labels, values = _values_by_label(argument, given, by_label=by_label)
     columns = np.stack([values, np.ones(len(values))], axis=1)
     sums = QuerySums(columns, {("value", None): 0, (QUERIES, None): 1}, ((_MEAN, None),))
     return _Sample(argument, labels, np.ones(len(values), np.bool_), sums)
 
 
-def _values_by_label(argument: str, given: Any) -> tuple[list[Any] | None, FloatArray]:
+def _values_by_label(
+    argument: str, given: Any, *, by_label: bool = False
+) -> tuple[list[Any] | None, FloatArray]:
     """Return plain numbers and their labels, ``None`` where these are mere positions.
+
+    Args:
+        argument: What they came as.
+        given: The numbers.
+        by_label: Whether 0, 1, … are labels as others are, and not the positions that pandas
+            numbers rows by.
 
     Raises:
         InvalidType: If they are not numbers in a row.
@@ -678,7 +703,7 @@ def _values_by_label(argument: str, given: Any) -> tuple[list[Any] | None, Float
     labels, values = None, given
     if isinstance(given, Mapping):
         labels, values = list(given), list(given.values())
-    elif hasattr(given, "index") and hasattr(given, "to_list"):  # a Series
+    elif _is_series(given):
         labels, values = list(given.index), given.to_list()
     elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise InvalidType(argument, f"must be one number per question, got {clipped(given)}")
@@ -687,8 +712,9 @@ def _values_by_label(argument: str, given: Any) -> tuple[list[Any] | None, Float
         if not _is_number(one):
             raise InvalidType(argument, f"must be a number, got {clipped(one)}", query=place)
         if not math.isfinite(one):
-            raise InvalidInput(argument, f"must be a finite number, got {one}", query=place)
-    if labels == list(range(len(listed))):
+            fix = "leave such questions out"
+            raise InvalidInput(argument, f"must be a finite number, got {one}", fix, query=place)
+    if labels == list(range(len(listed))) and not by_label:
         labels = None
     return labels and _distinct(argument, labels), np.array(listed, np.float64)
 
@@ -727,8 +753,9 @@ class _Parts:
         Raises:
             InvalidInput: If a labelled question is missing somewhere, or there are too few.
         """
+        labelled_all = all(map(_has_labels, chain.from_iterable(given.values())))
         samples = {
-            argument: [_sample(argument, one, metrics) for one in systems]
+            argument: [_sample(argument, one, metrics, by_label=labelled_all) for one in systems]
             for argument, systems in given.items()
         }
         labelled, others = _labelled(samples), _others(samples)
@@ -793,8 +820,10 @@ def _others(samples: _Samples) -> list[tuple[_Sample, IntArray]]:
                 problem = f"must have as many values for both systems, got {first.n} and {one.n}"
                 raise InvalidInput(_UNLABELLED, problem)
         return [(one, np.arange(one.n)) for one in (first, *more)]
-    for one in (first, *more):
-        one.places(order, ": labelled questions are not among those asked: {}")
+    for one, judge in zip((first, *more), samples[_JUDGE], strict=True):
+        _check_same_questions(
+            one, one.places(order, ": labelled questions are not among those asked: {}"), judge
+        )
     among = set(order)
     labels = [label for label in first.labels or () if label not in among]
     for one in more:
@@ -803,6 +832,23 @@ def _others(samples: _Samples) -> list[tuple[_Sample, IntArray]]:
             raise InvalidInput(_UNLABELLED, problem)
     missing = ": lacks questions that the other system was asked: {}"
     return [(one, one.places(labels, missing)) for one in (first, *more)]
+
+
+def _check_same_questions(asked: _Sample, places: IntArray, judge: _Sample) -> None:
+    """Refuse numbers of rows as labels where the judge says something else of the same number.
+
+    Raises:
+        InvalidInput: If so: the rows of ``unlabelled`` were numbered anew, and are other questions.
+    """
+    if asked.labels != list(range(asked.n)):
+        return
+    labels = [(asked.labels or ())[place] for place in places.tolist()]
+    theirs = judge.sums.columns[judge.places(labels, ": lacks labelled questions: {}")]
+    differs = np.flatnonzero((asked.sums.columns[places] != theirs).any(axis=1))
+    if len(differs):
+        problem = f"differs from judge for question {clipped(labels[int(differs[0])])}"
+        fix = "give each question one label everywhere, or pass lists, those of the others alone"
+        raise InvalidInput(asked.argument, problem, fix)
 
 
 def _order(samples: _Samples) -> list[Any] | None:
@@ -827,11 +873,15 @@ def _order(samples: _Samples) -> list[Any] | None:
 def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[IntArray, IntArray]:
     """Number the clusters of the labelled questions and of the others.
 
+    As in :class:`~krag_eval.statistics.intervals.Clusters`, a question without a value is like no
+    other, with a warning; and ``True`` is not 1.
+
     Raises:
-        InvalidInput: If there is no such tag, a question lacks it, or all labelled ones share it.
+        InvalidInput: If there is no such tag, or all labelled questions share its value.
     """
     number: dict[Any, int] = {}
     codes = []
+    n_untagged = 0
     for sample, places in samples:
         if tag not in sample.tags:
             if sample.tags:
@@ -839,15 +889,17 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
             problem = f"must be a tag of the queries, and those of {sample.argument} have none"
             raise InvalidInput("clusters", problem, Advice("evaluate with {}", tags=...))
         values = [sample.tags[tag][place] for place in places.tolist()]
-        if None in values:
-            labels = [(sample.labels or ())[place] for place in places.tolist()]
-            without = [one for one, value in zip(labels, values, strict=True) if value is None]
-            problem = f": {sample.argument} has queries without the tag {tag!r}: {_some(without)}"
-            raise InvalidInput("clusters", problem, "Tag every query")
-        codes.append(np.array([number.setdefault(one, len(number)) for one in values], np.int64))
+        keys = [
+            (sample.argument, i) if value is None else (isinstance(value, bool), value)
+            for i, value in enumerate(values)
+        ]
+        n_untagged += values.count(None)
+        codes.append(np.array([number.setdefault(one, len(number)) for one in keys], np.int64))
     if len(set(codes[0].tolist())) < 2:
         problem = f": all labelled questions have the same {tag!r}, so clusters cannot be compared"
         raise InvalidInput("clusters", problem, "leave it out")
+    if n_untagged:
+        warn(told_untagged(n_untagged, tag))
     return codes[0], codes[1]
 
 
@@ -1030,7 +1082,8 @@ def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:
     if human.settings.get("matcher") != judge.settings.get("matcher"):
         return False
     ours, theirs = human.rows.digests, judge.rows.digests
-    if ours is None or theirs is None:
+    # Those of verdicts tell which claims there are, and not what a judge said of them.
+    if ours is None or theirs is None or "judge" in human.settings:
         return False
     by_judge = dict(zip(judge.labels, theirs, strict=True))
     return all(by_judge[one] == own for one, own in zip(human.labels, ours, strict=True))
@@ -1235,9 +1288,10 @@ def _by_label(result: EvaluationResult, labels: list[Any], values: FloatArray) -
     position = {label: place for place, label in enumerate(labels)}
     counted = zip(own, result.counted.tolist(), strict=True)
     missing = [label for label, counts in counted if counts and label not in position]
-    if missing:
-        raise InvalidInput("scores", f": there is none for {_some(missing)}")
     known = set(own)
+    if missing:
+        fix = "" if known.intersection(labels) else "pass a list, in the order of the rows"
+        raise InvalidInput("scores", f": there is none for {_some(missing)}", fix)
     foreign = [label for label in labels if label not in known]
     if foreign:
         fix = "leave them out, or pass scores in the order of the rows"

@@ -371,10 +371,15 @@ class Clusters:
                 f"{FEW_CLUSTERS}, clustered intervals are too narrow."
             )
         if self.n_untagged:
-            queries = "1 query has" if self.n_untagged == 1 else f"{self.n_untagged} queries have"
-            reasons.append(f"{queries} no {clipped(self.tag)}; each is a cluster of its own.")
+            reasons.append(told_untagged(self.n_untagged, self.tag))
         if reasons:
             warn(" ".join(reasons))
+
+
+def told_untagged(n: int, tag: str) -> str:
+    """Say what becomes of queries without the tag that clusters go by."""
+    queries = "1 query has" if n == 1 else f"{n} queries have"
+    return f"{queries} no {clipped(tag)}; each is a cluster of its own."
 
 
 class Spread(NamedTuple):

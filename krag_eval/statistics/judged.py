@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of
+from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of, warn
 from krag_eval._io import replacing, unshielded
+from krag_eval._reading import cells_of_any_size, every_line
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.digits import log2, powers
+from krag_eval.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnjudgedDocument:
-    """A document that nobody looked at and that one system ranks otherwise than the other.
+    """A document that nobody looked at and that could change the difference of two systems.
 
     Attributes:
         query: The label of the query.
@@ -42,7 +44,8 @@ class UnjudgedDocument:
         rank_a: Where a has it within the cutoff, from 1; ``None`` if it does not.
         rank_b: Where b has it.
         weight: How much the query's value of b would gain more than that of a, were this document
-            alone relevant.
+            alone relevant: its part of b less its part of a. 0 where both have it at the same rank,
+            and it only makes what there is to find more.
     """
 
     query: str | int
@@ -132,6 +135,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "documents": "the {} unjudged documents turn",
         "either": "may be either",
         "stays": "stays",
+        "queues": "Queries in which a document covers several items: {}. There the items queue for "
+        "places, and the interval of nDCG may be a little too narrow.",
+        "recall instead": "Judge by recall, whose interval is exact",
     },
     "ko": {
         "settled": "{metric} 기준으로 {b} − {a} = {difference:.3f}입니다. 판정되지 않은 문서를 "
@@ -142,6 +148,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "documents": "판정되지 않은 문서 {}개를",
         "either": "바뀔 수 있습니다",
         "stays": "바뀌지 않습니다",
+        "queues": "질문 {}개에서 문서 하나가 정답 항목을 여러 개 채웁니다. 이런 질문에서는 항목의 "
+        "자리가 밀리므로 nDCG의 범위가 조금 좁게 나올 수 있습니다.",
+        "recall instead": "범위가 정확한 재현율로 판단하세요",
     },
 }
 
@@ -180,6 +189,7 @@ def to_judge(
     sides = {name: _side(name, result, key, k) for name, result in systems.items()}
     wanted = np.asarray(first.tables[k]["ground_truth"])
     ideal, by_one = _ideal(first, key, k)
+    _warn_of_queues(key, k, systems.values())
     counted = np.flatnonzero(first.counted).tolist()
     documents: list[UnjudgedDocument] = []
     bounds: list[tuple[float, float, float]] = []
@@ -191,13 +201,15 @@ def to_judge(
             (one, *in_a.get(one, _NOWHERE), *in_b.get(one, _NOWHERE)) for one in {**in_a, **in_b}
         ]
         scale = ideal(n_items + 1)
+        difference = float(sides[b].value[query] - sides[a].value[query])
+        # One more item makes both values less, and with them how far they are apart.
+        shrinks = difference != 0 and scale != ideal(n_items)
         documents += [
             UnjudgedDocument(first.labels[query], one, "", rank_a, rank_b, (its - other) / scale)
             for one, rank_a, other, rank_b, its in both
-            if its != other
+            if its != other or shrinks
         ]
         change = np.array([its - other for _, _, other, _, its in both])
-        difference = float(sides[b].value[query] - sides[a].value[query])
         bounds.append(_bounds(difference, change, n_items, ideal))
     documents.sort(key=lambda one: -abs(one.weight))
     difference, low, high = np.mean(np.array(bounds), axis=0).tolist()
@@ -285,6 +297,19 @@ def _ideal(result: EvaluationResult, key: str, k: Cutoff) -> tuple[Callable[[int
         "grades and under conventions that credit an item once, nDCG",
         "compare one of these as well",
     )
+
+
+def _warn_of_queues(key: str, k: Cutoff, results: Iterable[EvaluationResult]) -> None:
+    """Warn where nDCG is of items that queue behind one document, where bounds are not exact."""
+    if key != METRICS["ndcg"].key:
+        return
+    tables = [(one.tables[k], one.counted) for one in results]
+    # With fewer relevant documents than covered items, one of them covers several.
+    queues = [(table["covered"] > table["relevant"])[counted] for table, counted in tables]
+    n = int(np.count_nonzero(np.any(queues, axis=0)))
+    if n:
+        w = _WORDS[language_of()]
+        warn(w["queues"].format(n), w["recall instead"])
 
 
 def _known(rows: JudgedRows, query: int) -> set[str]:
@@ -388,8 +413,9 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        InvalidInput: If it lacks the columns ``query``, ``key`` and ``relevant``, a cell says
-            something else, or one document has two answers; it names file and line.
+        InvalidInput: If it is not UTF-8 or no table, lacks the columns ``query``, ``key`` and
+            ``relevant``, a cell says something else, or one document has two answers; it names file
+            and line.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -399,15 +425,9 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
     ...     read_judgements(path)
     Judgements(relevant={'When?': ['d7']}, judged={'When?': ['d7', 'd9']})
     """
-    name = os.fsdecode(path)
     answers: dict[tuple[str, str], bool] = {}
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
-        if missing:
-            raise Place(name).error(f"no column {min(missing)!r}")
-        for row in reader:
-            place = Place(name, reader.line_num)
+    with closing(_rows(path)) as rows:
+        for place, row in rows:
             answer = _answer(row["relevant"] or "", place)
             document = unshielded(row["query"] or ""), unshielded(row["key"] or "")
             if answer is None:
@@ -421,6 +441,23 @@ def read_judgements(path: str | os.PathLike[str]) -> Judgements:
         if answer:
             relevant.setdefault(query, []).append(key)
     return Judgements(relevant, judged)
+
+
+def _rows(path: str | os.PathLike[str]) -> Generator[tuple[Place, dict[str, str | None]]]:
+    """Yield where each row of a filled-in table ends, and its cells by column."""
+    name = os.fsdecode(path)
+    with open(path, "rb") as file, cells_of_any_size(), closing(every_line(file, name)) as lines:
+        reader = csv.DictReader(text for _, text in lines)
+        try:
+            missing = {"query", "key", "relevant"} - set(reader.fieldnames or ())
+            if missing:
+                raise Place(name).error(
+                    f"no column {min(missing)!r}", "separate the columns by commas, as to_csv does"
+                )
+            for row in reader:
+                yield Place(name, reader.line_num), row
+        except csv.Error as error:
+            raise Place(name, reader.line_num).error(f"not a row of a table: {error}") from error
 
 
 def _answer(cell: str, place: Place) -> bool | None:

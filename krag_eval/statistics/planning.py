@@ -241,6 +241,7 @@ class QuestionPlan:
             "n_clusters": self.spread.n_clusters,
             "systems": list(self.systems),
             "correlation": self.correlation,
+            "dependent": dict(self.dependent),
         }
 
     def __repr__(self) -> str:
@@ -394,6 +395,8 @@ def _check_varies(plan: QuestionPlan) -> None:
         what = "no query differs between its systems" if plan.systems else "all queries do alike"
         if math.isnan(plan.spread.sd):
             what = "too few queries have a value"
+        elif plan.spread.sd > 0:
+            what = f"within each cluster by {clipped(plan.clusters)} the queries cancel out"
         problem = f": {what} on {plan.metric}, so it does not tell how many questions it takes"
         raise InvalidInput("pilot", problem, "take a pilot of more queries")
     low, high = (plan.average.range if plan.average else None) or (-math.inf, math.inf)

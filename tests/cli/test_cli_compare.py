@@ -380,6 +380,8 @@ class TestClusters:
     def test_clusters_that_matter_are_mentioned(self, saved: list[Path]) -> None:
         """In the words of the shell."""
         assert "compare with --clusters source." in " ".join(run("compare", *saved).stdout.split())
+        content = json.loads(run("compare", *saved, "--format", "json").stdout)
+        assert content["dependent"] == {"source": pytest.approx(5 * 30 / 29 * 149 / 150)}
 
     def test_a_gate_goes_by_clusters(self, saved: list[Path]) -> None:
         """Ten queries lost are more than chance, two sources are not."""
@@ -411,6 +413,9 @@ class TestClusters:
         assert "plan with --clusters source." in " ".join(
             run("plan", *saved, *options).stdout.split()
         )
+        content = json.loads(run("plan", *saved, *options, "--format", "json").stdout)
+        assert content["dependent"] == {"source": pytest.approx(5 * 30 / 29 * 149 / 150)}
+        assert "source 5.14" in run("plan", *saved, *options, "--format", "csv").stdout
 
     def test_one_pilot_is_enough_and_three_are_too_many(self, saved: list[Path]) -> None:
         """Of one, the correlation is assumed."""
