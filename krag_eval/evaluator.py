@@ -27,8 +27,10 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     check_options,
     clipped,
+    language_of,
     muted,
     named_options,
     number,
@@ -851,8 +853,24 @@ def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cu
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    which = "" if n_queries == queries.n_queries else f" on the first {n_queries} queries"
-    return Advice(f"With {{}}: recall@{spelled(k)} {recall:.2f}{which}", matcher="coverage")
+    some = "all queries" if n_queries == queries.n_queries else "first queries"
+    told = _TRIED_SO[language_of()][some].format(
+        coverage="{}", k=spelled(k), value=recall, n=n_queries
+    )
+    return Advice(told, matcher="coverage")
+
+
+# What coverage finds where another matcher finds next to nothing, in both languages.
+_TRIED_SO: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "all queries": "With {coverage}: recall@{k} {value:.2f}",
+        "first queries": "With {coverage}: recall@{k} {value:.2f} on the first {n} queries",
+    },
+    "ko": {
+        "all queries": "같은 질문을 {coverage}로 평가하면: recall@{k} {value:.2f}",
+        "first queries": "앞에서부터 질문 {n}개를 {coverage}로 평가하면: recall@{k} {value:.2f}",
+    },
+}
 
 
 def looked_at(

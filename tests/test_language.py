@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
@@ -23,7 +24,7 @@ from krag_eval import (
     debias,
     plan_questions,
 )
-from krag_eval._errors import LANGUAGES, SPOKEN, InvalidInput, language_of
+from krag_eval._errors import LANGUAGES, SPOKEN, Advice, InvalidInput, language_of
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import _IN_ENGLISH, _IN_KOREAN, FINDINGS, Audit
 
@@ -101,8 +102,8 @@ def test_there_are_tables():
 def test_both_languages_say_the_same(name: str):
     """The same phrases, with the same things to fill in."""
     english, korean = (TABLES[name][language] for language in LANGUAGES)
-    if isinstance(english, str):
-        english, korean = {"": english}, {"": korean}
+    if isinstance(english, str | Advice):
+        english, korean = ({"": getattr(one, "text", one)} for one in (english, korean))
     assert english.keys() == korean.keys()
     for key in english:
         if key not in ("demo", "next"):  # nothing is filled in, and braces are JSON
@@ -118,6 +119,91 @@ def test_findings_of_an_audit_say_the_same():
         said = {*placeholders(korean[1])}
         assert {"total", "n"} <= said
         assert {*placeholders(sentence)} <= said
+
+
+# What is warned of.
+
+ROOT = Path(krag_eval.__file__).parent
+#: Two English words, one after the other; the name of a setting or of a phrase is one.
+ENGLISH = re.compile("[A-Za-z]{2,},? [A-Za-z]{2,}")
+
+
+def named(node: ast.AST, name: str) -> bool:
+    """Tell whether a node is a call of a function or of a method."""
+    if not isinstance(node, ast.Call):
+        return False
+    return name == getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def warnings_in(function: ast.AST) -> list[ast.Call]:
+    """Return where a function warns by itself."""
+    called = (one for name in ("warn", "warn_of") for one in ast.walk(function) if named(one, name))
+    return [one for one in called if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+
+
+def values_of(name: str, function: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is bound to a name, or put into the list of that name."""
+    for one in ast.walk(function):
+        targets = getattr(one, "targets", [getattr(one, "target", None)])
+        bound = [part for target in targets if target for part in ast.walk(target)]
+        if any(isinstance(part, ast.Name) and part.id == name for part in bound):
+            yield from filter(None, [getattr(one, "value", None)])
+        if named(one, "append") and getattr(one.func.value, "id", "") == name:
+            yield from one.args
+
+
+def texts_in(node: ast.AST, function: ast.AST, seen: set[str]) -> Iterator[str]:
+    """Yield the texts that a value is made of, but for those that are not said."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    if isinstance(node, ast.Name) and node.id not in seen:
+        seen.add(node.id)
+        for value in values_of(node.id, function):
+            yield from texts_in(value, function, seen)
+    if not isinstance(node, ast.Subscript | ast.Compare | ast.Starred):  # keys, and counts
+        for child in ast.iter_child_nodes(node):
+            yield from texts_in(child, function, seen)
+
+
+def warning_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield every function that warns, by its place."""
+    for path in sorted(ROOT.rglob("*.py")):
+        if path.name == "_errors.py":  # where warn is made
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and warnings_in(node):
+                yield f"{path.relative_to(ROOT)}: {node.name}", node
+
+
+WARNING = dict(warning_functions())
+
+
+def test_functions_that_warn_are_found():
+    """In every room that warns."""
+    rooms = {Path(name).parts[0] for name in WARNING}
+    assert {"datasets", "matching", "plotting", "results", "retrievers", "scoring", "statistics",
+            "streaming"} <= rooms  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNING)
+def test_no_warning_is_in_english_alone(name: str):
+    """What a function warns of is in a table of phrases, and not written in the function."""
+    function = WARNING[name]
+    for call in warnings_in(function):
+        assert [one for one in texts_in(call, function, set()) if ENGLISH.search(one)] == []
+
+
+def test_a_warning_in_english_is_seen():
+    """However it comes to the function that warns."""
+    for body in ('warn("Two words.")', 'warn(f"{x} two words")', 'a = "two words"; warn(a)',
+                 'r = []; r.append("two words"); warn(" ".join(r))',
+                 'warn(w["x"], Advice("pass {} to do so", k=5))',
+                 'if b := "two words": warn(b.format(n=1))'):  # fmt: skip
+        function = ast.parse(f"def f():\n    {body}")
+        (call,) = warnings_in(function)
+        assert any(ENGLISH.search(one) for one in texts_in(call, function, set())), body
+    function = ast.parse('def f():\n    much = "next to nothing"; warn(w[much], w["what to do"])')
+    assert not any(map(ENGLISH.search, texts_in(warnings_in(function)[0], function, set())))
 
 
 # In Python.
@@ -165,7 +251,7 @@ def test_gates():
     ]
     worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
     assert worse.gates[0].reason == (
-        "macro_recall@2: 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다"
+        "macro_recall@2 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다"
     )
 
 

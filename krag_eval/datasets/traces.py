@@ -13,7 +13,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, clipped, one_of, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Language,
+    Place,
+    clipped,
+    language_of,
+    one_of,
+    warn,
+)
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -449,13 +459,31 @@ def _around(span: _Span, by_id: Mapping[str, _Span]) -> Iterator[_Span]:
 
 def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
     failed = [one for one in spans if one.failed and one not in silent]
+    w, known = _WORDS[language_of()], {"table": table, "spans": len(spans)}
     if failed:
-        warn(f"{table}: {len(failed)} of {len(spans)} spans failed (the first is called "
-             f"{failed[0].name!r}) and count as nothing retrieved.")  # fmt: skip
+        warn(w["failed"].format(n=len(failed), first=failed[0].name, **known))
     if silent:
-        warn(f"{table}: {len(silent)} of {len(spans)} spans recorded no documents (the first is "
-             f"called {silent[0].name!r}) and are left out.",
-             "let the instrumentation record contents, or ids")  # fmt: skip
+        problem = w["silent"].format(n=len(silent), first=silent[0].name, **known)
+        warn(problem, w["record"])
+
+
+# What is said of spans, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "failed": "{table}: {n} of {spans} spans failed (the first is called {first!r}) and count "
+        "as nothing retrieved.",
+        "silent": "{table}: {n} of {spans} spans recorded no documents (the first is called "
+        "{first!r}) and are left out.",
+        "record": "let the instrumentation record contents, or ids",
+    },
+    "ko": {
+        "failed": "{table}: 스팬 {spans}개 중 {n}개가 실패했습니다(첫 번째 스팬의 이름은 "
+        "{first!r}). 검색된 문서가 없는 것으로 셉니다.",
+        "silent": "{table}: 스팬 {spans}개 중 {n}개에 문서가 기록되지 않아 제외했습니다(첫 번째 "
+        "스팬의 이름은 {first!r}).",
+        "record": "계측 설정에서 문서의 본문이나 id를 기록하게 하세요",
+    },
+}
 
 
 def _asked(span: _Span, by_id: Mapping[str, _Span]) -> list[list[str]]:
@@ -618,9 +646,8 @@ def _joined(
             rewritten += question != one.question.strip()
             groups.setdefault(question, []).append(one)
     given = [*groups, *dict.fromkeys(strange)]
-    left_out = "and are left out" if missing == "skip" else "and count as nothing retrieved"
     check_overlap(known, given, expected_name=dataset.source or "dataset", given_name=name,
-                  absent=left_out)  # fmt: skip
+                  absent="skip" if missing == "skip" else "zero")  # fmt: skip
     lacking = [one for one in known if one not in groups]
     told = [
         *notes,

@@ -13,7 +13,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,7 +24,16 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval._errors import (
+    Fix,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    Language,
+    clipped,
+    language_of,
+    warn,
+)
 from krag_eval._io import bars
 
 __all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
@@ -362,8 +371,12 @@ def _effective(n_jobs: int | None) -> int:
 
     wanted, cores = int(effective_n_jobs(n_jobs)), int(cpu_count())
     if wanted > cores:
-        warn(
-            f"There are fewer cores than the {n_jobs:,} processes asked for; {cores} work, one "
-            "per core."
-        )
+        warn(_FEWER_CORES[language_of()].format(wanted=n_jobs, cores=cores))
     return min(wanted, cores)
+
+
+_FEWER_CORES: Mapping[Language, str] = {
+    "en": "There are fewer cores than the {wanted:,} processes asked for; {cores} work, one per "
+    "core.",
+    "ko": "요청한 프로세스 {wanted:,}개보다 코어가 적어, 코어마다 하나씩 {cores}개를 씁니다.",
+}

@@ -364,15 +364,12 @@ class Clusters:
 
     def warn(self) -> None:
         """Warn, once, of too few clusters and of queries in none."""
-        reasons = []
+        reasons, w, tag = [], _WORDS[language_of()], clipped(self.tag)
         if self.n < FEW_CLUSTERS:
-            reasons.append(
-                f"{self.n} clusters by {clipped(self.tag)} are too few: with fewer than "
-                f"{FEW_CLUSTERS}, clustered intervals are too narrow."
-            )
+            reasons.append(w["few clusters"].format(n=self.n, tag=tag, few=FEW_CLUSTERS))
         if self.n_untagged:
-            queries = "1 query has" if self.n_untagged == 1 else f"{self.n_untagged} queries have"
-            reasons.append(f"{queries} no {clipped(self.tag)}; each is a cluster of its own.")
+            told = w["one in no cluster" if self.n_untagged == 1 else "in no cluster"]
+            reasons.append(told.format(n=self.n_untagged, tag=tag))
         if reasons:
             warn(" ".join(reasons))
 
@@ -582,6 +579,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "{names}.",
         "flat": "All queries have the same value, so resampling cannot tell how far these averages "
         "would move: {names}.",
+        "few clusters": "{n} clusters by {tag} are too few: with fewer than {few}, clustered "
+        "intervals are too narrow.",
+        "one in no cluster": "{n} query has no {tag}; each is a cluster of its own.",
+        "in no cluster": "{n} queries have no {tag}; each is a cluster of its own.",
     },
     "ko": {
         "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
@@ -593,6 +594,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "few of some": "값이 있는 질문이 {few}개보다 적어 신뢰구간이 너무 좁은 지표: {names}.",
         "flat": "모든 질문의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 재표집으로는 알 수 "
         "없는 지표: {names}.",
+        "few clusters": "{tag} 기준 클러스터가 {n}개뿐입니다. {few}개보다 적으면 클러스터로 구한 "
+        "신뢰구간이 너무 좁습니다.",
+        "one in no cluster": "질문 {n}개에 {tag} 값이 없어 따로 클러스터 하나로 봅니다.",
+        "in no cluster": "질문 {n}개에 {tag} 값이 없어 하나하나를 별개의 클러스터로 봅니다.",
     },
 }
 
