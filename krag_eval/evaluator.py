@@ -495,11 +495,10 @@ class OfflineRetrievalEvaluator:
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
-        threshold = f", threshold {self.threshold:g}" if self.matcher.takes_threshold else ""
-        return (
-            f"OfflineRetrievalEvaluator of {n_queries} {'query' if n_queries == 1 else 'queries'}, "
-            f"matcher {self.matcher.signature}{threshold}"
-        )
+        w = _WORDS[language_of()]
+        told = w["evaluator of one" if n_queries == 1 else "evaluator"]
+        threshold = w["threshold"].format(self.threshold) if self.matcher.takes_threshold else ""
+        return told.format(n=n_queries, matcher=self.matcher.signature) + threshold
 
     @property
     def queries(self) -> list[str | int]:
@@ -854,19 +853,25 @@ def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cu
     if recall < _WORTH_SAYING:
         return ""
     some = "all queries" if n_queries == queries.n_queries else "first queries"
-    told = _TRIED_SO[language_of()][some].format(
+    told = _WORDS[language_of()][some].format(
         coverage="{}", k=spelled(k), value=recall, n=n_queries
     )
     return Advice(told, matcher="coverage")
 
 
-# What coverage finds where another matcher finds next to nothing, in both languages.
-_TRIED_SO: Mapping[Language, Mapping[str, str]] = {
+# What is said of an evaluator, and of what coverage finds where its matcher finds next to nothing.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
+        "evaluator": "OfflineRetrievalEvaluator of {n} queries, matcher {matcher}",
+        "evaluator of one": "OfflineRetrievalEvaluator of {n} query, matcher {matcher}",
+        "threshold": ", threshold {:g}",
         "all queries": "With {coverage}: recall@{k} {value:.2f}",
         "first queries": "With {coverage}: recall@{k} {value:.2f} on the first {n} queries",
     },
     "ko": {
+        "evaluator": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
+        "evaluator of one": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
+        "threshold": ", 임계값 {:g}",
         "all queries": "같은 질문을 {coverage}로 평가하면: recall@{k} {value:.2f}",
         "first queries": "앞에서부터 질문 {n}개를 {coverage}로 평가하면: recall@{k} {value:.2f}",
     },

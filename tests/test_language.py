@@ -381,6 +381,64 @@ def test_audits(tmp_path: Path):
     assert "language" not in json.loads((tmp_path / "audit.json").read_text())
 
 
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_what_objects_are_called_when_shown(monkeypatch: pytest.MonkeyPatch):
+    """What ``print`` shows first, with the numbers it has in English."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], "coverage")
+    shown = (evaluator, evaluator.evaluate(1), Dataset(["a"], [["a"]]),
+             audit(Dataset(["a"], [["a"]]), language="ko"))  # fmt: skip
+    for one in shown[:-1]:
+        assert not HANGUL.search(repr(one))
+    english = [numbers(repr(one)) for one in shown]
+    budgets = result().budget_to_recall(0.5), result().budget_to_recall(1)
+    english += [numbers(str(one)) for one in budgets]
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    texts = [*map(repr, shown), *map(str, budgets)]
+    assert [numbers(text) for text in texts] == english
+    assert [text.splitlines()[0] for text in texts[:3]] == [
+        "OfflineRetrievalEvaluator: 질문 1개, 매처 "
+        "coverage(min_run=5,tokenizer=auto(words,letters)), 임계값 0.8",
+        "질문 1개 평가 결과",
+        "Dataset: 질문 1개, 아직 검색 결과 없음",
+    ]
+    assert texts[3].startswith("정답 데이터 점검. 질문 1개")
+    assert texts[4].startswith("macro 재현율 0.5에 이르는 예산: ")
+    assert evaluator.evaluate(1).to_markdown().startswith("| 지표 | @1 |")
+    assert evaluator.evaluate(1).to_markdown("en").startswith("| metric | @1 |")
+
+
+NOTHING = (
+    "매처 text 기준으로는 질문 1개에서 정답과 일치하는 문서가 하나도 없습니다(매처의 조건을 "
+    "만족하는 "
+    '문서가 없음). 정답은 구절이고 검색기가 돌려주는 것은 청크라면 matcher="contains"나 '
+    'matcher="coverage"로, 양쪽에 id가 있으면 matcher="id"로 평가해 보세요.'
+)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "options", "said"),
+    [
+        ([["b"]], {}, NOTHING),
+        ([[]], {}, "하나뿐인 질문에 대해 검색된 문서가 없습니다. "),
+        ([["a", " "]], {}, "정답 문서 0개와 검색된 문서 1개의 본문이 비었거나 공백뿐입니다. "),
+        ([["a"]], {"grade_key": "등급"}, "grade_key='등급': 메타데이터에 이 키가 있는 정답 문서가"),
+        ([["b c d"]], {"matcher": "fuzzy"}, "매처 fuzzy(scorer=ratio) 기준으로는"),
+    ],
+)
+def test_warnings_of_an_evaluator(
+    predicted: list[list[str]], options: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+):
+    """In the language of who reads them, and as they were in English."""
+    for language in LANGUAGES:
+        monkeypatch.setenv("KRAG_EVAL_LANG", language)
+        with pytest.warns(krag_eval.KragEvalWarning) as caught:
+            OfflineRetrievalEvaluator([["a"]], predicted, **options).calculate_recall(1)
+        (found,) = caught
+        assert str(found.message).startswith(said) == (language == "ko")
+        assert bool(HANGUL.search(str(found.message).replace("등급", ""))) == (language == "ko")
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 def test_the_variable_is_what_objects_are_shown_in(monkeypatch: pytest.MonkeyPatch):
     """Of what takes no argument, as ``print`` and a notebook; columns stay as they are."""
     one = result()

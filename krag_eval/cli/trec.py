@@ -20,6 +20,7 @@ from krag_eval.cli.output import (
     checked_outputs,
     formatted,
     four_digits,
+    markdown_of,
     print_cells,
     print_signature,
     printing_beside,
@@ -203,7 +204,7 @@ def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
             "signature": dict(zip(results, _signatures(several), strict=True)),
         },
         "csv": lambda: rows,
-        "markdown": lambda: rows,
+        "markdown": lambda: markdown_of(rows, results),
     }
 
 

@@ -167,9 +167,10 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        read_from = f" from {self.source}" if self.source else ""
-        bare = ", nothing retrieved yet" if self.predicted is None else ""
-        return f"Dataset of {self.n_queries} queries{read_from}{bare}"
+        w = _WORDS[language_of()]
+        read_from = w["source"].format(self.source) if self.source else ""
+        bare = w["bare"] if self.predicted is None else ""
+        return w["dataset"].format(self.n_queries) + read_from + bare
 
 
 def _per_query(judged: Any, labels: Sequence[str | int]) -> list[Any]:
@@ -241,9 +242,12 @@ def check_overlap(
         warn(problem, as_trec_eval if absent == "zero, as trec_eval -c" else "")
 
 
-# What is said of the queries and documents that files have in common, in both languages.
+# What is said of a data set, and of what files have in common, in both languages.
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
+        "dataset": "Dataset of {} queries",
+        "source": " from {}",
+        "bare": ", nothing retrieved yet",
         "by id": "{name}: {n} queries have {different} different texts, so all are labelled by "
         "their ids.",
         "extra": "{given}: {n} of {queries} queries are not in {expected} and are left out (the "
@@ -258,6 +262,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "empty text, which no text matcher matches.",
     },
     "ko": {
+        "dataset": "Dataset: 질문 {}개",
+        "source": "({})",
+        "bare": ", 아직 검색 결과 없음",
         "by id": "{name}: 질문 {n}개 중 서로 다른 질문이 {different}개라, 질문 대신 id로 모든 "
         "질문의 이름을 붙입니다.",
         "extra": "{given}: 질문 {queries}개 중 {n}개가 {expected}에 없어 제외했습니다(첫 번째는 "

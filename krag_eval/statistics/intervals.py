@@ -583,6 +583,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "intervals are too narrow.",
         "one in no cluster": "{n} query has no {tag}; each is a cluster of its own.",
         "in no cluster": "{n} queries have no {tag}; each is a cluster of its own.",
+        "budget to recall": "macro recall {recall} at {amount} ({level} % interval {low} to "
+        "{high})",
+        "w": amount_in_words("{}", "w"),
+        "c": amount_in_words("{}", "c"),
+        "t": amount_in_words("{}", "t"),
     },
     "ko": {
         "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
@@ -598,6 +603,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "신뢰구간이 너무 좁습니다.",
         "one in no cluster": "질문 {n}개에 {tag} 값이 없어 따로 클러스터 하나로 봅니다.",
         "in no cluster": "질문 {n}개에 {tag} 값이 없어 하나하나를 별개의 클러스터로 봅니다.",
+        "budget to recall": "macro 재현율 {recall}에 이르는 예산: {amount}({level}% 신뢰구간 "
+        "{low}~{high})",
+        "w": "{}단어",
+        "c": "{}자",
+        "t": "길이 {}",
     },
 }
 
@@ -659,10 +669,11 @@ class BudgetToRecall:
         value, low, high = (
             "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
         )
-        return (
-            f"macro recall {self.recall:g} at {amount_in_words(value, self.unit)} "
-            f"({100 * self.level:g} % interval {low} to {high})"
-        )
+        w = _WORDS[language_of()]
+        return w["budget to recall"].format(
+            recall=f"{self.recall:g}", amount=w[self.unit].format(value),
+            level=f"{100 * self.level:g}", low=low, high=high,
+        )  # fmt: skip
 
 
 def budget_to_recall(

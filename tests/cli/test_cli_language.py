@@ -89,6 +89,31 @@ def test_every_command_is_here():
     assert {one.split()[0] for one in COMMANDS} == {*main.commands}
 
 
+#: The commands that print a table in Markdown.
+TABLES = [
+    command
+    for command in COMMANDS
+    if any(one.name == "format" for one in main.commands[command.split()[0]].params)
+]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", TABLES)
+def test_tables_in_markdown_have_korean_headings(command: str):
+    """With the same numbers below them; those that machines read stay as they are."""
+    english, korean = (
+        run("--lang", one, *command.split(), "--format", "markdown").stdout for one in LANGUAGES
+    )
+    headings, other = (one.splitlines()[0].split("|")[1:-1] for one in (english, korean))
+    assert len(headings) == len(other)
+    # The columns of trec are tools and runs.
+    assert bool(re.search("[가-힣]", "".join(other))) != command.startswith("trec")
+    assert numbers(korean) == numbers(english)
+    one_table = command.removesuffix(" --by items").split()  # CSV has no room for slices
+    first, second = (run("--lang", one, *one_table, "--format", "csv").stdout for one in LANGUAGES)
+    assert first.splitlines()[0] == second.splitlines()[0]
+
+
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_speak_korean(command: str, monkeypatch: pytest.MonkeyPatch):
