@@ -665,15 +665,26 @@ class BudgetToRecall:
     high: float
     level: float
 
-    def __str__(self) -> str:
+    def summary(self, language: Language | None = None) -> str:
+        """Say how much it takes, with the interval, in a sentence.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        >>> BudgetToRecall(0.9, "w", 500.0, 300.0, math.inf, 0.95).summary()
+        'macro recall 0.9 at 500 words (95 % interval 300 to ∞)'
+        """
         value, low, high = (
             "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
         )
-        w = _WORDS[language_of()]
+        w = _WORDS[language_of(language)]
         return w["budget to recall"].format(
             recall=f"{self.recall:g}", amount=w[self.unit].format(value),
             level=f"{100 * self.level:g}", low=low, high=high,
         )  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def budget_to_recall(
