@@ -175,7 +175,7 @@ def _evaluated(
     run = read_run(_source(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
-    with warnings_as(f"warning: {printable(name)}"):
+    with warnings_as("warning", printable(name)):
         result = dataset.evaluator(**options).evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.

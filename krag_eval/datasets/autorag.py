@@ -105,7 +105,7 @@ def autorag_dataset(
         source=questions.name,
         defaults={"matcher": "id"},
         questions=texts,
-        notes=["AutoRAG: ground truth read from retrieval_gt, questions from query", *notes],
+        notes=[_READ_FROM[language_of()], *notes],
         tags=found,
     )
     if corpus is None:
@@ -135,6 +135,10 @@ def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
     return actual
 
 
+_READ_FROM: Mapping[Language, str] = {
+    "en": "AutoRAG: ground truth read from retrieval_gt, questions from query",
+    "ko": "AutoRAG: 정답은 retrieval_gt, 질문은 query에서 읽음",
+}
 _BLANK: Mapping[Language, str] = {
     "en": "{name}: retrieval_gt of {n} of {questions} questions is an empty string (the first is "
     "in row {row}), which is read as no ground truth, as AutoRAG does.",

@@ -501,6 +501,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "no tag": "{n} column cannot be a tag of the queries: {names}",
         "no tags": "{n} columns cannot be tags of the queries: {names}",
         "more": " and {} more",
+        "plain text": "plain text in {name} read as one document per cell ({n} of {cells} cells)",
         "line": "on line {}",
         "row": "row {}",
         "unlabelled": "{n} of {queries} queries in {name} have no {field} (the first is {where}), "
@@ -518,6 +519,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "no tag": "질문의 태그로 쓸 수 없는 열이 {n}개 있습니다: {names}",
         "no tags": "질문의 태그로 쓸 수 없는 열이 {n}개 있습니다: {names}",
         "more": " 외 {}개",
+        "plain text": "{name} 열의 글을 칸마다 문서 하나로 읽음(칸 {cells}개 중 {n}개)",
         "line": "{}번째 줄",
         "row": "{}행",
         "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {where}) "
@@ -749,11 +751,11 @@ def check_chosen(
             )
 
 
-def notes_on(left_out: Mapping[str, str], language: Language = "en") -> list[str]:
+def notes_on(left_out: Mapping[str, str]) -> list[str]:
     """Say which columns are left out, and why, in one sentence, if there are any."""
     if not left_out:
         return []
-    w = _WORDS[language]
+    w = _WORDS[language_of()]
     shown = [f"{name[:_LONGEST_NAME]} ({w.get(why, why)})" for name, why in left_out.items()]
     more = len(shown) - _MOST_NAMES
     text = ", ".join(shown[:_MOST_NAMES]) + (w["more"].format(more) if more > 0 else "")
@@ -964,8 +966,8 @@ def cells_as_lists(table: Columns, roles: Roles) -> tuple[Columns, list[str]]:
         n_texts = sum(one != [] and one is not columns[name][at] for at, one in enumerate(read))
         columns[name] = read
         if n_texts:
-            notes.append(f"plain text in {name} read as one document per cell ({n_texts} of "
-                         f"{len(read)} cells)")  # fmt: skip
+            told = _WORDS[language_of()]["plain text"]
+            notes.append(told.format(name=name, n=n_texts, cells=len(read)))
     return table._replace(columns=columns), notes
 
 

@@ -390,15 +390,11 @@ def _calls(
     if not calls:
         problem = f"none of its {len(outer)} spans recorded what was returned"
         raise Place(table).error(problem, "let the instrumentation record contents, or ids")
-    notes = [
-        f"traces: {documents.replace('_', ' ')} documents read from {len(calls)} of "
-        f"{len(spans)} spans: {listed([*dict.fromkeys(one.span.name for one in calls)])}"
-    ]
+    w, names = _WORDS[language_of()], [*dict.fromkeys(one.span.name for one in calls)]
+    notes = [w[documents].format(n=len(calls), spans=len(spans), names=listed(names))]
     if len(outer) < len(kept):
-        notes.append(
-            f"{len(kept) - len(outer)} spans inside of these are left out: "
-            f"{listed([*dict.fromkeys(one.name for one in kept if one not in outer)])}"
-        )
+        names = [*dict.fromkeys(one.name for one in kept if one not in outer)]
+        notes.append(w["inside"].format(n=len(kept) - len(outer), names=listed(names)))
     return sorted(calls, key=_when), notes
 
 
@@ -475,6 +471,16 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "silent": "{table}: {n} of {spans} spans recorded no documents (the first is called "
         "{first!r}) and are left out.",
         "record": "let the instrumentation record contents, or ids",
+        "retrieved": "traces: retrieved documents read from {n} of {spans} spans: {names}",
+        "rerank_output": "traces: rerank output documents read from {n} of {spans} spans: {names}",
+        "rerank_input": "traces: rerank input documents read from {n} of {spans} spans: {names}",
+        "inside": "{n} spans inside of these are left out: {names}",
+        "no ground truth": "spans hold no ground truth: load the questions and pass the spans as "
+        "retrieved",
+        "joined": "{n} of {calls} calls joined {asked} of {questions} questions",
+        "other questions": "{n} calls with other questions: {names}",
+        "never asked": "{n} questions never asked: {names}",
+        "by a span around": "{} calls joined by what a span around them was given",
     },
     "ko": {
         "failed": "{table}: 스팬 {spans}개 중 {n}개가 실패했습니다(첫 번째 스팬의 이름은 "
@@ -482,6 +488,15 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "silent": "{table}: 스팬 {spans}개 중 {n}개에 문서가 기록되지 않아 제외했습니다(첫 번째 "
         "스팬의 이름은 {first!r}).",
         "record": "계측 설정에서 문서의 본문이나 id를 기록하게 하세요",
+        "retrieved": "트레이스: 스팬 {spans}개 중 {n}개에서 검색된 문서를 읽음: {names}",
+        "rerank_output": "트레이스: 스팬 {spans}개 중 {n}개에서 리랭커의 출력 문서를 읽음: {names}",
+        "rerank_input": "트레이스: 스팬 {spans}개 중 {n}개에서 리랭커의 입력 문서를 읽음: {names}",
+        "inside": "그 안에 있는 스팬 {n}개는 제외: {names}",
+        "no ground truth": "스팬에는 정답이 없으므로 질문을 따로 읽고 스팬은 retrieved로 넘길 것",
+        "joined": "호출 {calls}개 중 {n}개를 질문 {questions}개 중 {asked}개와 연결",
+        "other questions": "데이터에 없는 질문의 호출 {n}개: {names}",
+        "never asked": "한 번도 검색하지 않은 질문 {n}개: {names}",
+        "by a span around": "바깥 스팬의 입력으로 연결한 호출 {}개",
     },
 }
 
@@ -612,7 +627,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
     questions = [one[0].question for one in kept]
     ids = [one[0].span.id or str(number) for number, one in enumerate(kept)]
     predicted = [_chosen(one, calls) for one in kept]
-    told = "spans hold no ground truth: load the questions and pass the spans as retrieved"
+    told = _WORDS[language_of()]["no ground truth"]
     return Dataset(
         queries=labels_of(questions, ids, name),
         actual=[[] for _ in kept],
@@ -649,15 +664,13 @@ def _joined(
     check_overlap(known, given, expected_name=dataset.source or "dataset", given_name=name,
                   absent="skip" if missing == "skip" else "zero")  # fmt: skip
     lacking = [one for one in known if one not in groups]
-    told = [
-        *notes,
-        f"{len(found) - len(strange)} of {len(found)} calls joined {len(groups)} of "
-        f"{len(known)} questions",
-    ]
-    for what, some in (("calls with other questions", strange), ("questions never asked", lacking)):
-        told += [f"{len(some)} {what}: {listed(some)}"] if some else []
+    w, joined = _WORDS[language_of()], len(found) - len(strange)
+    counts = {"asked": len(groups), "questions": len(known)}
+    told = [*notes, w["joined"].format(n=joined, calls=len(found), **counts)]
+    for what, some in (("other questions", strange), ("never asked", lacking)):
+        told += [w[what].format(n=len(some), names=listed(some))] if some else []
     if rewritten:
-        told.append(f"{rewritten} calls joined by what a span around them was given")
+        told.append(w["by a span around"].format(rewritten))
     made = dataset if missing == "zero" else _only(dataset, [known[one] for one in groups])
     answers = {known[one]: group for one, group in groups.items()}
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._errors import (
+    SPOKEN,
     Fix,
     InvalidInput,
     InvalidType,
@@ -200,6 +201,7 @@ class _Sent:
 
     number: int
     pickled: NDArray[np.uint8]
+    language: Language  # of warnings; only the variable comes to other processes by itself
 
 
 @dataclass(frozen=True)
@@ -296,6 +298,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
     """Do one part of the work; runs in another process."""
     answer: _Answer[Result] = _Answer()
     arrived = False
+    spoken = SPOKEN.set(sent.language)
     with warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
@@ -304,6 +307,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
             answer.result = work(shared, part)
         except Exception as error:
             answer.failure = _failure(error, on_arrival=not arrived)
+    SPOKEN.reset(spoken)
     answer.notices = [*map(_Notice.of, caught)]
     return answer
 
@@ -348,10 +352,11 @@ def _pickled(value: object) -> bytes:
 
 def _sent(shared: object, name: str) -> _Sent:
     try:
-        return _Sent(next(_numbers), np.frombuffer(_pickled(shared), np.uint8))
+        pickled = np.frombuffer(_pickled(shared), np.uint8)
     except Exception as error:  # whatever an object's own way of being pickled raises
         reason = f"{type(error).__name__}: {error}"
         raise _cannot_be_sent(name, reason) from error
+    return _Sent(next(_numbers), pickled, language_of())
 
 
 def _cannot_be_sent(name: str, reason: str) -> InvalidType:

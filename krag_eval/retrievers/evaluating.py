@@ -469,7 +469,7 @@ def _of_frame(frame: pd.DataFrame) -> Questions:
     questions = _of_rows(frame[names].to_dict("records"))
     once = frame.loc[:, ~frame.columns.duplicated(keep=False)]
     table = Columns.of_frame(once, "dataset", _ASKED, choice=True)
-    return replace(questions, tags=table.others, notes=notes_on(table.left_out, language_of()))
+    return replace(questions, tags=table.others, notes=notes_on(table.left_out))
 
 
 def _of_rows(rows: Sequence[Any]) -> Questions:
@@ -489,7 +489,7 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
         _labels(texts, rows),
         actual,
         tags=found,
-        notes=notes_on(tags.left_out, language_of()),
+        notes=notes_on(tags.left_out),
     )
 
 

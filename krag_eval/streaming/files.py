@@ -208,7 +208,7 @@ def evaluate_file(
             state.finish(done.n_parts)
             rows = RowsInFile(output, done.partial.summary)
     _warn_of_unnamed(done, files, fields)
-    for note in notes_on(done.left_out, language_of()):
+    for note in notes_on(done.left_out):
         told = _WORDS[language_of()]["keep none"]
         warn(f"{files.name}: {note}.", Advice(told, tags=False))
     return plan.result([done.partial], rows)

@@ -89,6 +89,24 @@ def test_every_command_is_here():
     assert {one.split()[0] for one in COMMANDS} == {*main.commands}
 
 
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", ["evaluate", "misses"])
+def test_what_is_said_beside_the_answer_is_korean(command: str):
+    """How the file was understood, and what deserves a second look; with the same numbers."""
+    row = {"user_input": "언제?", "reference_contexts": [CHUNKS[0]],
+           "retrieved_contexts": [CHUNKS[1]], "scores": [1]}  # fmt: skip
+    Path("ragas.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    english, korean = (
+        run(command, "ragas.jsonl", "-k", "1", "--lang", one).stderr.splitlines()
+        for one in LANGUAGES
+    )
+    assert len(english) == len(korean) >= 3
+    assert numbers(" ".join(english)) == numbers(" ".join(korean))
+    assert all(re.search("[가-힣]{2}", line.replace("언제", "")) for line in korean)
+    assert not any(re.search("[가-힣]", line) for line in english)
+    assert any(line.startswith("경고: ") for line in korean)
+
+
 #: The commands that print a table in Markdown.
 TABLES = [
     command
