@@ -540,7 +540,7 @@ _IN_KOREAN = {
     "rank": "순위",
     "ground_truth": "정답 항목",
     "retrieved": "검색된 문서",
-    "relevant": "관련 있음",
+    "relevant": "관련",
     "covered": "찾은 항목",
     "finding": "점검 항목",
     "rows": "건수",

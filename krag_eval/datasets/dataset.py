@@ -265,8 +265,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "dataset": "Dataset: 질문 {}개",
         "source": "({})",
         "bare": ", 아직 검색 결과 없음",
-        "by id": "{name}: 질문 {n}개 중 서로 다른 질문이 {different}개라, 질문 대신 id로 모든 "
-        "질문의 이름을 붙입니다.",
+        "by id": "{name}: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
+        "질문을 id로 구분합니다.",
         "extra": "{given}: 질문 {queries}개 중 {n}개가 {expected}에 없어 제외했습니다(첫 번째는 "
         "{first!r}).",
         "lacking": "{given}: {expected}의 질문 {queries}개 중 {n}개가 없습니다(첫 번째는 "

@@ -523,9 +523,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "line": "{}번째 줄",
         "row": "{}행",
         "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {where}) "
-        "위치로 모든 질문의 이름을 붙입니다.",
+        "모든 질문을 위치로 구분합니다.",
         TOO_MANY: f"태그가 이미 {MOST_TAGS}개 있음",
-        _NOT_IN_FIRST: "첫 묶음에 없음",
+        _NOT_IN_FIRST: "처음 읽은 부분에 없음",
         _LINE_END: "이름에 줄바꿈이 있음",
         _DIFFERS: "같은 질문인데 행마다 값이 다름",
         "holds a list": "목록이 들어 있음",

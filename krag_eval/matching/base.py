@@ -631,7 +631,7 @@ _AT_THRESHOLD = 0.5
 
 _ADVICE: Mapping[Language, str] = {
     "en": "Match by each part alone to see which one finds nothing.",
-    "ko": "합친 매처를 하나씩 따로 써서 어느 쪽이 아무것도 찾지 못하는지 확인하세요.",
+    "ko": "결합한 매처를 하나씩 따로 써서 어느 매처가 아무것도 찾지 못하는지 확인하세요.",
 }
 
 

@@ -647,7 +647,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "ko": {
         "head": "{folder}에 저장된 실행 {n}회",
         "head of one": "{folder}에 저장된 실행 {n}회",
-        "unreadable": "{file} 파일을 읽을 수 없어 제외했습니다: {why}",
+        "unreadable": "{file} 파일은 평가 기록에서 제외했습니다: {why}",
         "run": "실행",
         "made": "평가 시각(UTC)",
         "interval": "95% 신뢰구간",

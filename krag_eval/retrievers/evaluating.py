@@ -533,10 +533,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     },
     "ko": {
         "keep none": "태그가 필요 없으면 {}로 평가하세요",
-        "by id": "dataset: 질문 {n}개 중 서로 다른 질문이 {different}개라, 질문 대신 id로 모든 "
-        "질문의 이름을 붙입니다.",
-        "by position": "dataset: 질문 {n}개 중 서로 다른 질문이 {different}개라, 질문 대신 위치로 "
-        "모든 질문의 이름을 붙입니다.",
+        "by id": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
+        "질문을 id로 구분합니다.",
+        "by position": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) "
+        "모든 질문을 위치로 구분합니다.",
         "failed": "질문 {queries}개 중 {n}개가 실패해 검색된 문서가 없는 것으로 셉니다. 첫 번째는 "
         "{label}입니다({type}: {message})",
         "retry": "결과의 failures에 목록이 있고, retry_failed로 다시 물을 수 있습니다",

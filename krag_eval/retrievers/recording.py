@@ -723,8 +723,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "failed named": "질문 {questions}개 중 {n}개에서 {name!r} 검색기가 실패했습니다. 이런 "
         "질문은 검색된 문서가 없는 것으로 셉니다",
         "see failures": "결과의 failures에서 확인하세요",
-        "repeated": "기록한 질문 {n}개 중 서로 다른 질문이 {different}개라, 질문 대신 위치로 모든 "
-        "질문의 이름을 붙입니다.",
+        "repeated": "같은 질문이 있어(기록한 질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
+        "질문을 위치로 구분합니다.",
     },
 }
 

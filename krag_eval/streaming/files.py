@@ -372,7 +372,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "ko": {
         "keep none": "태그가 필요 없으면 {}로 평가하세요",
         "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {first}) "
-        "위치로 모든 질문의 이름을 붙입니다.",
+        "모든 질문을 위치로 구분합니다.",
     },
 }
 
