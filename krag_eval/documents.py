@@ -27,7 +27,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn, warn_of
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Language,
+    clipped,
+    language_of,
+    text,
+    warn,
+    warn_of,
+)
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
 
 if TYPE_CHECKING:
@@ -893,12 +904,9 @@ class QuerySet:
             for query, items in enumerate(self.actual)
             for position, item in enumerate(items)
         ]
-        shown = repr(key).replace("{", "{{").replace("}", "}}")
-        warn_of(
-            f"aspect_key={shown}: {{}} ground-truth items have no aspect in their metadata; each "
-            "of them is an aspect of its own.",
-            aspects.count(()),
-        )
+        if n_without := aspects.count(()):
+            shown = repr(key).replace("{", "{{").replace("}", "}}")
+            warn_of(_WORDS[language_of()]["no aspect"].format("{}", key=shown), n_without)
         return aspects
 
     def ground_truth(self) -> QuerySet:
@@ -983,10 +991,23 @@ class QuerySet:
 
 def warn_of_no_grades(key: str) -> None:
     """Warn of a key in the metadata that no ground-truth document has."""
-    warn(
-        f"grade_key={key!r}: no ground-truth document has this key in its metadata, so every grade "
-        "is 1."
-    )
+    warn(_WORDS[language_of()]["no grade"].format(key=repr(key)))
+
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "no aspect": "aspect_key={key}: {} ground-truth items have no aspect in their metadata; "
+        "each of them is an aspect of its own.",
+        "no grade": "grade_key={key}: no ground-truth document has this key in its metadata, so "
+        "every grade is 1.",
+    },
+    "ko": {
+        "no aspect": "aspect_key={key}: 정답 항목 {}개의 메타데이터에 측면이 없습니다. 이런 항목은 "
+        "하나하나를 별개의 측면으로 봅니다.",
+        "no grade": "grade_key={key}: 메타데이터에 이 키가 있는 정답 문서가 없어 모든 등급을 1로 "
+        "봅니다.",
+    },
+}
 
 
 def _document_class() -> type | None:

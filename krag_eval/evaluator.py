@@ -27,8 +27,10 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     check_options,
     clipped,
+    language_of,
     muted,
     named_options,
     number,
@@ -493,11 +495,10 @@ class OfflineRetrievalEvaluator:
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
-        threshold = f", threshold {self.threshold:g}" if self.matcher.takes_threshold else ""
-        return (
-            f"OfflineRetrievalEvaluator of {n_queries} {'query' if n_queries == 1 else 'queries'}, "
-            f"matcher {self.matcher.signature}{threshold}"
-        )
+        w = _WORDS[language_of()]
+        told = w["evaluator of one" if n_queries == 1 else "evaluator"]
+        threshold = w["threshold"].format(self.threshold) if self.matcher.takes_threshold else ""
+        return told.format(n=n_queries, matcher=self.matcher.signature) + threshold
 
     @property
     def queries(self) -> list[str | int]:
@@ -851,8 +852,30 @@ def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cu
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    which = "" if n_queries == queries.n_queries else f" on the first {n_queries} queries"
-    return Advice(f"With {{}}: recall@{spelled(k)} {recall:.2f}{which}", matcher="coverage")
+    some = "all queries" if n_queries == queries.n_queries else "first queries"
+    told = _WORDS[language_of()][some].format(
+        coverage="{}", k=spelled(k), value=recall, n=n_queries
+    )
+    return Advice(told, matcher="coverage")
+
+
+# What is said of an evaluator, and of what coverage finds where its matcher finds next to nothing.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "evaluator": "OfflineRetrievalEvaluator of {n} queries, matcher {matcher}",
+        "evaluator of one": "OfflineRetrievalEvaluator of {n} query, matcher {matcher}",
+        "threshold": ", threshold {:g}",
+        "all queries": "With {coverage}: recall@{k} {value:.2f}",
+        "first queries": "With {coverage}: recall@{k} {value:.2f} on the first {n} queries",
+    },
+    "ko": {
+        "evaluator": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
+        "evaluator of one": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
+        "threshold": ", 임계값 {:g}",
+        "all queries": "같은 질문을 {coverage}로 평가하면: recall@{k} {value:.2f}",
+        "first queries": "앞에서부터 질문 {n}개를 {coverage}로 평가하면: recall@{k} {value:.2f}",
+    },
+}
 
 
 def looked_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
@@ -23,7 +24,7 @@ from krag_eval import (
     debias,
     plan_questions,
 )
-from krag_eval._errors import LANGUAGES, SPOKEN, InvalidInput, language_of
+from krag_eval._errors import LANGUAGES, SPOKEN, Advice, InvalidInput, language_of
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import _IN_ENGLISH, _IN_KOREAN, FINDINGS, Audit
 
@@ -101,8 +102,8 @@ def test_there_are_tables():
 def test_both_languages_say_the_same(name: str):
     """The same phrases, with the same things to fill in."""
     english, korean = (TABLES[name][language] for language in LANGUAGES)
-    if isinstance(english, str):
-        english, korean = {"": english}, {"": korean}
+    if isinstance(english, str | Advice):
+        english, korean = ({"": getattr(one, "text", one)} for one in (english, korean))
     assert english.keys() == korean.keys()
     for key in english:
         if key not in ("demo", "next"):  # nothing is filled in, and braces are JSON
@@ -118,6 +119,91 @@ def test_findings_of_an_audit_say_the_same():
         said = {*placeholders(korean[1])}
         assert {"total", "n"} <= said
         assert {*placeholders(sentence)} <= said
+
+
+# What is warned of.
+
+ROOT = Path(krag_eval.__file__).parent
+#: Two English words, one after the other; the name of a setting or of a phrase is one.
+ENGLISH = re.compile("[A-Za-z]{2,},? [A-Za-z]{2,}")
+
+
+def named(node: ast.AST, name: str) -> bool:
+    """Tell whether a node is a call of a function or of a method."""
+    if not isinstance(node, ast.Call):
+        return False
+    return name == getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def warnings_in(function: ast.AST) -> list[ast.Call]:
+    """Return where a function warns by itself."""
+    called = (one for name in ("warn", "warn_of") for one in ast.walk(function) if named(one, name))
+    return [one for one in called if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+
+
+def values_of(name: str, function: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is bound to a name, or put into the list of that name."""
+    for one in ast.walk(function):
+        targets = getattr(one, "targets", [getattr(one, "target", None)])
+        bound = [part for target in targets if target for part in ast.walk(target)]
+        if any(isinstance(part, ast.Name) and part.id == name for part in bound):
+            yield from filter(None, [getattr(one, "value", None)])
+        if named(one, "append") and getattr(one.func.value, "id", "") == name:
+            yield from one.args
+
+
+def texts_in(node: ast.AST, function: ast.AST, seen: set[str]) -> Iterator[str]:
+    """Yield the texts that a value is made of, but for those that are not said."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    if isinstance(node, ast.Name) and node.id not in seen:
+        seen.add(node.id)
+        for value in values_of(node.id, function):
+            yield from texts_in(value, function, seen)
+    if not isinstance(node, ast.Subscript | ast.Compare | ast.Starred):  # keys, and counts
+        for child in ast.iter_child_nodes(node):
+            yield from texts_in(child, function, seen)
+
+
+def warning_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield every function that warns, by its place."""
+    for path in sorted(ROOT.rglob("*.py")):
+        if path.name == "_errors.py":  # where warn is made
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and warnings_in(node):
+                yield f"{path.relative_to(ROOT)}: {node.name}", node
+
+
+WARNING = dict(warning_functions())
+
+
+def test_functions_that_warn_are_found():
+    """In every room that warns."""
+    rooms = {Path(name).parts[0] for name in WARNING}
+    assert {"datasets", "matching", "plotting", "results", "retrievers", "scoring", "statistics",
+            "streaming"} <= rooms  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNING)
+def test_no_warning_is_in_english_alone(name: str):
+    """What a function warns of is in a table of phrases, and not written in the function."""
+    function = WARNING[name]
+    for call in warnings_in(function):
+        assert [one for one in texts_in(call, function, set()) if ENGLISH.search(one)] == []
+
+
+def test_a_warning_in_english_is_seen():
+    """However it comes to the function that warns."""
+    for body in ('warn("Two words.")', 'warn(f"{x} two words")', 'a = "two words"; warn(a)',
+                 'r = []; r.append("two words"); warn(" ".join(r))',
+                 'warn(w["x"], Advice("pass {} to do so", k=5))',
+                 'if b := "two words": warn(b.format(n=1))'):  # fmt: skip
+        function = ast.parse(f"def f():\n    {body}")
+        (call,) = warnings_in(function)
+        assert any(ENGLISH.search(one) for one in texts_in(call, function, set())), body
+    function = ast.parse('def f():\n    much = "next to nothing"; warn(w[much], w["what to do"])')
+    assert not any(map(ENGLISH.search, texts_in(warnings_in(function)[0], function, set())))
 
 
 # In Python.
@@ -295,6 +381,64 @@ def test_audits(tmp_path: Path):
     assert "language" not in json.loads((tmp_path / "audit.json").read_text())
 
 
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_what_objects_are_called_when_shown(monkeypatch: pytest.MonkeyPatch):
+    """What ``print`` shows first, with the numbers it has in English."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]], "coverage")
+    shown = (evaluator, evaluator.evaluate(1), Dataset(["a"], [["a"]]),
+             audit(Dataset(["a"], [["a"]]), language="ko"))  # fmt: skip
+    for one in shown[:-1]:
+        assert not HANGUL.search(repr(one))
+    english = [numbers(repr(one)) for one in shown]
+    budgets = result().budget_to_recall(0.5), result().budget_to_recall(1)
+    english += [numbers(str(one)) for one in budgets]
+    monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
+    texts = [*map(repr, shown), *map(str, budgets)]
+    assert [numbers(text) for text in texts] == english
+    assert [text.splitlines()[0] for text in texts[:3]] == [
+        "OfflineRetrievalEvaluator: 질문 1개, 매처 "
+        "coverage(min_run=5,tokenizer=auto(words,letters)), 임계값 0.8",
+        "질문 1개 평가 결과",
+        "Dataset: 질문 1개, 아직 검색 결과 없음",
+    ]
+    assert texts[3].startswith("정답 데이터 점검. 질문 1개")
+    assert texts[4].startswith("macro 재현율 0.5에 이르는 예산: ")
+    assert evaluator.evaluate(1).to_markdown().startswith("| 지표 | @1 |")
+    assert evaluator.evaluate(1).to_markdown("en").startswith("| metric | @1 |")
+
+
+NOTHING = (
+    "매처 text 기준으로는 질문 1개에서 정답과 일치하는 문서가 하나도 없습니다(매처의 조건을 "
+    "만족하는 "
+    '문서가 없음). 정답은 구절이고 검색기가 돌려주는 것은 청크라면 matcher="contains"나 '
+    'matcher="coverage"로, 양쪽에 id가 있으면 matcher="id"로 평가해 보세요.'
+)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "options", "said"),
+    [
+        ([["b"]], {}, NOTHING),
+        ([[]], {}, "하나뿐인 질문에 대해 검색된 문서가 없습니다. "),
+        ([["a", " "]], {}, "정답 문서 0개와 검색된 문서 1개의 본문이 비었거나 공백뿐입니다. "),
+        ([["a"]], {"grade_key": "등급"}, "grade_key='등급': 메타데이터에 이 키가 있는 정답 문서가"),
+        ([["b c d"]], {"matcher": "fuzzy"}, "매처 fuzzy(scorer=ratio) 기준으로는"),
+    ],
+)
+def test_warnings_of_an_evaluator(
+    predicted: list[list[str]], options: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+):
+    """In the language of who reads them, and as they were in English."""
+    for language in LANGUAGES:
+        monkeypatch.setenv("KRAG_EVAL_LANG", language)
+        with pytest.warns(krag_eval.KragEvalWarning) as caught:
+            OfflineRetrievalEvaluator([["a"]], predicted, **options).calculate_recall(1)
+        (found,) = caught
+        assert str(found.message).startswith(said) == (language == "ko")
+        assert bool(HANGUL.search(str(found.message).replace("등급", ""))) == (language == "ko")
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 def test_the_variable_is_what_objects_are_shown_in(monkeypatch: pytest.MonkeyPatch):
     """Of what takes no argument, as ``print`` and a notebook; columns stay as they are."""
     one = result()

@@ -228,7 +228,7 @@ def _evaluated(
         if not isinstance(one, str):
             results[name] = one
             continue
-        with warnings_as(f"warning: {printable(name)}"):
+        with warnings_as("warning", printable(name)):
             dataset, results[name] = evaluated_file(one, k, settings, metrics)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)

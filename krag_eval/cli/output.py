@@ -500,8 +500,13 @@ def _write_as_markdown(content: pd.DataFrame | str, target: Target) -> None:
     write_text(content if isinstance(content, str) else markdown_of(content), target)
 
 
-def markdown_of(rows: pd.DataFrame) -> str:
-    """Return a table of rows in Markdown, rounded for reading; its first column is a name."""
+def markdown_of(rows: pd.DataFrame, named: Collection[str] = ()) -> str:
+    """Return a table of rows in Markdown, rounded for reading; its first column is a name.
+
+    Args:
+        rows: The table.
+        named: The columns that the user named.
+    """
     from krag_eval.statistics.comparison import as_markdown
 
     cells = [
@@ -509,7 +514,73 @@ def markdown_of(rows: pd.DataFrame) -> str:
          for one in row]
         for row in _known(rows).to_numpy().tolist()
     ]  # fmt: skip
-    return as_markdown([[*map(str, rows.columns)], *cells], n_names=1)
+    known = _HEADINGS[language_of()]
+    names = [*map(str, rows.columns)]
+    header = [name if name in named else known.get(name, name) for name in names]
+    return as_markdown([header, *cells], n_names=1)
+
+
+_IN_KOREAN = {
+    "metric": "지표",
+    "value": "값",
+    "low": "신뢰구간 하한",
+    "high": "신뢰구간 상한",
+    "slice": "슬라이스",
+    "n": "질문 수",
+    "rest": "나머지",
+    "difference": "차이",
+    "ci_low": "차이의 신뢰구간 하한",
+    "ci_high": "차이의 신뢰구간 상한",
+    "p_permutation": "p",
+    "p_holm": "p (Holm)",
+    "query": "질문",
+    "status": "결과",
+    "missed": "놓친 정답",
+    "similarity": "유사도",
+    "rank": "순위",
+    "ground_truth": "정답 항목",
+    "retrieved": "검색된 문서",
+    "relevant": "관련",
+    "covered": "찾은 항목",
+    "finding": "점검 항목",
+    "rows": "건수",
+    "class": "분류",
+    "label": "뜻",
+    "items": "항목 수",
+    "share": "비율",
+    "cumulative": "누적 재현율",
+    "passed": "통과",
+    "reason": "이유",
+    "pair": "쌍",
+    "actual": "정답 문서",
+    "predicted": "검색 결과",
+    "wrong": "라벨과 다름",
+    "run": "실행",
+    "made": "평가 시각",
+    "made_by_file": "수정 시각으로 대신함",
+    "comparable": "비교 가능",
+    "changed": "바뀐 것",
+    "detect": "확인할 차이",
+    "power": "검정력",
+    "alpha": "유의수준",
+    "questions": "질문 수",
+    "pilot_questions": "파일럿의 질문 수",
+    "detectable": "파일럿으로 확인할 수 있는 차이",
+    "sd": "표준편차",
+    "design_effect": "설계 효과",
+    "clusters": "클러스터",
+    "n_clusters": "클러스터 수",
+    "systems": "시스템",
+    "correlation": "상관계수",
+    "cell": "조합",
+    "pareto": "경계에 있음",
+    "same_as": "청크가 같은 조합",
+}
+#: What the columns of a table are called where people read it.
+_HEADINGS: Mapping[Language, Mapping[str, str]] = {
+    "en": {name: name for name in _IN_KOREAN},
+    "ko": _IN_KOREAN,
+}
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
@@ -687,7 +758,7 @@ def _wide(rows: pd.DataFrame) -> pd.DataFrame:
         if "low" in of_metric:
             ends = zip(of_metric["low"], of_metric["high"], strict=True)
             texts = [_range(*pair) for pair in ends]
-            columns[f"95 % interval @{k}"] = pd.Series(texts, of_metric.index)
+            columns[f"{said('interval').format(95)} @{k}"] = pd.Series(texts, of_metric.index)
     return pd.DataFrame(columns).reset_index()
 
 

@@ -20,6 +20,7 @@ from krag_eval.cli.output import (
     checked_outputs,
     formatted,
     four_digits,
+    markdown_of,
     print_cells,
     print_signature,
     printing_beside,
@@ -174,7 +175,7 @@ def _evaluated(
     run = read_run(_source(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
-    with warnings_as(f"warning: {printable(name)}"):
+    with warnings_as("warning", printable(name)):
         result = dataset.evaluator(**options).evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
@@ -203,7 +204,7 @@ def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
             "signature": dict(zip(results, _signatures(several), strict=True)),
         },
         "csv": lambda: rows,
-        "markdown": lambda: rows,
+        "markdown": lambda: markdown_of(rows, results),
     }
 
 

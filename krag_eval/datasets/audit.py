@@ -188,6 +188,7 @@ _IN_KOREAN = {
 # What else is said, in both languages.
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
+        "audit": "Audit. {}",
         "looked at": "Looked at {}.",
         "nothing": "Nothing found.",
         "unchecked": "Not checked without {need}: {names}.",
@@ -207,6 +208,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "in runs": "{held} of {size} {words} in runs",
     },
     "ko": {
+        "audit": "정답 데이터 점검. {}",
         "looked at": "{}를 점검했습니다.",
         "nothing": "문제를 찾지 못했습니다.",
         "unchecked": "{need} 없어 점검하지 못한 항목: {names}.",
@@ -409,7 +411,7 @@ class Audit:
             ) from error
 
     def __repr__(self) -> str:
-        return f"Audit. {self.summary()}"
+        return _WORDS[self.language]["audit"].format(self.summary())
 
     def _repr_html_(self) -> str:
         lines = "<br>".join(html.escape(line) for line in self.summary().split("\n"))

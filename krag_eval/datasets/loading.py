@@ -12,9 +12,11 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     Place,
     Refusal,
     clipped,
+    language_of,
     muted,
     named_options,
     one_of,
@@ -254,8 +256,7 @@ def _folder(folder: str | os.PathLike[str], retrieved: Any, limits: Limits) -> D
         max_bytes=limits.max_bytes,
         max_objects=limits.max_objects,
     )
-    told = "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
-    dataset = replace(dataset, notes=[told])
+    dataset = replace(dataset, notes=[_WORDS[language_of()]["BEIR"]])
     return dataset if is_run else _with_spans(dataset, retrieved, limits)
 
 
@@ -284,7 +285,7 @@ def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
 def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
     """Read judgements, and a run over them, as TREC's are."""
     dataset = read_trec(source, run, max_bytes=limits.max_bytes, max_objects=limits.max_objects)
-    return replace(dataset, notes=["judgements and a run, as read_trec reads them"])
+    return replace(dataset, notes=[_WORDS[language_of()]["TREC"]])
 
 
 def _read_again(source: Any, options: _Options, wanted: Collection[str]) -> Columns:
@@ -490,13 +491,31 @@ def _dataset(
         queries, tags, differing = joined(queries, tags)
         check_chosen(options.tags, table, asked, tags, differing)
         if len(queries) < n_rows:
-            notes.append(f"{n_rows} rows put together by question into {len(queries)} queries, "
-                         "documents in the order of the rows")  # fmt: skip
+            told = _WORDS[language_of()]["put together"]
+            notes.append(told.format(rows=n_rows, queries=len(queries)))
         notes += notes_on(differing)
     parts = parts_of(queries, table.name, roles)
     others = [one for one in table.names if one not in asked]
-    told = said(roles, others) + notes + left_out
-    return Dataset(**parts, notes=told, vocabulary=roles.shape, tags=tags)
+    notes = said(roles, others) + notes + left_out
+    return Dataset(**parts, notes=notes, vocabulary=roles.shape, tags=tags)
+
+
+# How a source was understood, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "put together": "{rows} rows put together by question into {queries} queries, documents in "
+        "the order of the rows",
+        "BEIR": "BEIR's folder: judgements of its test split, texts from corpus, questions from "
+        "queries",
+        "TREC": "judgements and a run, as read_trec reads them",
+    },
+    "ko": {
+        "put together": "질문이 같은 행을 합쳐 {rows}행을 질문 {queries}개로 읽음(문서는 행의 "
+        "순서)",
+        "BEIR": "BEIR 폴더: test 분할의 판정, 본문은 corpus, 질문은 queries에서 읽음",
+        "TREC": "판정과 실행(read_trec과 같은 방식)",
+    },
+}
 
 
 def _has_own_reader(names: Sequence[str], mapped: Mapped) -> bool:

@@ -18,11 +18,12 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from krag_eval._errors import (
-    Advice,
     DatasetError,
     InvalidInput,
+    Language,
     Place,
     boolean,
+    language_of,
     one_of,
     warn,
     whole,
@@ -177,8 +178,6 @@ Missing: TypeAlias = Literal["zero", "skip"]
 ScorePrecision: TypeAlias = Literal["single", "double"]
 
 _GRADE_KEY = "grade"
-_ABSENT = "and count as nothing retrieved, as with trec_eval -c"
-_LEAVE_OUT = Advice("{} leaves them out, as trec_eval does without -c", missing="skip")
 
 
 @dataclass(frozen=True)
@@ -273,8 +272,7 @@ def _topics(qrels: Qrels, run: Run, missing: Missing) -> list[str]:
         run.scores,
         expected_name=qrels.name,
         given_name=run.name,
-        absent=None if missing == "skip" else _ABSENT,
-        fix=_LEAVE_OUT,
+        absent=None if missing == "skip" else "zero, as trec_eval -c",
     )
     return [topic for topic in qrels.grades if missing == "zero" or topic in run.scores]
 
@@ -302,13 +300,20 @@ def _ranked(run: Run, topics: list[str], precision: ScorePrecision) -> list[list
             reordered.append(topic)
         ranked.append([*order])
     if reordered:
-        warn(
-            f"{run.name}: in {len(reordered)} of {len(topics)} topics (the first is "
-            f"{reordered[0]!r}) scores differ only beyond single precision, where trec_eval up to "
-            'version 9 sees ties and orders by document id; scores="double" compares them as they '
-            "are written, as trec_eval 10 does."
-        )
+        told = _REORDERED[language_of()]
+        warn(told.format(name=run.name, n=len(reordered), all=len(topics), first=reordered[0]))
     return ranked
+
+
+_REORDERED: Mapping[Language, str] = {
+    "en": "{name}: in {n} of {all} topics (the first is {first!r}) scores differ only beyond "
+    "single precision, where trec_eval up to version 9 sees ties and orders by document id; "
+    'scores="double" compares them as they are written, as trec_eval 10 does.',
+    "ko": "{name}: 질문 {all}개 중 {n}개에서(첫 번째는 {first!r}) 점수 차이가 단정밀도보다 "
+    "작습니다. trec_eval 9까지는 이를 동점으로 보고 문서 id 순으로 세웁니다. trec_eval 10처럼 적힌 "
+    "그대로 "
+    '비교하려면 scores="double"로 읽으세요.',
+}
 
 
 def _ordered(scores: Mapping[str, float]) -> list[str]:

@@ -174,13 +174,47 @@ def _checked_by_history(
 
 def _no_baseline(path: str, error: Exception) -> str:
     """Say that there is no baseline to compare with, and how to make one."""
+    w = _words()
     lines = [
-        f"no baseline: {error}",
-        "Save one, from a result that you accept, and commit it:",
-        f"  in Python: result.to_json({path!r})",
-        f"  in the shell: krag-eval evaluate results.jsonl --json {shlex.quote(path)}",
+        w["no baseline"].format(error),
+        w["save one"],
+        w["in Python"].format(f"result.to_json({path!r})"),
+        w["in the shell"].format(f"krag-eval evaluate results.jsonl --json {shlex.quote(path)}"),
     ]
     return "\n".join(lines)
+
+
+def _words() -> Mapping[str, str]:
+    """Return what is said, in the language that people are told things in."""
+    from krag_eval._errors import language_of
+
+    return _WORDS[language_of()]
+
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "no baseline": "no baseline: {}",
+        "save one": "Save one, from a result that you accept, and commit it:",
+        "in Python": "  in Python: {}",
+        "in the shell": "  in the shell: {}",
+        "not good enough": "retrieval is not good enough: {}",
+        "interval": "95 % interval of {metric}: {low} to {high} ({n} queries)",
+        "worst": "worst queries @{k}, of {n} whose ground truth is not all found:",
+        "found": "  {label}: found {covered} of {wanted}",
+        "gates": "retrieval gates",
+    },
+    "ko": {
+        "no baseline": "기준 결과가 없습니다: {}",
+        "save one": "기준으로 삼을 결과를 저장해 커밋하세요.",
+        "in Python": "  파이썬에서: {}",
+        "in the shell": "  셸에서: {}",
+        "not good enough": "검색 품질이 기준에 못 미칩니다: {}",
+        "interval": "{metric}의 95% 신뢰구간: {low}~{high}(질문 {n}개)",
+        "worst": "정답을 다 찾지 못한 질문 {n}개 중 가장 많이 놓친 질문(@{k}):",
+        "found": "  {label}: 정답 {wanted}개 중 {covered}개 찾음",
+        "gates": "검색 품질 게이트",
+    },
+}
 
 
 def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
@@ -189,7 +223,7 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 
     short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
     # The first line is all that pytest's short summary shows.
-    yield f"retrieval is not good enough: {', '.join(short)}"
+    yield _words()["not good enough"].format(", ".join(short))
     yield from (f"  {line}" for line in repr(report).splitlines())
     # Without rows, or where no query counts, there is no more to tell.
     with suppress(InvalidInput), muted():
@@ -203,7 +237,8 @@ def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str
         if name in table.index:
             low, high = table.loc[name, ["low", "high"]]
             n = int(result.counted.sum())
-            yield f"95 % interval of {name}: {low:.4f} to {high:.4f} ({n} queries)"
+            bounds = {"low": f"{low:.4f}", "high": f"{high:.4f}"}
+            yield _words()["interval"].format(metric=name, n=n, **bounds)
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
@@ -214,10 +249,11 @@ def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
         lost = result.misses(k)
         if not len(lost):
             continue
-        yield f"worst queries @{spelled(k)}, of {len(lost)} whose ground truth is not all found:"
+        w = _words()
+        yield w["worst"].format(k=spelled(k), n=len(lost))
         rows = zip(lost.index, lost["covered"], lost["ground_truth"], strict=True)
         for (label, covered, wanted), _ in zip(rows, range(_WORST), strict=False):
-            yield f"  {clipped(label)}: found {covered} of {wanted}"
+            yield w["found"].format(label=clipped(label), covered=covered, wanted=wanted)
 
 
 @pytest.fixture
@@ -242,6 +278,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        terminalreporter.section("retrieval gates")
+        terminalreporter.section(_words()["gates"])
         for line in lines:
             terminalreporter.line(line)

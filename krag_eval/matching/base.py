@@ -33,7 +33,9 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     muted,
     number,
     unknown,
@@ -151,8 +153,6 @@ class Matcher(ABC):
     counts_words: ClassVar[bool] = False
     #: Whether documents count together, so that no pair alone tells what was found.
     union: bool = False
-    #: What to try when nothing matched at all.
-    advice: ClassVar[Fix] = ""
 
     @abstractmethod
     def similarity(self, actual: Any, predicted: Any) -> float:
@@ -230,6 +230,11 @@ class Matcher(ABC):
             arguments, complete = _arguments(self, settings)
             settings = {**settings, **arguments}
         return _signature(self.name or type(self).__name__, settings, complete=complete)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return ""
 
     @property
     def too_long_advice(self) -> Fix:
@@ -624,12 +629,17 @@ def _holds_nothing(function: Any) -> bool:
 _AT_THRESHOLD = 0.5
 
 
+_ADVICE: Mapping[Language, str] = {
+    "en": "Match by each part alone to see which one finds nothing.",
+    "ko": "결합한 매처를 하나씩 따로 써서 어느 매처가 아무것도 찾지 못하는지 확인하세요.",
+}
+
+
 class _CombinedMatcher(Matcher):
     """What ``&`` and ``|`` share: one scale for all parts, and one decision per document."""
 
     threshold = _AT_THRESHOLD
     takes_threshold: ClassVar[bool] = False
-    advice: ClassVar[Fix] = "Match by each part alone to see which one finds nothing."
     _sign: ClassVar[str]
 
     def __init__(self, *parts: Matcher) -> None:
@@ -658,6 +668,11 @@ class _CombinedMatcher(Matcher):
                     "leave out union=True",
                 )
             number(f"threshold of the matcher {part.signature}", part.threshold, 0, 1)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return _ADVICE[language_of()]
 
     @property
     def _question(self) -> inspect.Parameter | None:

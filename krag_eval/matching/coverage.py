@@ -8,14 +8,24 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from krag_eval._errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    Language,
+    boolean,
+    language_of,
+    number,
+    one_of,
+    whole,
+)
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
@@ -126,11 +136,6 @@ class CoverageMatcher(TextMatcher):
     name = "coverage"
     normalize: ClassVar[bool] = False
     counts_words: ClassVar[bool] = True
-    advice: ClassVar[Fix] = Advice(
-        "If the two sides write the same passage differently (spaces, hyphens, corrected errors), "
-        "try {}; if both sides carry ids, try {}",
-        matcher=("coverage(tokenizer=letters)", "id"),
-    )
 
     def __init__(
         self,
@@ -164,19 +169,21 @@ class CoverageMatcher(TextMatcher):
                 )
 
     @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        told = _WORDS[language_of()]["advice"]
+        return Advice(told, matcher=("coverage(tokenizer=letters)", "id"))
+
+    @property
     def too_long_advice(self) -> Fix:
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
             return ""
-        settings = self.signature.removesuffix(")")
+        settings, w = self.signature.removesuffix(")"), _WORDS[language_of()]
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
         if self.numbers:
-            return Advice("Ask how much of the shorter text is held with {}", matcher=either)
-        return Advice(
-            "Let texts count together with {}, or ask how much of the shorter text is held with "
-            "{}; token metrics count words in any case",
-            matcher=(union, either),
-        )
+            return Advice(w["shorter"], matcher=either)
+        return Advice(w["together or shorter"], matcher=(union, either))
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, of what, and what else was asked for."""
@@ -306,14 +313,14 @@ class NumbersMatcher(TextMatcher):
 
     name = "numbers"
     normalize: ClassVar[bool] = False
-    advice: ClassVar[Fix] = Advice(
-        "Every number of the ground truth must occur in the chunk, in digits; with {} half of them "
-        "will do",
-        threshold=0.5,
-    )
 
     def __init__(self, threshold: float = 1.0) -> None:
         self.threshold = number("threshold", threshold, 0, 1)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return Advice(_WORDS[language_of()]["numbers"], threshold=0.5)
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Find the numbers of each distinct text once."""
@@ -466,3 +473,26 @@ def _closed(text: str, numbers: set[str]) -> str:
 
 def _numbers_of(texts: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset(numbers_in(text)) for text in texts]
+
+
+# What to try where nothing matches, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "advice": "If the two sides write the same passage differently (spaces, hyphens, corrected "
+        "errors), try {}; if both sides carry ids, try {}",
+        "shorter": "Ask how much of the shorter text is held with {}",
+        "together or shorter": "Let texts count together with {}, or ask how much of the shorter "
+        "text is held with {}; token metrics count words in any case",
+        "numbers": "Every number of the ground truth must occur in the chunk, in digits; with {} "
+        "half of them will do",
+    },
+    "ko": {
+        "advice": "같은 구절인데 정답과 청크의 표기가 다르면(띄어쓰기, 붙임표, 고친 오탈자) {}로, "
+        "양쪽에 id가 있으면 {}로 평가해 보세요",
+        "shorter": "더 짧은 쪽이 얼마나 담겼는지 보려면 {}로 평가하세요",
+        "together or shorter": "여러 문서를 합쳐서 판정하려면 {}로, 더 짧은 쪽이 얼마나 담겼는지 "
+        "보려면 {}로 평가하세요. 토큰 지표는 어느 경우에나 단어를 셉니다",
+        "numbers": "정답의 숫자가 모두 청크에 숫자로 적혀 있어야 합니다. 절반만 있어도 되면 {}로 "
+        "평가하세요",
+    },
+}

@@ -6,7 +6,7 @@ import os
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -16,7 +16,9 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     named_options,
     number,
     whole,
@@ -40,6 +42,14 @@ class Embeddings(Protocol):
 
     def embed_documents(self, texts: list[str], /) -> Sequence[Sequence[float]]:
         """Return one vector per text."""
+
+
+_ADVICE: Mapping[Language, str] = {
+    "en": "Cosines of different models are on different scales: look at the similarities of pairs "
+    "you know to be right before choosing a threshold.",
+    "ko": "모델마다 코사인 유사도의 범위가 다릅니다. 임계값을 정하기 전에 정답인 줄 아는 쌍의 "
+    "유사도부터 확인하세요.",
+}
 
 
 class EmbeddingMatcher(TextMatcher):
@@ -86,10 +96,6 @@ class EmbeddingMatcher(TextMatcher):
     name = "embedding"
     # A model uses all cores already, and a copy of it for each process may not fit.
     divisible: ClassVar[bool] = False
-    advice: ClassVar[Fix] = (
-        "Cosines of different models are on different scales: look at the similarities of pairs "
-        "you know to be right before choosing a threshold."
-    )
 
     @named_options
     def __init__(
@@ -104,6 +110,11 @@ class EmbeddingMatcher(TextMatcher):
         self.threshold = number("threshold", threshold, 0, 1)
         self.batch_size = whole("batch_size", batch_size, 1)
         self.cache = _checked_cache(cache)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return _ADVICE[language_of()]
 
     @property
     def embeddings(self) -> Embeddings:

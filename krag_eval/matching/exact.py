@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean
+from krag_eval._errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Language,
+    boolean,
+    language_of,
+)
 from krag_eval.documents import (
     DocumentLike,
     Reading,
@@ -53,6 +61,26 @@ _TYPED = {
 # Argument, query, and place within the query.
 _PLACE = re.compile(r"(\w+)\[(\d+)\](.*)")
 
+# What to try where nothing matches, in both languages.
+_ADVICE: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "text": "If the ground truth is a passage and the retriever returns chunks, try {} or {}; "
+        "if both sides carry ids, try {}",
+        "contains": "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
+        "differ, try {}",
+        "id": "Compare one id of each side: a prefix, a number against text or an id given anew at "
+        "every indexing are the usual causes.",
+    },
+    "ko": {
+        "text": "정답은 구절이고 검색기가 돌려주는 것은 청크라면 {}나 {}로, 양쪽에 id가 있으면 "
+        "{}로 평가해 보세요",
+        "contains": "정답 구절이 청크 경계에서 잘릴 수 있으면 {}로, 줄바꿈이나 대소문자가 다르면 "
+        "{}로 평가해 보세요",
+        "id": "양쪽의 id를 하나씩 꺼내 비교해 보세요. 접두어가 붙었거나, 한쪽은 숫자이고 한쪽은 "
+        "텍스트이거나, 색인할 때마다 id를 새로 매기는 경우가 많습니다.",
+    },
+}
+
 # Occurrences that are looked at one by one.
 _FEW_OCCURRENCES = 100
 
@@ -78,15 +106,15 @@ class ExactTextMatcher(KeyMatcher):
 
     name = "text"
     reads_text: ClassVar[bool] = True
-    advice: ClassVar[Fix] = Advice(
-        "If the ground truth is a passage and the retriever returns chunks, try {} or {}; if both "
-        "sides carry ids, try {}",
-        matcher=("contains", "coverage", "id"),
-    )
 
     def __init__(self, *, case_sensitive: bool = True, fold_whitespace: bool = False) -> None:
         self.case_sensitive = boolean("case_sensitive", case_sensitive)
         self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return Advice(_ADVICE[language_of()]["text"], matcher=("contains", "coverage", "id"))
 
     @property
     def _document_reading(self) -> Reading:
@@ -138,10 +166,6 @@ class ContainsMatcher(TextMatcher):
     name = "contains"
     threshold = 1.0
     takes_threshold: ClassVar[bool] = False
-    advice: ClassVar[Fix] = Advice(
-        "If chunks may cut a ground-truth passage, try {}; if line breaks or case differ, try {}",
-        matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
-    )
 
     def __init__(
         self,
@@ -153,6 +177,14 @@ class ContainsMatcher(TextMatcher):
         self.case_sensitive = boolean("case_sensitive", case_sensitive)
         self.fold_whitespace = boolean("fold_whitespace", fold_whitespace)
         self.word_boundaries = boolean("word_boundaries", word_boundaries)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return Advice(
+            _ADVICE[language_of()]["contains"],
+            matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
+        )
 
     def settings(self) -> dict[str, object]:
         """Return the settings that differ from the defaults."""
@@ -190,10 +222,11 @@ class IdMatcher(KeyMatcher):
     """
 
     name = "id"
-    advice: ClassVar[Fix] = (
-        "Compare one id of each side: a prefix, a number against text or an id given anew at every "
-        "indexing are the usual causes."
-    )
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return _ADVICE[language_of()]["id"]
 
     @property
     def _document_reading(self) -> Reading:

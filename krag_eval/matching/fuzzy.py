@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, number, one_of, whole
+from krag_eval._errors import Advice, Fix, Language, language_of, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.waiting import (
@@ -43,10 +43,20 @@ _ASCII_CELLS_AT_ONCE = 4 * CELLS_AT_ONCE
 # Of fewer characters it does not matter how many words are repeated.
 _SHORT = 50_000
 
-_ADVICE = Advice(
-    "Cut the texts into chunks, or use {}, whose time grows with the length of the texts only",
-    matcher="coverage",
-)
+# What to try where nothing matches, or it takes long, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "advice": "If the ground truth is a passage and the retriever returns chunks, try {}",
+        "faster": "Cut the texts into chunks, or use {}, whose time grows with the length of the "
+        "texts only",
+    },
+    "ko": {
+        "advice": "정답은 구절이고 검색기가 돌려주는 것은 청크라면 {}로 평가해 보세요",
+        "faster": "텍스트를 청크로 자르거나, 걸리는 시간이 텍스트 길이에만 비례하는 {}로 "
+        "평가하세요",
+    },
+}
+_FASTER = {language: Advice(w["faster"], matcher="coverage") for language, w in _WORDS.items()}
 
 
 class FuzzyMatcher(TextMatcher):
@@ -95,10 +105,6 @@ class FuzzyMatcher(TextMatcher):
     """
 
     name = "fuzzy"
-    advice: ClassVar[Fix] = Advice(
-        "If the ground truth is a passage and the retriever returns chunks, try {}",
-        matcher="coverage",
-    )
 
     def __init__(
         self, scorer: str = "ratio", threshold: float = 0.8, max_cells: int = MAX_CELLS
@@ -106,6 +112,11 @@ class FuzzyMatcher(TextMatcher):
         self.scorer = one_of("scorer", scorer, _SCORERS)
         self.threshold = number("threshold", threshold, 0, 1)
         self.max_cells = whole("max_cells", max_cells, 1)
+
+    @property
+    def advice(self) -> Fix:
+        """What to try when nothing matched at all."""
+        return Advice(_WORDS[language_of()]["advice"], matcher="coverage")
 
     def settings(self) -> dict[str, object]:
         """Return the way of scoring."""
@@ -153,11 +164,11 @@ class FuzzyMatcher(TextMatcher):
         """Warn of long texts, whose comparison takes minutes, and refuse longer ones."""
         sizes = self._sizes(units.values)
         name, longest = f"fuzzy {self.scorer}", int(sizes.max(initial=0))
-        comparison = Comparison(name, "characters", _seconds, _SECONDS_PER_CHARACTER_PAIR, _ADVICE)
+        comparison = Comparison(name, "characters", _seconds, _SECONDS_PER_CHARACTER_PAIR, _FASTER)
         if self.scorer == "partial_ratio":
             at_most = (_STRETCHES + longest / _CHARACTERS_PER_STRETCH) * _SECONDS_PER_CELL
             comparison = Comparison(
-                name, "characters", _seconds_sliding, at_most, _ADVICE, _cells_sliding
+                name, "characters", _seconds_sliding, at_most, _FASTER, _cells_sliding
             )
         refuse_long_pairs(units, sizes, comparison, self.max_cells)
         warn_of_long_wait(units, sizes, comparison)

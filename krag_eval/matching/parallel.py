@@ -13,7 +13,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,7 +24,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
+from krag_eval._errors import (
+    SPOKEN,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    Language,
+    clipped,
+    language_of,
+    warn,
+)
 from krag_eval._io import bars
 
 __all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
@@ -191,6 +201,7 @@ class _Sent:
 
     number: int
     pickled: NDArray[np.uint8]
+    language: Language  # of warnings; only the variable comes to other processes by itself
 
 
 @dataclass(frozen=True)
@@ -287,6 +298,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
     """Do one part of the work; runs in another process."""
     answer: _Answer[Result] = _Answer()
     arrived = False
+    spoken = SPOKEN.set(sent.language)
     with warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
@@ -295,6 +307,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
             answer.result = work(shared, part)
         except Exception as error:
             answer.failure = _failure(error, on_arrival=not arrived)
+    SPOKEN.reset(spoken)
     answer.notices = [*map(_Notice.of, caught)]
     return answer
 
@@ -339,10 +352,11 @@ def _pickled(value: object) -> bytes:
 
 def _sent(shared: object, name: str) -> _Sent:
     try:
-        return _Sent(next(_numbers), np.frombuffer(_pickled(shared), np.uint8))
+        pickled = np.frombuffer(_pickled(shared), np.uint8)
     except Exception as error:  # whatever an object's own way of being pickled raises
         reason = f"{type(error).__name__}: {error}"
         raise _cannot_be_sent(name, reason) from error
+    return _Sent(next(_numbers), pickled, language_of())
 
 
 def _cannot_be_sent(name: str, reason: str) -> InvalidType:
@@ -362,8 +376,12 @@ def _effective(n_jobs: int | None) -> int:
 
     wanted, cores = int(effective_n_jobs(n_jobs)), int(cpu_count())
     if wanted > cores:
-        warn(
-            f"There are fewer cores than the {n_jobs:,} processes asked for; {cores} work, one "
-            "per core."
-        )
+        warn(_FEWER_CORES[language_of()].format(wanted=n_jobs, cores=cores))
     return min(wanted, cores)
+
+
+_FEWER_CORES: Mapping[Language, str] = {
+    "en": "There are fewer cores than the {wanted:,} processes asked for; {cores} work, one per "
+    "core.",
+    "ko": "요청한 프로세스 {wanted:,}개보다 코어가 적어, 코어마다 하나씩 {cores}개를 씁니다.",
+}

@@ -7,7 +7,7 @@ in blocks so that Ctrl-C is answered meanwhile.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, warn
+from krag_eval._errors import Advice, InvalidInput, Language, language_of, warn
 from krag_eval._io import bar_of
 from krag_eval.matching.joins import FloatArray, IntArray, Units
 
@@ -57,7 +57,7 @@ class Comparison:
         of: What lengths are counted in: ``tokens`` or ``characters``.
         seconds: ``(lengths of ground-truth texts, of predicted texts) -> seconds`` on one core.
         at_most: Seconds per product of two lengths that are never exceeded.
-        advice: What takes less time.
+        advice: What takes less time, in each language.
         cells: ``(length of one text, of another) -> cells of the table that is filled for them``.
     """
 
@@ -65,7 +65,7 @@ class Comparison:
     of: str
     seconds: Callable[[FloatArray, FloatArray], float]
     at_most: float
-    advice: Advice
+    advice: Mapping[Language, Advice]
     cells: Callable[[float, float], float] = operator.mul
 
 
@@ -98,14 +98,46 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
     total = sum(seconds for seconds, *_ in waits)
     if total > _LONG_WAIT_IN_SECONDS:
         _, query, truth, prediction = max(waits)
-        warn(
-            f"{comparison.name} compares every {comparison.of[:-1]} with every other, and "
-            f"{len(waits):,} of {len(actual):,} queries have long texts, up to {truth:,.0f} "
-            f"{comparison.of} of ground truth and {prediction:,.0f} predicted ones in query "
-            f"{query} (counted from 0). That takes about {_spelled(total)} of one core.",
-            comparison.advice,
-            at_once=True,
-        )
+        language = language_of()
+        w = _WORDS[language]
+        one, several = (w.get(what, what) for what in (comparison.of[:-1], comparison.of))
+        problem = w["long texts"].format(
+            comparison=comparison.name, one=one, several=several,
+            long=len(waits), queries=len(actual), truth=truth, predicted=prediction, query=query,
+            time=_spelled(total, language),
+        )  # fmt: skip
+        warn(problem, comparison.advice[language], at_once=True)
+
+
+# What is said of a long wait, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "long texts": "{comparison} compares every {one} with every other, and {long:,} of "
+        "{queries:,} queries have long texts, up to {truth:,.0f} {several} of ground truth and "
+        "{predicted:,.0f} predicted ones in query {query} (counted from 0). That takes about "
+        "{time} of one core.",
+        "token": "token",
+        "tokens": "tokens",
+        "character": "character",
+        "characters": "characters",
+        "minute": "1 minute",
+        "minutes": "{:.0f} minutes",
+        "hours": "{:,.0f} hours",
+    },
+    "ko": {
+        "long texts": "{comparison} 매처는 모든 {one} 쌍을 비교하는데, 질문 {queries:,}개 중 "
+        "{long:,}개의 텍스트가 깁니다. 가장 긴 질문 {query}(0부터 셈)에서는 {several} 수가 정답 "
+        "{truth:,.0f}개, 검색된 문서 {predicted:,.0f}개에 이릅니다. 코어 하나로 약 {time} "
+        "걸립니다.",
+        "token": "토큰",
+        "tokens": "토큰",
+        "character": "글자",
+        "characters": "글자",
+        "minute": "1분",
+        "minutes": "{:.0f}분",
+        "hours": "{:,.0f}시간",
+    },
+}
 
 
 def refuse_long_pairs(
@@ -149,7 +181,7 @@ def _too_long(
     item = int(np.searchsorted(ends, truths.argmax(), side="right"))
     lengths = float(truths.max()), float(found.max())
     wait = comparison.seconds(*(np.array([length]) for length in lengths))
-    advice = comparison.advice
+    advice = comparison.advice["en"]
     return InvalidInput(
         "actual_docs",
         f"and the predicted document at rank {found.argmax() + 1} of its query have "
@@ -233,16 +265,16 @@ def _from_0(sums: NDArray[Number]) -> NDArray[Number]:
     return np.concatenate([np.zeros(1, sums.dtype), sums])
 
 
-def _spelled(seconds: float) -> str:
+def _spelled(seconds: float, language: Language = "en") -> str:
     """Spell a duration in whole minutes or hours.
 
     >>> _spelled(20.0), _spelled(90.0), _spelled(2e4)
     ('1 minute', '2 minutes', '6 hours')
     """
+    w, hours = _WORDS[language], seconds / 3600
     if seconds < 90:
-        return "1 minute"
-    hours = seconds / 3600
-    return f"{hours:,.0f} hours" if hours >= 2 else f"{seconds / 60:.0f} minutes"
+        return w["minute"]
+    return w["hours"].format(hours) if hours >= 2 else w["minutes"].format(seconds / 60)
 
 
 Sequence: TypeAlias = IntArray | NDArray[np.int32]

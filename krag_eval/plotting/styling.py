@@ -14,7 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, one_of, warn
+from krag_eval._errors import (
+    InvalidInput,
+    InvalidType,
+    Language,
+    clipped,
+    language_of,
+    one_of,
+    warn,
+)
 from krag_eval._io import naming
 from krag_eval._text import fitted, width_of
 from krag_eval.scoring.averages import DEFINED, Average
@@ -287,6 +295,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "no cutoff": "over all retrieved documents",
         "queries": "{} queries",
         "one query": "1 query",
+        "no font": "{} {}, which will appear as empty boxes.",
+        "install a font": 'Install a Korean font ("apt-get install fonts-nanum" or '
+        '"fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD '
+        "Gothic Neo with macOS) and draw again",
         "skipped": "{}, {} skipped",
         "nothing found": "No query found a relevant document",
         "first found": "First relevant document: mean rank {:.2f}, found rate {}",
@@ -379,6 +391,10 @@ _WORDS: dict[Language, dict[str, str]] = {
         "share of items": "Share of ground-truth items (in brackets: recall by then)",
     },
     "ko": {
+        "no font": "{}({}). 그림에 빈 네모로 나옵니다.",
+        "install a font": '한글 글꼴을 설치하고 다시 그리세요(Debian, Ubuntu, Colab에서는 "apt-get '
+        'install fonts-nanum"이나 "fonts-noto-cjk". Windows에는 맑은 고딕, macOS에는 Apple SD '
+        "산돌고딕 Neo가 들어 있습니다)",
         "micro": "Micro 평균(전체 합산)",
         "macro": "Macro 평균(질문별 평균)",
         "metrics": "검색 지표, {cutoff} ({queries})",
@@ -651,7 +667,10 @@ KOREAN_FONTS = (
 )
 
 #: How the warning begins.
-NO_KOREAN_FONT = "No installed font can show"
+NO_KOREAN_FONT: Mapping[Language, str] = {
+    "en": "No installed font can show",
+    "ko": "설치된 글꼴로는 표시할 수 없는 글자가 있습니다",
+}
 
 _FILES = re.compile(
     r"(Noto(Sans|Serif)(CJK(kr|jp|sc|tc|hk)?-(VF|Regular)|KR)|Nanum(Gothic|BarunGothic|Square)|"
@@ -752,12 +771,9 @@ def _filled(words: Iterable[str], width: float) -> list[str]:
 
 def _warn(letters: set[str]) -> None:
     shown = "".join(sorted(letters)[:6]) + ("…" if len(letters) > 6 else "")
-    warn(
-        f"{NO_KOREAN_FONT} {shown}, which will appear as empty boxes.",
-        'Install a Korean font ("apt-get install fonts-nanum" or "fonts-noto-cjk" on Debian, '
-        "Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD Gothic Neo with macOS) and "
-        "draw again",
-    )
+    language = language_of()
+    w = _WORDS[language]
+    warn(w["no font"].format(NO_KOREAN_FONT[language], shown), w["install a font"])
     # It has been said, and once is enough.
     warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
 
@@ -900,7 +916,8 @@ def inline_svg(
     figure = Figure(figsize=size, layout="constrained")
     written = io.StringIO()
     with _boxes_for_missing_letters(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=NO_KOREAN_FONT)
+        for beginning in NO_KOREAN_FONT.values():
+            warnings.filterwarnings("ignore", message=beginning)
         ax = figure.subplots()
         draw(ax)
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):

@@ -210,7 +210,7 @@ class History:
         named = os.fsdecode(folder)
         runs, left_out = _read(Path(folder))
         for file, why in left_out.items():
-            warn(f"{file} is left out of the history: {why}")
+            warn(_WORDS[language_of()]["unreadable"].format(file=file, why=why))
         if not runs:
             problem = f": {named} holds no saved result"
             raise InvalidInput("folder", problem, "save results there with to_json or --json")
@@ -636,6 +636,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "head": "{n} runs in {folder}",
         "head of one": "{n} run in {folder}",
+        "unreadable": "{file} is left out of the history: {why}",
         "run": "run",
         "made": "made (UTC)",
         "interval": "95 % interval",
@@ -662,6 +663,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "ko": {
         "head": "{folder}에 저장된 실행 {n}회",
         "head of one": "{folder}에 저장된 실행 {n}회",
+        "unreadable": "{file} 파일은 평가 기록에서 제외했습니다: {why}",
         "run": "실행",
         "made": "평가 시각(UTC)",
         "interval": "95% 신뢰구간",

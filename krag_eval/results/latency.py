@@ -29,10 +29,12 @@ __all__ = [
 # How fast answers came, in both languages.
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
+        "of answers": "mean {mean}, p50 {p50}, p95 {p95}",
         "latency": "latency: mean {mean}, p50 {p50}, p95 {p95}",
         "failed": "; {n} of {queries} queries failed",
     },
     "ko": {
+        "of answers": "평균 {mean}, p50 {p50}, p95 {p95}",
         "latency": "지연 시간: 평균 {mean}, p50 {p50}, p95 {p95}",
         "failed": ", 질문 {queries}개 중 {n}개 실패",
     },
@@ -56,7 +58,8 @@ class Latency(NamedTuple):
     p95: float
 
     def __str__(self) -> str:
-        return f"mean {_spoken(self.mean)}, p50 {_spoken(self.p50)}, p95 {_spoken(self.p95)}"
+        mean, p50, p95 = map(_spoken, self)
+        return _WORDS[language_of()]["of answers"].format(mean=mean, p50=p50, p95=p95)
 
 
 class Failure(NamedTuple):

@@ -85,6 +85,20 @@ _HIDDEN_COLUMNS = ("precision_base", "rank")
 _CLOCK = "SOURCE_DATE_EPOCH"
 _ALL = slice(None)
 
+# What is said of a result, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "head": "EvaluationResult of {} queries",
+        "head of one": "EvaluationResult of {} query",
+        "metric": "metric",
+    },
+    "ko": {
+        "head": "질문 {}개 평가 결과",
+        "head of one": "질문 {}개 평가 결과",
+        "metric": "지표",
+    },
+}
+
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
 # What other libraries call what a result has -> how it is written here.
@@ -994,8 +1008,11 @@ class EvaluationResult:
             for key, value in averages.items()
         }
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, language: Language | None = None) -> str:
         """Return the averages in GitHub's Markdown, rounded for reading: a column per cutoff.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> evaluator = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x", "b"]])
@@ -1009,20 +1026,23 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_markdown
 
-        return as_markdown(self._cells(), n_names=1)
+        return as_markdown(self._cells(language), n_names=1)
 
-    def to_latex(self) -> str:
+    def to_latex(self, language: Language | None = None) -> str:
         r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
 
         It needs ``\usepackage{booktabs}``.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
         from krag_eval.statistics.comparison import as_latex
 
-        return as_latex(self._cells(), n_names=1)
+        return as_latex(self._cells(language), n_names=1)
 
-    def _cells(self) -> list[list[str]]:
+    def _cells(self, language: Language | None) -> list[list[str]]:
         """Return the averages as text, header first: a row per key, a column per cutoff."""
-        header = ["metric", *(f"@{spelled(k)}" for k in self.k)]
+        header = [_WORDS[language_of(language)]["metric"], *(f"@{spelled(k)}" for k in self.k)]
         values = self.metrics.T
         rows = [
             [key, *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
@@ -1090,8 +1110,8 @@ class EvaluationResult:
 
     def __repr__(self) -> str:
         table = self._shown().to_string().splitlines()
-        queries = "1 query" if self.n_queries == 1 else f"{self.n_queries} queries"
-        lines = [f"EvaluationResult of {queries}", *table, *self._footnotes()]
+        head = _WORDS[language_of()]["head of one" if self.n_queries == 1 else "head"]
+        lines = [head.format(self.n_queries), *table, *self._footnotes()]
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ LangChain loads with this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,8 +21,10 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     check_options,
     clipped,
+    language_of,
     one_of,
     text,
     warn,
@@ -203,7 +205,32 @@ async def aevaluate_agent(
 
 # A tool whose searches can be seen, in words.
 _TOOL = 'a tool that returns its documents as an artifact (response_format="content_and_artifact")'
-_SEEN = f"Of messages, only searches of {_TOOL} can be seen; of a running agent, evaluate_agent"
+
+# What is said of searches that were not seen, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "did not search": "The agent did not search for {n} of {questions} questions; they count "
+        "as nothing retrieved",
+        "never asked": "The agent never asked {retriever!r} for {n} of {questions} questions; they "
+        "count as nothing retrieved",
+        "what is seen": "A search is seen if it asks a LangChain retriever, or is {tool}",
+        "no search": "No search was found: no message of a tool holds documents as its artifact.",
+        "of messages": "Of messages, only searches of {tool} can be seen; of a running agent, "
+        "evaluate_agent",
+        "tool": _TOOL,
+    },
+    "ko": {
+        "did not search": "질문 {questions}개 중 {n}개에서 에이전트가 검색하지 않았습니다. 이런 "
+        "질문은 검색된 문서가 없는 것으로 셉니다",
+        "never asked": "질문 {questions}개 중 {n}개에서 에이전트가 {retriever!r} 검색기를 한 번도 "
+        "호출하지 않았습니다. 이런 질문은 검색된 문서가 없는 것으로 셉니다",
+        "what is seen": "LangChain 검색기를 호출한 검색이나 {tool}의 검색만 기록됩니다",
+        "no search": "검색 기록을 찾지 못했습니다. 문서를 artifact로 담은 도구 메시지가 없습니다.",
+        "of messages": "메시지에서는 {tool}의 검색만 볼 수 있습니다. 실행 중인 에이전트는 "
+        "evaluate_agent로 평가하세요",
+        "tool": '문서를 artifact로 돌려주는 도구(response_format="content_and_artifact")',
+    },
+}
 
 
 class Searching(Runnable[str, "list[DocumentLike]"]):
@@ -272,11 +299,11 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         n = self._searched.count(False)
         if not n:
             return
-        what = "did not search" if self._retriever is None else f"never asked {self._retriever!r}"
+        w, questions = _WORDS[language_of()], len(self._searched)
+        problem = w["did not search" if self._retriever is None else "never asked"]
         warn(
-            f"The agent {what} for {n} of {len(self._searched)} questions; they count as nothing "
-            "retrieved",
-            f"A search is seen if it asks a LangChain retriever, or is {_TOOL}",
+            problem.format(n=n, questions=questions, retriever=self._retriever),
+            w["what is seen"].format(tool=w["tool"]),
         )
         self._searched.clear()
 
@@ -413,7 +440,8 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
         for question in _questions_in(_messages_of(conversation, number)):
             recorder._adopt(question)
     if conversations and not recorder.records.shape[0]:
-        warn("No search was found: no message of a tool holds documents as its artifact.", _SEEN)
+        w = _WORDS[language_of()]
+        warn(w["no search"], w["of messages"].format(tool=w["tool"]))
     return recorder
 
 

@@ -18,8 +18,10 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     check_options,
     clipped,
+    language_of,
     muted,
     one_of,
     text,
@@ -434,7 +436,8 @@ class Questions:
         if "tags" in given:
             checked_tags(given["tags"] or {}, len(self))
         elif self.notes:
-            warn(f"dataset: {self.notes[0]}.", Advice("pass {} to keep none", tags={}))
+            told = _WORDS[language_of()]["keep none"]
+            warn(f"dataset: {self.notes[0]}.", Advice(told, tags={}))
         labels = labels_for(given.get("matcher"), self.labels, self.texts)
         return {"queries": labels, "tags": self.tags, **self.defaults, **given}
 
@@ -484,7 +487,13 @@ def _of_rows(rows: Sequence[Any]) -> Questions:
     ]
     tags = TagReader(_ASKED, choice=True)
     found = tags.columns([tags.read(row, Mark()) for row in rows])
-    return Questions(texts, _labels(texts, rows), actual, tags=found, notes=notes_on(tags.left_out))
+    return Questions(
+        texts,
+        _labels(texts, rows),
+        actual,
+        tags=found,
+        notes=notes_on(tags.left_out),
+    )
 
 
 def _check_row(row: object, position: int) -> None:
@@ -508,11 +517,34 @@ def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | i
     ids = [row.get("id") for row in rows]
     known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
     labels = ids if known and len(set(ids)) == len(ids) else list(range(len(texts)))
-    warn(
-        f"dataset: {len(texts)} queries have {different} different questions, so all are labelled "
-        f"by their {'ids' if labels is ids else 'positions'}."
-    )
+    told = _WORDS[language_of()]["by id" if labels is ids else "by position"]
+    warn(told.format(n=len(texts), different=different))
     return labels  # type: ignore[return-value]  # checked above
+
+
+# What is said of questions and of those that failed, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "keep none": "pass {} to keep none",
+        "by id": "dataset: {n} queries have {different} different questions, so all are labelled "
+        "by their ids.",
+        "by position": "dataset: {n} queries have {different} different questions, so all are "
+        "labelled by their positions.",
+        "failed": "{n} of {queries} queries failed and count as nothing retrieved; the first is "
+        "{label}: {type}: {message}",
+        "retry": "The result's failures lists them, and its retry_failed asks them again",
+    },
+    "ko": {
+        "keep none": "태그가 필요 없으면 {}로 평가하세요",
+        "by id": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
+        "질문을 id로 구분합니다.",
+        "by position": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) "
+        "모든 질문을 위치로 구분합니다.",
+        "failed": "질문 {queries}개 중 {n}개가 실패해 검색된 문서가 없는 것으로 셉니다. 첫 번째는 "
+        "{label}입니다({type}: {message})",
+        "retry": "결과의 failures에 목록이 있고, retry_failed로 다시 물을 수 있습니다",
+    },
+}
 
 
 def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
@@ -740,11 +772,12 @@ def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
     if not answers.failures:
         return
     position, failure = min(answers.failures.items())
-    warn(
-        f"{len(answers.failures)} of {len(labels)} queries failed and count as nothing retrieved; "
-        f"the first is {clipped(labels[position])}: {failure.type}: {clipped(failure.message)}",
-        "The result's failures lists them, and its retry_failed asks them again",
-    )
+    w = _WORDS[language_of()]
+    problem = w["failed"].format(
+        n=len(answers.failures), queries=len(labels), label=clipped(labels[position]),
+        type=failure.type, message=clipped(failure.message),
+    )  # fmt: skip
+    warn(problem, w["retry"])
 
 
 def _check_config(config: object, n_queries: int) -> None:

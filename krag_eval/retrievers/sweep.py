@@ -122,6 +122,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "half to the other, the mean of all cells changes by {shift}).",
         "same": "The choice is the baseline.",
         "front": "Best for their context: {names}.",
+        "repr": "<Sweep of {n} cells, compared on {metric}>",
+        "no ceiling": "the index ceiling is left out, {}",
+        "looks words up": "choose {}, which looks words up",
     },
     "ko": {
         "swept": "질문 {queries}개로 조합 {cells}개를 비교했습니다. {runs}개만 실행했고, 나머지는 "
@@ -135,6 +138,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
         "same": "고른 조합이 기준 조합입니다.",
         "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
+        "repr": "<Sweep: 조합 {n}개, {metric} 기준 비교>",
+        "no ceiling": "색인 상한을 구하지 못했습니다({})",
+        "looks words up": "단어를 찾아 비교하는 {}로 평가하세요",
     },
 }
 
@@ -515,7 +521,7 @@ class Sweep:
         return [*lines, sentence(choice.difference, self.comparison.level, language)]
 
     def __repr__(self) -> str:
-        return f"<Sweep of {len(self.cells)} cells, compared on {self.metric}>"
+        return _WORDS[language_of()]["repr"].format(n=len(self.cells), metric=self.metric)
 
     @property
     def _run(self) -> list[SweepCell]:
@@ -897,9 +903,9 @@ def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosi
     except InvalidInput as error:
         if error.argument != "index":
             raise
+        w, why = _WORDS[language_of()], error.problem.removeprefix(": ")
         warn(
-            f"the index ceiling is left out, {error.problem.removeprefix(': ')}",
-            Advice("choose {}, which looks words up", matcher="coverage(union=yes)"),
+            w["no ceiling"].format(why), Advice(w["looks words up"], matcher="coverage(union=yes)")
         )
         return result.diagnose(matcher=matcher)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Final, Literal, TypeAlias
@@ -15,7 +15,15 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, clipped, warn
+from krag_eval._errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Language,
+    clipped,
+    language_of,
+    warn,
+)
 
 __all__ = [
     "DEFAULT_CUTOFFS",
@@ -305,13 +313,24 @@ def _measure(length: Callable[[str], int]) -> Measure:
         return length
     name = function_name(length)
     if name != getattr(length, "name", None) and not is_told_by(length, name):
-        warn(
-            f"The length {name} may be any function, so that a signature cannot tell it from "
-            "another.",
-            "Define it by def in a module, or give it an attribute name",
-        )
+        w = _UNKNOWN_LENGTH[language_of()]
+        warn(w["any function"].format(name), w["name it"])
         name += f"({SETTINGS_UNKNOWN})"
     return Measure(length, name)
+
+
+_UNKNOWN_LENGTH: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "any function": "The length {} may be any function, so that a signature cannot tell it "
+        "from another.",
+        "name it": "Define it by def in a module, or give it an attribute name",
+    },
+    "ko": {
+        "any function": "길이를 재는 {}가 어떤 함수인지 이름으로 알 수 없어, 설정 시그니처로 다른 "
+        "함수와 구별하지 못합니다.",
+        "name it": "모듈에서 def로 정의하거나 name 속성을 붙이세요",
+    },
+}
 
 
 def lengths_of(texts: Sequence[str], unit: Unit, measure: Measure | None) -> NDArray[np.int64]:

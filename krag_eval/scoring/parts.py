@@ -388,11 +388,10 @@ class Likeness:
         if 2 * self.n_too_long <= self.n_with_words or not matcher.too_long_advice:
             self._warn_if_nothing_matched(matcher, threshold, tried)
             return
-        warn(
-            f"In {self.n_too_long} of {self.n_with_words} queries all ground truth is longer than "
-            f"every retrieved text, so that no text alone can hold {threshold:.3g} of it.",
-            matcher.too_long_advice,
+        problem = _LIKENESS[language_of()]["too long"].format(
+            n=self.n_too_long, queries=self.n_with_words, threshold=f"{threshold:.3g}"
         )
+        warn(problem, matcher.too_long_advice)
 
     def _warn_if_nothing_matched(
         self, matcher: Matcher, threshold: float, tried: Callable[[], Fix]
@@ -404,46 +403,70 @@ class Likeness:
         """
         if not self.any_item:
             return
+        w, one = _LIKENESS[language_of()], self.n_queries == 1
         if not self.any_retrieved:
-            w = _NOTHING[language_of()]
-            problem = w["one query" if self.n_queries == 1 else "queries"]
+            problem = w["nothing retrieved for one" if one else "nothing retrieved"]
             warn(problem.format(self.n_queries), w["what to check"])
             return
-        queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
+        queries = w["one query" if one else "queries"].format(self.n_queries)
+        known = {"matcher": matcher.signature, "queries": queries}
         other = tried()
         if other:
-            much = "next to nothing" if self.any_match else "nothing at all"
-            warn(f"The matcher {matcher.signature} matched {much} in {queries}.", other)
+            much = "next to nothing" if self.any_match else "nothing"
+            warn(w[much].format(**known), other)
         if other or self.any_match:
             return
-        best, least = told_apart(self.best, threshold, ".3g")
         reason = (
-            f"the highest similarity is {best}, below the threshold of {least}"
+            "below"
             if self.best
-            else "no predicted document shares a run of words with the ground truth that is long "
-            "enough to count"
+            else "no run"
             if matcher.counts_words
-            else "no predicted document is similar to the ground truth in the least"
+            else "not similar"
             if matcher.takes_threshold
-            else "no predicted document meets its condition"
+            else "no condition met"
         )
-        warn(
-            f"The matcher {matcher.signature} matched nothing at all in {queries}: {reason}.",
-            matcher.advice,
-        )
+        best, least = told_apart(self.best, threshold, ".3g")
+        why = w[reason].format(best=best, least=least)
+        warn(w["nothing because"].format(**known, why=why), matcher.advice)
 
 
-# What is said where every list is empty, in both languages.
-_NOTHING: Mapping[Language, Mapping[str, str]] = {
+# What is said where nothing, or hardly anything, matches, in both languages.
+_LIKENESS: Mapping[Language, Mapping[str, str]] = {
     "en": {
-        "one query": "Nothing was retrieved for the one query there is.",
-        "queries": "Nothing was retrieved for any of {} queries.",
+        "one query": "{} query",
+        "queries": "{} queries",
+        "too long": "In {n} of {queries} queries all ground truth is longer than every retrieved "
+        "text, so that no text alone can hold {threshold} of it.",
+        "next to nothing": "The matcher {matcher} matched next to nothing in {queries}.",
+        "nothing": "The matcher {matcher} matched nothing at all in {queries}.",
+        "nothing because": "The matcher {matcher} matched nothing at all in {queries}: {why}.",
+        "below": "the highest similarity is {best}, below the threshold of {least}",
+        "no run": "no predicted document shares a run of words with the ground truth that is long "
+        "enough to count",
+        "not similar": "no predicted document is similar to the ground truth in the least",
+        "no condition met": "no predicted document meets its condition",
+        "nothing retrieved for one": "Nothing was retrieved for the one query there is.",
+        "nothing retrieved": "Nothing was retrieved for any of {} queries.",
         "what to check": "Check that the index is filled and that no filter keeps everything back, "
         "or that the lists are those the retriever returned",
     },
     "ko": {
-        "one query": "하나뿐인 질문에 대해 검색된 문서가 없습니다.",
-        "queries": "질문 {}개 모두 검색된 문서가 하나도 없습니다.",
+        "one query": "질문 {}개",
+        "queries": "질문 {}개",
+        "too long": "질문 {queries}개 중 {n}개에서는 정답이 모두 검색된 어느 문서보다도 길어, 문서 "
+        "하나만으로는 정답의 {threshold} 이상을 담을 수 없습니다.",
+        "next to nothing": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 거의 "
+        "없습니다.",
+        "nothing": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 하나도 없습니다."
+        "",
+        "nothing because": "매처 {matcher} 기준으로는 {queries}에서 정답과 일치하는 문서가 하나도 "
+        "없습니다({why}).",
+        "below": "가장 높은 유사도 {best}, 임계값 {least}",
+        "no run": "정답의 단어가 충분히 길게 이어져 나오는 문서가 없음",
+        "not similar": "정답과 조금이라도 비슷한 문서가 없음",
+        "no condition met": "매처의 조건을 만족하는 문서가 없음",
+        "nothing retrieved for one": "하나뿐인 질문에 대해 검색된 문서가 없습니다.",
+        "nothing retrieved": "질문 {}개 모두 검색된 문서가 하나도 없습니다.",
         "what to check": "색인이 비어 있거나 필터가 모두 걸러 내지 않는지, 검색기가 돌려준 목록을 "
         "그대로 넘겼는지 확인하세요",
     },

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, warn_of
+from krag_eval._errors import Advice, InvalidInput, Language, language_of, warn_of
 from krag_eval.documents import Lists, QuerySet
 from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
@@ -271,11 +271,8 @@ class Relevance:
 
     def warn_of_repeats(self) -> None:
         """Warn, once, if ground-truth documents were listed twice."""
-        warn_of(
-            "{} ground-truth documents repeat another document of the same query (as the matcher "
-            "sees them); each is counted as one item.",
-            self.n_repeats,
-        )
+        if self.n_repeats:
+            warn_of(_REPEATS[language_of()], self.n_repeats)
 
     @property
     def n_queries(self) -> int:
@@ -729,6 +726,14 @@ class Relevance:
                 order.append(first + one)
                 places.append(place)
         return item[np.array(order, np.int64)], np.array(places, np.int64)
+
+
+_REPEATS: Mapping[Language, str] = {
+    "en": "{} ground-truth documents repeat another document of the same query (as the matcher "
+    "sees them); each is counted as one item.",
+    "ko": "매처가 보기에 같은 질문의 다른 정답 문서와 똑같은 정답 문서가 {}개 있습니다. 같은 "
+    "문서는 항목 하나로 셉니다.",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1173,26 +1173,18 @@ def _old_remedy(results: Mapping[str, EvaluationResult]) -> str:
 def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> None:
     old = _without_digests(results)
     if old:
-        warn(
-            f"Whether the results have the same ground truth could not be checked beyond the "
-            f"number of items, because krag_eval 0.1 saved nothing to tell it by ({old}).",
-            "Evaluate and save anew to have it checked",
-        )
+        w = _WORDS[language_of()]
+        warn(w["unknown ground truth"].format(old), w["save anew"])
 
 
 def _warn_of_unknown_settings(result: EvaluationResult) -> None:
+    w = _WORDS[language_of()]
     matcher = result.settings.get("matcher", "")
     if _UNKNOWN in matcher:
-        warn(
-            f"Whether the results were made with the same settings of the matcher {matcher} could "
-            "not be checked; have its settings() return them."
-        )
+        warn(w["unknown settings"].format(matcher))
     length = result.settings.get("length", "")
     if _UNKNOWN in length:
-        warn(
-            f"Whether the budgets of the results were counted by the same function {length} could "
-            "not be checked; define it by def in a module, or give it an attribute name."
-        )
+        warn(w["unknown length"].format(length))
 
 
 def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
@@ -1201,11 +1193,8 @@ def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
         return
     named = ", ".join(f"{name!r}: {version}" for name, version in versions.items())
     numbers = {_numbers_since(version) for version in versions.values()}
-    differ = ", between which reported numbers changed" if len(numbers) > 1 else ""
-    warn(
-        f"The results were made by different versions of krag_eval ({named}){differ}.",
-        "See 'changes in reported numbers' in the documentation, or evaluate all with one version",
-    )
+    w = _WORDS[language_of()]
+    warn(w["versions, numbers" if len(numbers) > 1 else "versions"].format(named), w["one version"])
 
 
 def _numbers_since(version: str) -> int:
@@ -1263,6 +1252,19 @@ _WORDS: dict[Language, dict[str, str]] = {
         "left out of one": "Compared on the one query that all have; left out: {told}.",
         "of": "{n} of {name} ({labels})",
         "and more": " and {} more",
+        "unknown ground truth": "Whether the results have the same ground truth could not be "
+        "checked beyond the number of items, because krag_eval 0.1 saved nothing to tell it by "
+        "({}).",
+        "save anew": "Evaluate and save anew to have it checked",
+        "unknown settings": "Whether the results were made with the same settings of the matcher "
+        "{} could not be checked; have its settings() return them.",
+        "unknown length": "Whether the budgets of the results were counted by the same function "
+        "{} could not be checked; define it by def in a module, or give it an attribute name.",
+        "versions": "The results were made by different versions of krag_eval ({}).",
+        "versions, numbers": "The results were made by different versions of krag_eval ({}), "
+        "between which reported numbers changed.",
+        "one version": "See 'changes in reported numbers' in the documentation, or evaluate all "
+        "with one version",
     },
     "ko": {
         "head": "질문 {}개 비교",
@@ -1296,6 +1298,17 @@ _WORDS: dict[Language, dict[str, str]] = {
         "{told}.",
         "of": "{name} {n}개({labels})",
         "and more": " 외 {}개",
+        "unknown ground truth": "항목 수 말고는 결과들의 정답이 같은지 확인할 수 없습니다. "
+        "krag_eval 0.1은 이를 확인할 정보를 저장하지 않았습니다({}).",
+        "save anew": "확인하려면 다시 평가해 저장하세요",
+        "unknown settings": "매처 {}의 설정이 두 결과에서 같은지 확인할 수 없습니다. 매처의 "
+        "settings()가 설정을 돌려주게 하세요.",
+        "unknown length": "두 결과의 예산을 같은 함수({})로 쟀는지 확인할 수 없습니다. 함수를 "
+        "모듈에서 def로 정의하거나 name 속성을 붙이세요.",
+        "versions": "결과를 만든 krag_eval 버전이 서로 다릅니다({}).",
+        "versions, numbers": "결과를 만든 krag_eval 버전이 서로 다르고({}), 그 사이에 값을 "
+        "계산하는 방식이 바뀌었습니다.",
+        "one version": "문서에서 값이 바뀐 내용을 확인하거나, 모두 한 버전으로 평가하세요",
     },
 }
 

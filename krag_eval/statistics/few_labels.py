@@ -423,6 +423,18 @@ _WORDS: Mapping[Language, _Words] = {
         "too few to rank the metrics.",
         "none": "No metric can be said to predict these scores, and {} queries are too few to rank "
         "the metrics.",
+        "few labels": "People labelled {n} questions. With fewer than {few} the interval may miss "
+        "the true value more often than its level says.",
+        "label more": "Label more, drawn at random from those asked",
+        "few clusters": "The labelled questions are of {n} clusters. With fewer than {few} the "
+        "interval may miss the true value more often than its level says.",
+        "label more clusters": "Label questions of more clusters",
+        "flat": "All labelled questions have the same value, so nothing tells how far these "
+        "metrics would move: {}.",
+        "label more questions": "Label more questions",
+        "same ground truth": "People and judge have the same ground truth for every labelled "
+        "question, as if one had been passed for the other.",
+        "check human": "Check that human holds the labels of people",
     },
     "ko": {
         "of two": "{metric}의 차이({b} − {a})",
@@ -470,6 +482,18 @@ _WORDS: Mapping[Language, _Words] = {
         "개로는 지표의 순위를 매기기 어렵습니다.",
         "none": "이 점수를 예측한다고 할 수 있는 지표가 없습니다. 질문 {}개로는 지표의 순위를 "
         "매기기 어렵습니다.",
+        "few labels": "사람이 라벨을 붙인 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 "
+        "표시된 신뢰수준보다 자주 참값을 벗어날 수 있습니다.",
+        "label more": "전체 질문에서 무작위로 더 뽑아 라벨을 붙이세요",
+        "few clusters": "라벨을 붙인 질문이 속한 클러스터가 {n}개뿐입니다. {few}개보다 적으면 "
+        "신뢰구간이 표시된 신뢰수준보다 자주 참값을 벗어날 수 있습니다.",
+        "label more clusters": "더 많은 클러스터의 질문에 라벨을 붙이세요",
+        "flat": "라벨을 붙인 모든 질문의 값이 같아, 다른 질문에서 얼마나 달라질지 알 수 없는 지표: "
+        "{}.",
+        "label more questions": "더 많은 질문에 라벨을 붙이세요",
+        "same ground truth": "라벨을 붙인 모든 질문에서 사람과 모델의 정답이 똑같습니다. 한쪽을 "
+        "다른 쪽 자리에 잘못 넘겼을 수 있습니다.",
+        "check human": "human에 사람의 라벨을 넘겼는지 확인하세요",
     },
 }
 
@@ -1039,20 +1063,13 @@ def _clustered_variance(
 
 
 def _warn_of_few(parts: _Parts) -> None:
+    w = _WORDS[language_of()]
     if parts.n_labelled < FEW_QUERIES:
-        warn(
-            f"People labelled {parts.n_labelled} questions. With fewer than {FEW_QUERIES} the "
-            "interval may miss the true value more often than its level says.",
-            "Label more, drawn at random from those asked",
-        )
+        warn(w["few labels"].format(n=parts.n_labelled, few=FEW_QUERIES), w["label more"])
     if parts.clusters is not None:
         n = len(np.unique(parts.clusters[0]))
         if n < _FEW_CLUSTERS:
-            warn(
-                f"The labelled questions are of {n} clusters. With fewer than {_FEW_CLUSTERS} the "
-                "interval may miss the true value more often than its level says.",
-                "Label questions of more clusters",
-            )
+            warn(w["few clusters"].format(n=n, few=_FEW_CLUSTERS), w["label more clusters"])
 
 
 def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
@@ -1062,19 +1079,12 @@ def _warn_of_sameness(values: Sequence[DebiasedValue], given: _Given) -> None:
         for one in values
         if one.human_high - one.human_low <= _NOTHING and one.metric != certain
     ]
+    w = _WORDS[language_of()]
     if flat:
-        warn(
-            "All labelled questions have the same value, so nothing tells how far these metrics "
-            f"would move: {', '.join(flat)}.",
-            "Label more questions",
-        )
+        warn(w["flat"].format(", ".join(flat)), w["label more questions"])
     human, judge = given[_HUMAN][0], given[_JUDGE][0]
     if isinstance(human, EvaluationResult) and _same_labels(human, judge):
-        warn(
-            "People and judge have the same ground truth for every labelled question, as if one "
-            "had been passed for the other.",
-            "Check that human holds the labels of people",
-        )
+        warn(w["same ground truth"], w["check human"])
 
 
 def _same_labels(human: EvaluationResult, judge: EvaluationResult) -> bool:

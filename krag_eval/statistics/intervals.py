@@ -364,12 +364,9 @@ class Clusters:
 
     def warn(self) -> None:
         """Warn, once, of too few clusters and of queries in none."""
-        reasons = []
+        reasons, w, tag = [], _WORDS[language_of()], clipped(self.tag)
         if self.n < FEW_CLUSTERS:
-            reasons.append(
-                f"{self.n} clusters by {clipped(self.tag)} are too few: with fewer than "
-                f"{FEW_CLUSTERS}, clustered intervals are too narrow."
-            )
+            reasons.append(w["few clusters"].format(n=self.n, tag=tag, few=FEW_CLUSTERS))
         if self.n_untagged:
             reasons.append(told_untagged(self.n_untagged, self.tag))
         if reasons:
@@ -378,8 +375,8 @@ class Clusters:
 
 def told_untagged(n: int, tag: str) -> str:
     """Say what becomes of queries without the tag that clusters go by."""
-    queries = "1 query has" if n == 1 else f"{n} queries have"
-    return f"{queries} no {clipped(tag)}; each is a cluster of its own."
+    told = _WORDS[language_of()]["one in no cluster" if n == 1 else "in no cluster"]
+    return told.format(n=n, tag=clipped(tag))
 
 
 class Spread(NamedTuple):
@@ -587,6 +584,15 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "{names}.",
         "flat": "All queries have the same value, so resampling cannot tell how far these averages "
         "would move: {names}.",
+        "few clusters": "{n} clusters by {tag} are too few: with fewer than {few}, clustered "
+        "intervals are too narrow.",
+        "one in no cluster": "{n} query has no {tag}; each is a cluster of its own.",
+        "in no cluster": "{n} queries have no {tag}; each is a cluster of its own.",
+        "budget to recall": "macro recall {recall} at {amount} ({level} % interval {low} to "
+        "{high})",
+        "w": amount_in_words("{}", "w"),
+        "c": amount_in_words("{}", "c"),
+        "t": amount_in_words("{}", "t"),
     },
     "ko": {
         "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
@@ -598,6 +604,15 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "few of some": "값이 있는 질문이 {few}개보다 적어 신뢰구간이 너무 좁은 지표: {names}.",
         "flat": "모든 질문의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 재표집으로는 알 수 "
         "없는 지표: {names}.",
+        "few clusters": "{tag} 기준 클러스터가 {n}개뿐입니다. {few}개보다 적으면 클러스터로 구한 "
+        "신뢰구간이 너무 좁습니다.",
+        "one in no cluster": "질문 {n}개에 {tag} 값이 없어 따로 클러스터 하나로 봅니다.",
+        "in no cluster": "질문 {n}개에 {tag} 값이 없어 하나하나를 별개의 클러스터로 봅니다.",
+        "budget to recall": "macro 재현율 {recall}에 이르는 예산: {amount}({level}% 신뢰구간 "
+        "{low}~{high})",
+        "w": "{}단어",
+        "c": "{}자",
+        "t": "길이 {}",
     },
 }
 
@@ -655,14 +670,26 @@ class BudgetToRecall:
     high: float
     level: float
 
-    def __str__(self) -> str:
+    def summary(self, language: Language | None = None) -> str:
+        """Say how much it takes, with the interval, in a sentence.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        >>> BudgetToRecall(0.9, "w", 500.0, 300.0, math.inf, 0.95).summary()
+        'macro recall 0.9 at 500 words (95 % interval 300 to ∞)'
+        """
         value, low, high = (
             "∞" if math.isinf(one) else f"{one:.0f}" for one in (self.value, self.low, self.high)
         )
-        return (
-            f"macro recall {self.recall:g} at {amount_in_words(value, self.unit)} "
-            f"({100 * self.level:g} % interval {low} to {high})"
-        )
+        w = _WORDS[language_of(language)]
+        return w["budget to recall"].format(
+            recall=f"{self.recall:g}", amount=w[self.unit].format(value),
+            level=f"{100 * self.level:g}", low=low, high=high,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.summary()
 
 
 def budget_to_recall(

@@ -119,11 +119,8 @@ def plan_questions(
         raise InvalidType("pilot", problem)
     _check_varies(plan)
     if plan.spread.n < FEW_QUERIES:
-        warn(
-            f"The plan rests on {plan.spread.n} queries, and with fewer than {FEW_QUERIES} their "
-            "standard deviation is far from sure.",
-            "Ask more queries in the pilot, or take the number as a rough one",
-        )
+        w = _WORDS[language_of()]
+        warn(w["few"].format(n=plan.spread.n, few=FEW_QUERIES), w["more in the pilot"])
     return plan
 
 
@@ -264,6 +261,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "questions come from new clusters, as many from each as in the pilot.",
         "dependent": "Questions of the same {tag} do alike (design effect {effect:.1f}), so it "
         "takes more than this: plan with {option}.",
+        "few": "The plan rests on {n} queries, and with fewer than {few} their standard deviation "
+        "is far from sure.",
+        "more in the pilot": "Ask more queries in the pilot, or take the number as a rough one",
     },
     "ko": {
         "takes": "{metric} 기준으로 {detect}의 차이를 확인하려면 질문이 {questions:,}개 "
@@ -276,6 +276,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "클러스터에서 파일럿과 비슷한 개수씩 모을 때의 값입니다.",
         "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect:.1f}) 실제로는 "
         "질문이 더 필요합니다. 계획할 때 {option} 옵션을 지정하세요.",
+        "few": "파일럿의 질문이 {n}개뿐입니다. {few}개보다 적으면 표준편차를 믿기 어렵습니다.",
+        "more in the pilot": "파일럿의 질문을 늘리거나, 계산된 질문 수를 대략적인 값으로만 보세요",
     },
 }
 

@@ -27,10 +27,12 @@ from krag_eval._errors import (
     PLAN_OPTIONS,
     Advice,
     InvalidInput,
+    Language,
     Place,
     Refusal,
     check_options,
     clipped,
+    language_of,
     warn,
     whole,
 )
@@ -208,7 +210,8 @@ def evaluate_file(
             rows = RowsInFile(output, done.partial.summary)
     _warn_of_unnamed(done, files, fields)
     for note in notes_on(done.left_out):
-        warn(f"{files.name}: {note}.", Advice("pass {} to keep none", tags=False))
+        told = _WORDS[language_of()]["keep none"]
+        warn(f"{files.name}: {note}.", Advice(told, tags=False))
     return plan.result([done.partial], rows)
 
 
@@ -357,10 +360,26 @@ def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
     """Warn that questions cannot be labels where only some queries have one."""
     if 0 < done.n_unnamed < done.n_queries:
         warn(
-            f"{done.n_unnamed} of {done.n_queries} queries in {files.name} have no "
-            f"{fields.question} (the first is {done.first_unnamed}), so all are labelled by "
-            "position."
-        )
+            _WORDS[language_of()]["unlabelled"].format(
+                n=done.n_unnamed, queries=done.n_queries, name=files.name, field=fields.question,
+                first=done.first_unnamed,
+            )
+        )  # fmt: skip
+
+
+# What is said of labels and tags, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "keep none": "pass {} to keep none",
+        "unlabelled": "{n} of {queries} queries in {name} have no {field} (the first is {first}), "
+        "so all are labelled by position.",
+    },
+    "ko": {
+        "keep none": "태그가 필요 없으면 {}로 평가하세요",
+        "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {first}) "
+        "모든 질문을 위치로 구분합니다.",
+    },
+}
 
 
 _PROGRESS = "progress.json"

@@ -90,6 +90,49 @@ def test_every_command_is_here():
 
 
 @pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", ["evaluate", "misses"])
+def test_what_is_said_beside_the_answer_is_korean(command: str):
+    """How the file was understood, and what deserves a second look; with the same numbers."""
+    row = {"user_input": "언제?", "reference_contexts": [CHUNKS[0]],
+           "retrieved_contexts": [CHUNKS[1]], "scores": [1]}  # fmt: skip
+    Path("ragas.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    english, korean = (
+        run(command, "ragas.jsonl", "-k", "1", "--lang", one).stderr.splitlines()
+        for one in LANGUAGES
+    )
+    assert len(english) == len(korean) >= 3
+    assert numbers(" ".join(english)) == numbers(" ".join(korean))
+    assert all(re.search("[가-힣]{2}", line.replace("언제", "")) for line in korean)
+    assert not any(re.search("[가-힣]", line) for line in english)
+    assert any(line.startswith("경고: ") for line in korean)
+
+
+#: The commands that print a table in Markdown.
+TABLES = [
+    command
+    for command in COMMANDS
+    if any(one.name == "format" for one in main.commands[command.split()[0]].params)
+]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", TABLES)
+def test_tables_in_markdown_have_korean_headings(command: str):
+    """With the same numbers below them; those that machines read stay as they are."""
+    english, korean = (
+        run("--lang", one, *command.split(), "--format", "markdown").stdout for one in LANGUAGES
+    )
+    headings, other = (one.splitlines()[0].split("|")[1:-1] for one in (english, korean))
+    assert len(headings) == len(other)
+    # The columns of trec are tools and runs.
+    assert bool(re.search("[가-힣]", "".join(other))) != command.startswith("trec")
+    assert numbers(korean) == numbers(english)
+    one_table = command.removesuffix(" --by items").split()  # CSV has no room for slices
+    first, second = (run("--lang", one, *one_table, "--format", "csv").stdout for one in LANGUAGES)
+    assert first.splitlines()[0] == second.splitlines()[0]
+
+
+@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_speak_korean(command: str, monkeypatch: pytest.MonkeyPatch):
     """As they are told before or behind their name, or by the variable; with the same numbers."""

@@ -27,7 +27,16 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Refusal, warn
+from krag_eval._errors import (
+    LANGUAGES,
+    SPOKEN,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Refusal,
+    language_of,
+    warn,
+)
 from krag_eval.documents import QuerySet
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
@@ -218,6 +227,15 @@ class Warns(SameSource):
     def similarity(self, actual, predicted):
         """Warn."""
         warn("It is late.", Advice("try {}", matcher="text"))
+        return 1.0
+
+
+class Speaks(SameSource):
+    """Warns in the language that people are told things in."""
+
+    def similarity(self, actual, predicted):
+        """Warn."""
+        warn(language_of())
         return 1.0
 
 
@@ -425,6 +443,16 @@ def test_a_warning_keeps_its_advice():
         Warns().match(queries)
     (warning,) = (one.message for one in caught)
     assert (warning.problem, dict(warning.fix.settings)) == ("It is late.", {"matcher": "text"})
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_warning_is_in_the_language_of_the_command(language):
+    """Which other processes do not know by themselves."""
+    spoken = SPOKEN.set(language)
+    with processes(2), pytest.warns(KragEvalWarning) as caught:
+        Speaks().match(QuerySet.from_lists([["a"], ["b"]], [["x"]] * 2))
+    SPOKEN.reset(spoken)
+    assert [str(one.message) for one in caught] == [language]
 
 
 class WithLock(SameSource):

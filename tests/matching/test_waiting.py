@@ -17,7 +17,7 @@ from krag_eval import (
     RougeMatcher,
     evaluate_file,
 )
-from krag_eval._errors import Advice, InvalidInput, InvalidType
+from krag_eval._errors import LANGUAGES, Advice, InvalidInput, InvalidType
 from krag_eval.documents import AnyOf, QuerySet
 from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
@@ -31,7 +31,7 @@ def comparison(per_pair):
         of="letters",
         seconds=lambda actual, predicted: float(actual.sum() * predicted.sum() * per_pair),
         at_most=per_pair,
-        advice=Advice("Use fewer"),
+        advice=dict.fromkeys(LANGUAGES, Advice("Use fewer")),
     )
 
 
@@ -78,7 +78,7 @@ def test_it_is_said_before_the_work_begins(monkeypatch):
     monkeypatch.setattr(
         rouge,
         "_SUBSEQUENCES",
-        Comparison("rougeL", "tokens", lambda a, p: 1e5, 1e5, Advice("Wait")),
+        Comparison("rougeL", "tokens", lambda a, p: 1e5, 1e5, {"en": Advice("Wait")}),
     )
 
     def compare(tokens):
