@@ -165,7 +165,7 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
-    _warn_of_weak_intervals(table, sums)
+    _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
 
 
@@ -587,6 +587,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "{names}.",
         "flat": "All queries have the same value, so resampling cannot tell how far these averages "
         "would move: {names}.",
+        "flat clusters": "All clusters have the same value, so resampling cannot tell how far "
+        "these averages would move: {names}.",
     },
     "ko": {
         "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
@@ -598,6 +600,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "few of some": "값이 있는 질문이 {few}개보다 적어 신뢰구간이 너무 좁은 지표: {names}.",
         "flat": "모든 질문의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 재표집으로는 알 수 "
         "없는 지표: {names}.",
+        "flat clusters": "모든 클러스터의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 "
+        "재표집으로는 알 수 없는 지표: {names}.",
     },
 }
 
@@ -613,7 +617,7 @@ def _few_queries(n_queries: int) -> str:
     return told.format(n=n_queries, few=FEW_QUERIES)
 
 
-def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
+def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: bool) -> None:
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
@@ -631,7 +635,7 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
             reasons.append(w["few of some"].format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
     if flat and len(sums.columns) > 1:
-        reasons.append(w["flat"].format(names=", ".join(flat)))
+        reasons.append(w["flat clusters" if clustered else "flat"].format(names=", ".join(flat)))
     if reasons:
         warn(" ".join(reasons))
 
