@@ -121,6 +121,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
         "half to the other, the mean of all cells changes by {shift}).",
         "same": "The choice is the baseline.",
+        "made again": "{file} is made again from the answers, because {problem}",
         "front": "Best for their context: {names}.",
         "repr": "<Sweep of {n} cells, compared on {metric}>",
         "no ceiling": "the index ceiling is left out, {}",
@@ -137,6 +138,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
         "same": "고른 조합이 기준 조합입니다.",
+        "made again": "{file}: 저장된 답으로 결과를 다시 만듭니다({problem})",
         "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
         "repr": "<Sweep: 조합 {n}개, {metric} 기준 비교>",
         "no ceiling": "색인 상한을 구하지 못했습니다({})",
@@ -824,7 +826,8 @@ class _Kept:
         try:
             return EvaluationResult.from_json(self.result)
         except InvalidInput as error:
-            warn(f"{self.result} is made again from the answers, because {error.problem}")
+            told = _WORDS[language_of()]["made again"]
+            warn(told.format(file=self.result, problem=error.problem))
             return None
 
     def is_complete(self, evaluation: Evaluation) -> bool:

@@ -165,7 +165,7 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
-    _warn_of_weak_intervals(table, sums)
+    _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
 
 
@@ -593,6 +593,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "w": amount_in_words("{}", "w"),
         "c": amount_in_words("{}", "c"),
         "t": amount_in_words("{}", "t"),
+        "flat clusters": "All clusters have the same value, so resampling cannot tell how far "
+        "these averages would move: {names}.",
     },
     "ko": {
         "few": "신뢰구간을 구한 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 너무 좁아, "
@@ -613,6 +615,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "w": "{}단어",
         "c": "{}자",
         "t": "길이 {}",
+        "flat clusters": "모든 클러스터의 값이 같아, 다른 질문에서 평균이 얼마나 달라질지 "
+        "재표집으로는 알 수 없는 지표: {names}.",
     },
 }
 
@@ -628,7 +632,7 @@ def _few_queries(n_queries: int) -> str:
     return told.format(n=n_queries, few=FEW_QUERIES)
 
 
-def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
+def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums, *, clustered: bool) -> None:
     """Warn, once, of intervals that look surer than they are."""
     # A mean rank at 1 can only be 1.
     certain = (table["metric"] == METRICS["rank"].key) & (table["k"] == 1)
@@ -646,7 +650,7 @@ def _warn_of_weak_intervals(table: pd.DataFrame, sums: QuerySums) -> None:
             reasons.append(w["few of some"].format(few=FEW_QUERIES, names=", ".join(few)))
     flat = table.index[(table["low"] == table["high"]) & ~certain].tolist()
     if flat and len(sums.columns) > 1:
-        reasons.append(w["flat"].format(names=", ".join(flat)))
+        reasons.append(w["flat clusters" if clustered else "flat"].format(names=", ".join(flat)))
     if reasons:
         warn(" ".join(reasons))
 
