@@ -26,6 +26,7 @@ WITH_DEV = (
     "tests/datasets/test_trec_parity.py",
     "tests/distributed",
     "tests/retrievers/test_agents.py",
+    "tests/retrievers/test_sweep_packages.py",
     "tests/test_options.py",
     "tests/test_parity.py",
     "tests/test_parity_ranx.py",
