@@ -394,6 +394,14 @@ def test_a_comparison_without_clusters_mentions_those_that_matter(tag):
     assert compare(alike(tag), "recall@5", clusters=tag, n_resamples=100).dependent == {}
 
 
+def test_a_gate_without_clusters_mentions_them_too():
+    """It rests on the same interval: the design effect is the 5.1 of the comparison above."""
+    given = {"baseline": alike()["a"], "metric": "recall@5", "n_resamples": 100}
+    with pytest.warns(KragEvalWarning, match=r'design effect 5\.1.*clusters="source"'):
+        alike()["b"].check(**given)
+    assert alike()["b"].check(**given, clusters="source").passed
+
+
 @pytest.mark.parametrize(("n_values", "is_mentioned"), [(9, False), (10, True)])
 def test_a_tag_of_few_values_is_nothing_to_cluster_by(n_values, is_mentioned):
     """Fewer than 10 are groups; queries without a value do not make them more."""
@@ -460,7 +468,8 @@ def test_a_drop_that_is_chance_by_clusters_passes():
     before = found_of([1] * 400, sources)
     after = found_of([0 if source < 3 else 1 for source in sources], sources)
     drop: dict[str, Any] = {"baseline": before, "metric": "recall@5", "max_drop": 0.01}
-    assert not after.check(**drop)
+    with pytest.warns(KragEvalWarning, match="design effect"):
+        assert not after.check(**drop)
     assert after.check(clusters="source", **drop)
 
 

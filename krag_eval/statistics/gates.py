@@ -68,6 +68,9 @@ WORDS: dict[Language, dict[str, str]] = {
         "nothing": "Nothing matched, neither in the baseline nor in the new result, so {} cannot "
         "drop and this gate protects nothing.",
         "another matcher": "Evaluate both with another matcher, such as {}",
+        "dependent": "Queries of the same {tag} do alike (design effect {effect:.1f}), so the "
+        "intervals of this gate are too narrow.",
+        "clusters": "Pass {}",
         "too few": "{name} is of {n} queries, too few to check",
         "too few for one": "{name} is of {n} query, too few to check",
         "too few in clusters": "{name} is of {n} queries in clusters, too few to check",
@@ -92,6 +95,9 @@ WORDS: dict[Language, dict[str, str]] = {
         "nothing": "기준 결과에서도 새 결과에서도 일치한 문서가 없습니다. {}의 값이 "
         "떨어질 수 없으니 이 게이트는 아무것도 막지 못합니다.",
         "another matcher": "{}처럼 다른 매처로 둘 다 다시 평가하세요",
+        "dependent": "{tag} 값이 같은 질문끼리는 결과가 비슷해서(설계 효과 {effect:.1f}) 이 게이트의 "
+        "신뢰구간이 실제보다 좁게 나옵니다.",
+        "clusters": "{} 옵션을 지정하세요",
         "too few": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
         "too few for one": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
         "too few in clusters": "{name}: 묶음으로 나눈 질문이 {n}개뿐이라 확인하지 않았습니다",
@@ -234,11 +240,16 @@ def check(
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
         allowed = _checked_drop(max_drop)
+        from krag_eval.statistics.comparison import named_tag
+
         compared = _compared(result, baseline, metric, on, sampling)
         if result.conventions.credit != "every":  # else scores can pass 1
             _check_within_range(allowed, compared)
         w = WORDS[language]
         _warn_if_nothing_matched(compared, result, baseline, w)
+        for tag, effect in compared.dependent.items():
+            told = w["dependent"].format(tag=named_tag(tag), effect=effect)
+            warn(told, Advice(w["clusters"], clusters=tag))
         gates += [_drop_gate(row, allowed, compared, w) for row in compared.differences]
         gates += [] if by is None else _slice_gates(compared, by, allowed, w)
         return GateReport(tuple(gates), compared.left_out, len(compared.queries), language)
