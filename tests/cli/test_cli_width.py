@@ -205,8 +205,6 @@ def test_a_long_name_is_continued_below(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_elsewhere_there_are_100_columns(sample: Path) -> None:
-    """In a pipe or a file, whatever the window is."""
-    _, *lines = run(
-        "evaluate", sample, "-k", "1,2,3,4"
-    ).stdout.splitlines()  # after the file's name
+    """In a pipe or a file, whatever the window is; the line with the name of the file aside."""
+    _, *lines = run("evaluate", sample, "-k", "1,2,3,4").stdout.splitlines()
     assert 80 < max(map(width_of, lines)) <= 100
