@@ -215,10 +215,15 @@ def labels_for(
     >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
     ['q1', 'q2']
     """
-    looks_at_it = getattr(matcher, "_question", None) is not None
-    if not looks_at_it or questions is None or not all(isinstance(one, str) for one in questions):
+    if not looks_at_questions(matcher) or questions is None:
         return labels
-    return cast("Sequence[_Label]", questions)
+    are_texts = all(isinstance(one, str) for one in questions)
+    return cast("Sequence[_Label]", questions) if are_texts else labels
+
+
+def looks_at_questions(matcher: Any) -> bool:
+    """Tell whether a matcher is told the question with each pair, as a judge is."""
+    return getattr(matcher, "_question", None) is not None
 
 
 def check_overlap(

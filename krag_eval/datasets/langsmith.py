@@ -39,6 +39,7 @@ __all__ = [
     "example_as_row",
     "langsmith_dataset",
     "list_under",
+    "question_under",
     "run_as_row",
 ]
 
@@ -69,6 +70,37 @@ REFERENCE_KEYS = (
     "output",
 )
 _LISTS = (list, tuple)
+
+
+def question_under(payload: Any, key: str | None, argument: str, option: str) -> str:
+    """Return the question within what a tool kept.
+
+    Args:
+        payload: A dict with the question under some key, or the question itself.
+        key: That key; ``None`` takes the only one, or the one with a usual name.
+        argument: What the payload is called in messages.
+        option: The argument that names the key.
+
+    Raises:
+        InvalidInput: If the key is missing, or several could be meant.
+        InvalidType: If what is there is not a text.
+
+    >>> question_under({"question": "When?", "user": "7"}, None, "inputs", "question_key")
+    'When?'
+    """
+    found, name = payload, argument
+    if isinstance(payload, Mapping):
+        usual = (
+            [*payload] if len(payload) == 1 else [one for one in _QUESTION_KEYS if one in payload]
+        )
+        keys = usual if key is None else [one for one in (key,) if one in payload]
+        if len(keys) != 1:
+            problem = f"must hold the question, got the keys {clipped([*payload])}"
+            raise InvalidInput(argument, problem, Advice("name its key by {}", **{option: ...}))
+        found, name = payload[keys[0]], f"{argument}[{keys[0]!r}]"
+    if not isinstance(found, str):
+        raise InvalidType(name, f"must be the question, a text, got {kind_of(found)}")
+    return found
 
 
 def list_under(
@@ -245,8 +277,12 @@ def _questions(table: Columns, key: str | None) -> list[tuple[str, str]]:
     return found
 
 
+def _question_keys(inputs: Mapping[Any, Any]) -> list[Any]:
+    return [*inputs] if len(inputs) == 1 else [key for key in _QUESTION_KEYS if key in inputs]
+
+
 def _question_key(inputs: Mapping[str, Any], place: Place) -> str:
-    keys = [*inputs] if len(inputs) == 1 else [key for key in _QUESTION_KEYS if key in inputs]
+    keys = _question_keys(inputs)
     if len(keys) != 1:
         raise place.error(
             f"holds {clipped([*inputs])}, and it is not clear which is the question",

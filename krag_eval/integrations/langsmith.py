@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under
+from krag_eval.datasets.dataset import looks_at_questions
+from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
 from krag_eval.documents import Location, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.matching.base import Matcher, resolve_matcher
@@ -58,6 +59,7 @@ def retrieval_evaluators(
     grade_key: str | None = None,
     documents_key: str | None = None,
     reference_key: str | None = None,
+    question_key: str | None = None,
 ) -> RetrievalEvaluators:
     """Return evaluators for LangSmith's ``evaluate`` and ``aevaluate``, and for OpenEvals.
 
@@ -89,6 +91,8 @@ def retrieval_evaluators(
         documents_key: Key of the retrieved documents in ``outputs``; if not given, the one list
             under a usual name, such as ``"documents"`` or ``"context"``.
         reference_key: Key of the ground truth in ``reference_outputs``, likewise.
+        question_key: Key of the question in ``inputs``, read for a matcher that looks at it, such
+            as a judge; if not given, the only key, or the one with a usual name.
 
     Raises:
         TypeError: If an argument is of the wrong type.
@@ -116,9 +120,8 @@ def retrieval_evaluators(
     cutoffs, measure = settled_cutoffs(k, budget, length, default=_DEFAULT_CUTOFFS)
     asked = None if metrics is None else _without_cutoffs(metrics, cutoffs)
     chosen = list(chosen_metrics(asked, plan.metrics).values())
-    experiment = _Experiment(
-        options, cutoffs, measure or "words", chosen, no_ground_truth, documents_key, reference_key
-    )
+    experiment = _Experiment(options, cutoffs, measure or "words", chosen, no_ground_truth,
+                             documents_key, reference_key, question_key)  # fmt: skip
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
 
 
@@ -152,6 +155,16 @@ class _Experiment(NamedTuple):
     no_ground_truth: Literal["error", "skip", "zero"]
     documents_key: str | None
     reference_key: str | None
+    question_key: str | None
+
+    def questions(self, inputs: Mapping[str, Any]) -> list[str] | None:
+        """Return the questions of examples, by what to call them, if the matcher looks at these."""
+        if not looks_at_questions(self.options["matcher"]):
+            return None
+        return [
+            question_under(one, self.question_key, where, "question_key")
+            for where, one in inputs.items()
+        ]
 
     def predicted(self, outputs: Any, where: str) -> list[Any]:
         if is_failure(outputs):
@@ -171,9 +184,10 @@ class _Experiment(NamedTuple):
         actual: list[Any],
         predicted: list[Any],
         no_ground_truth: Literal["error", "skip", "zero"],
+        questions: list[str] | None,
     ) -> EvaluationResult:
         evaluator = OfflineRetrievalEvaluator(
-            actual, predicted, no_ground_truth=no_ground_truth, **self.options
+            actual, predicted, queries=questions, no_ground_truth=no_ground_truth, **self.options
         )
         return evaluator.evaluate(self.k, length=self.length, metrics=self.metrics)
 
@@ -192,7 +206,8 @@ def _per_query(experiment: _Experiment) -> Callable[..., list[Score]]:
         actual = experiment.actual(reference_outputs, "reference_outputs")
         # Whether a query without ground truth counts is decided below: it is the only one here.
         with muted():
-            result = experiment.evaluated([actual], [predicted], "zero")
+            questions = experiment.questions({"inputs": inputs})
+            result = experiment.evaluated([actual], [predicted], "zero", questions)
         failure = _failure(outputs, run)
         return [
             score
@@ -218,6 +233,9 @@ def _summary(experiment: _Experiment) -> Callable[[list[Any], list[Any], list[An
                 for position, one in enumerate(outputs)
             ],
             experiment.no_ground_truth,
+            experiment.questions(
+                {f"inputs[{position}]": one for position, one in enumerate(inputs)}
+            ),
         )
         failures = sum(map(is_failure, outputs))
         failed = f"{failures} failed and count as nothing retrieved; " if failures else ""

@@ -22,7 +22,14 @@ from langchain_core.documents import Document
 from langchain_core.load import dumps
 from langsmith import schemas
 
-from krag_eval import FuzzyMatcher, KragEvalWarning, Metric, OfflineRetrievalEvaluator
+from krag_eval import (
+    FuzzyMatcher,
+    JudgeMatcher,
+    KragEvalWarning,
+    Metric,
+    OfflineRetrievalEvaluator,
+)
+from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.integrations.langsmith import retrieval_evaluators
 
 # LangSmith's own, when it first looks at an evaluator on Python 3.12 and later.
@@ -401,6 +408,46 @@ def test_a_metric_of_ones_own():
     assert (one["key"], one["score"]) == ("found@3", 2.0)
     (mean,) = summary([{}], [["a", "b"]], [["a", "b", "c"]])
     assert (mean["key"], mean["score"]) == ("mean_found@3", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [
+        ("When?", {}),
+        ({"anything": "When?"}, {}),
+        ({"question": "When?", "user": "7"}, {}),
+        ({"topic": "When?", "user": "7"}, {"question_key": "topic"}),
+    ],
+)
+def test_a_judge_gets_the_question(inputs, options):
+    """It says yes to the answer of this question alone."""
+    asked = []
+
+    def judge(question, actual, predicted):
+        asked.append(question)
+        return predicted == "At nine."
+
+    matcher = JudgeMatcher(judge, version="1")
+    per_query, summary = retrieval_evaluators(2, matcher, metrics=["recall"], **options)
+    (score,) = per_query(
+        inputs=inputs, outputs=["At ten.", "At nine."], reference_outputs=["It opens at nine."]
+    )
+    assert (score["score"], {*asked}) == (1.0, {"When?"})
+    averages = summary([inputs], [["At ten.", "At nine."]], [["It opens at nine."]])
+    assert [one["score"] for one in averages] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "argument"),
+    [({"a": "x", "b": "y"}, "inputs"), ({"question": 7}, "inputs['question']"), (None, "inputs")],
+)
+def test_a_judge_without_a_question_is_refused(inputs, argument):
+    """With what holds it by name."""
+    matcher = JudgeMatcher(lambda question, actual, predicted: True, version="1")
+    per_query, _ = retrieval_evaluators(2, matcher)
+    with pytest.raises((InvalidInput, InvalidType)) as refused:
+        per_query(inputs=inputs, outputs=["a"], reference_outputs=["a"])
+    assert refused.value.argument == argument
 
 
 def test_openevals_calls_by_keyword():
