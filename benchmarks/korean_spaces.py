@@ -259,7 +259,7 @@ KOREAN = {
     "clean": "그대로",
     "a third of the spaces lost": "띄어쓰기 3분의 1이 없어짐",
     "all spaces lost": "띄어쓰기가 모두 없어짐",
-    "breaks inside words": "낱말 안에서 줄이 바뀜",
+    "breaks inside words": "단어 안에서 줄이 바뀜",
     "other quotes and dots": "따옴표와 점이 다름",
     "bullets": "글머리표",
     "tables": "표",

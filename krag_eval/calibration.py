@@ -58,7 +58,8 @@ _AGREEMENT: Mapping[Language, str] = {
     "코헨의 카파 {kappa:.4f}({level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}), "
     "판정이 같은 쌍 {share:.1%}\n"
     "둘 다 관련 있음 {found}쌍, 둘 다 관련 없음 {rejected}쌍, "
-    "라벨은 없음인데 일치로 판정 {false_alarms}쌍, 라벨은 있음인데 불일치로 판정 {missed}쌍",
+    "라벨은 관련 없음인데 일치로 판정 {false_alarms}쌍, 라벨은 관련 있음인데 불일치로 판정 "
+    "{missed}쌍",
 }
 
 

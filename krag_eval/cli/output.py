@@ -225,7 +225,8 @@ Where to go next
         "the metrics from run to run": "실행별 지표",
         "the table of cells": "조합별 표",
         "quality against context": "컨텍스트 양에 따른 품질",
-        "sweep front": "* 더 적거나 같은 컨텍스트로 이만큼 좋은 다른 조합이 없습니다",
+        "sweep front": "* 파레토 경계: 컨텍스트를 같거나 더 적게 쓰면서 점수가 이만큼 좋은 다른 "
+        "조합이 없습니다",
         "sweep same": "{}의 청크는 {}의 청크와 같아서 다시 실행하지 않았습니다.",
         "queries": "{source}의 질문 {n}개",
         "one query": "{source}의 질문 {n}개",
@@ -248,7 +249,7 @@ Where to go next
         "more": "외 {}개",
         "value": "값",
         "minus rest": "나머지와의 차이",
-        "more slices": "외 슬라이스 {}개는 Python에서 볼 수 있습니다",
+        "more slices": "외 슬라이스 {}개는 파이썬에서 볼 수 있습니다",
         "missed some": "@{k} 기준으로 질문 {queries}개 중 {n}개에서 정답을 놓쳤습니다",
         "position": "위치",
         "query": "질문",
@@ -573,7 +574,7 @@ _IN_KOREAN = {
     "systems": "시스템",
     "correlation": "상관계수",
     "cell": "조합",
-    "pareto": "경계에 있음",
+    "pareto": "파레토 경계에 있음",
     "same_as": "청크가 같은 조합",
 }
 #: What the columns of a table are called where people read it.

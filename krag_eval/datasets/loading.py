@@ -513,7 +513,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "put together": "질문이 같은 행을 합쳐 {rows}행을 질문 {queries}개로 읽음(문서는 행의 "
         "순서)",
         "BEIR": "BEIR 폴더: test 분할의 판정, 본문은 corpus, 질문은 queries에서 읽음",
-        "TREC": "판정과 실행(read_trec과 같은 방식)",
+        "TREC": "판정(qrels)과 결과(run)를 read_trec과 같은 방식으로 읽음",
     },
 }
 

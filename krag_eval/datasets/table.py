@@ -531,7 +531,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "holds a list": "목록이 들어 있음",
         "holds an object": "객체가 들어 있음",
         _TOO_LONG: f"{LONGEST_TAG}자를 넘는 텍스트가 들어 있음",
-        _HALF: "반쪽짜리 글자가 들어 있음",
+        _HALF: "서로게이트 쌍의 반쪽이 들어 있음",
     },
 }
 _NO_TAGS: Mapping[str, Tag] = {}

@@ -683,7 +683,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "held": "{folder}의 비교할 수 있는 최근 실행 {n}회 가운데 가장 좋은 실행과 "
         "비교했습니다({best}).",
         "held against one": "{folder}에서 비교할 수 있는 실행 {n}회와 비교했습니다({best}).",
-        "itself": "이 결과 자신이라 제외한 실행: {}.",
+        "itself": "새 결과와 같은 실행이라 제외했습니다: {}.",
         "of run": "{metric}: {run}",
         "and": ", ",
         "not comparable": "비교할 수 없는 실행이 {n}회 있습니다. 예: {run} ({why}).",

@@ -278,7 +278,7 @@ _OF_VITAL = (
         "strict_vital",
         lambda one: _mean(_strict(_best(one)[one.vital])),
         "Vital support, strict",
-        "핵심 뒷받침(엄격)",
+        "핵심 주장 뒷받침(엄격)",
         defined_key="vital_rate",
         defined_labels={"en": "Questions with vital claims", "ko": "핵심 주장이 있는 질문 비율"},
     ),
@@ -286,16 +286,18 @@ _OF_VITAL = (
         "lenient_vital",
         lambda one: _mean(_lenient(_best(one)[one.vital])),
         "Vital support, lenient",
-        "핵심 뒷받침(부분 인정)",
+        "핵심 주장 뒷받침(부분 인정)",
     ),
 )
 _METRICS = (
-    _score("strict_all", lambda one: _mean(_strict(_best(one))), "Support, strict", "뒷받침(엄격)"),
+    _score(
+        "strict_all", lambda one: _mean(_strict(_best(one))), "Support, strict", "주장 뒷받침(엄격)"
+    ),
     _score(
         "lenient_all",
         lambda one: _mean(_lenient(_best(one))),
         "Support, lenient",
-        "뒷받침(부분 인정)",
+        "주장 뒷받침(부분 인정)",
     ),
     *_OF_VITAL,
     _score("claim_recall", lambda one: _mean(_best(one)), "Claim recall", "주장 재현율"),

@@ -138,11 +138,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
         "same": "고른 조합이 기준 조합입니다.",
-        "made again": "{file}: 저장된 답으로 결과를 다시 만듭니다({problem})",
+        "made again": "{file}: 저장된 검색 결과로 다시 평가합니다({problem})",
         "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
         "repr": "<Sweep: 조합 {n}개, {metric} 기준 비교>",
         "no ceiling": "색인 상한을 구하지 못했습니다({})",
-        "looks words up": "단어를 찾아 비교하는 {}로 평가하세요",
+        "looks words up": "단어로 찾아볼 수 있는 {}로 평가하세요",
     },
 }
 

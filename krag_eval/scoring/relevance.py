@@ -731,8 +731,8 @@ class Relevance:
 _REPEATS: Mapping[Language, str] = {
     "en": "{} ground-truth documents repeat another document of the same query (as the matcher "
     "sees them); each is counted as one item.",
-    "ko": "매처가 보기에 같은 질문의 다른 정답 문서와 똑같은 정답 문서가 {}개 있습니다. 같은 "
-    "문서는 항목 하나로 셉니다.",
+    "ko": "같은 질문 안에서 매처가 다른 정답 문서와 같다고 보는 정답 문서가 {}개 있습니다. 이런 "
+    "문서는 합쳐서 항목 하나로 셉니다.",
 }
 
 

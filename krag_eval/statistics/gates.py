@@ -100,8 +100,8 @@ WORDS: dict[Language, dict[str, str]] = {
         "clusters": "{} 옵션을 지정하세요",
         "too few": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
         "too few for one": "{name}: 질문이 {n}개뿐이라 확인하지 않았습니다",
-        "too few in clusters": "{name}: 묶음으로 나눈 질문이 {n}개뿐이라 확인하지 않았습니다",
-        "too few in clusters for one": "{name}: 묶음으로 나눈 질문이 {n}개뿐이라 확인하지 "
+        "too few in clusters": "{name}: 클러스터에 속한 질문이 {n}개뿐이라 확인하지 않았습니다",
+        "too few in clusters for one": "{name}: 클러스터에 속한 질문이 {n}개뿐이라 확인하지 "
         "않았습니다",
     },
 }
