@@ -390,7 +390,7 @@ _KOREAN = {
     "metrics": "지표",
     "metric": "지표",
     "by item": "항목·문서 단위",
-    "by word": "단어(토큰) 단위",
+    "by word": "토큰(단어나 글자) 단위",
     "its interval": ", {} 신뢰구간 {}",
     "interval note": "값 아래는 {} 신뢰구간입니다.",
     "statuses": "질문별 결과",
