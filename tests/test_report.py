@@ -615,7 +615,7 @@ class TestBudgetsAndWords:
         first, second = rows.index("Items and documents"), rows.index("Words")
         assert first < rows.index("Found rate") < second < rows.index("Micro token recall")
         assert "Redundancy (lower is better)" in rows[second:]
-        assert "단어(토큰) 단위" in page(in_pieces(), language="ko").of("th")
+        assert "토큰(단어나 글자) 단위" in page(in_pieces(), language="ko").of("th")
 
     def test_pieces_complete_an_item_too_late(self, page):
         """The item is found at rank 3, when only two documents are seen."""
