@@ -841,20 +841,20 @@ def _tried_by_coverage(
     if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
         return ""
     asked = np.flatnonzero(counted).tolist()
-    actual, predicted, sizes = [], [], 0
+    n_queries, sizes = 0, 0
     for query in asked:
         sizes += sum(len(text_of(document)) for document in queries.predicted[query])
-        if actual and sizes > _TRIED:
+        if n_queries and sizes > _TRIED:
             break
-        actual.append(queries.actual[query])
-        predicted.append(queries.predicted[query])
+        n_queries += 1
+    tried = asked[:n_queries]
     k = deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
         by_coverage = OfflineRetrievalEvaluator(
-            actual,
-            predicted,
+            [queries.actual[query] for query in tried],
+            [queries.predicted[query] for query in tried],
             matcher="coverage",
             no_ground_truth="zero",
             grade_key=plan.grade_key,
@@ -862,9 +862,9 @@ def _tried_by_coverage(
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    some = "all queries" if len(actual) == len(asked) else "first queries"
+    some = "all queries" if tried == asked else "first queries"
     told = _WORDS[language_of()][some].format(
-        coverage="{}", k=spelled(k), value=recall, n=len(actual)
+        coverage="{}", k=spelled(k), value=recall, n=n_queries
     )
     return Advice(told, matcher="coverage")
 
