@@ -348,8 +348,8 @@ class Audit:
 
         Columns: ``quoted``, by the share of a question's words that stand in its ground truth in
         runs of ``min_run`` words, just so; ``overlap``, by the share of its distinct words that
-        occur there at all. Of several documents, the one with the largest share counts. Empty
-        where there are no questions.
+        occur there at all (of words, also where coverage reads letters). Of several documents, the
+        one with the largest share counts. Empty where there are no questions.
         """
         import pandas as pd
 
@@ -504,7 +504,9 @@ def audit(
     and otherwise by its text. Texts are equal as the matcher ``"text"`` has it: after Unicode NFC
     normalisation, case and white space included. A passage that is no chunk itself is in the index
     all the same if its chunks together hold most of its words, in runs, as
-    ``CoverageMatcher(union=True)`` counts them. Items of grade 0 are no ground truth.
+    ``CoverageMatcher(union=True)`` counts them. Each query is read as that matcher reads it, so for
+    "words" read letters where its ground truth is Korean, say. Items of grade 0 are no ground
+    truth.
 
     Args:
         dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of:
@@ -515,9 +517,7 @@ def audit(
             ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
         k: The number of documents that are to hold all items of a query.
         min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
-        tokenizer: How a text becomes words; as there, but all texts are read alike: with ``"auto"``
-            as all ground truth together asks for. ``"letters"`` suits Korean whose spaces cannot be
-            trusted.
+        tokenizer: How a text becomes words; as there.
         ids: ``True``: every document has an id to be looked up by, and a plain text is one.
             ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
             the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
@@ -1127,7 +1127,7 @@ class _LookedAt:
             yield _Nearness(goldens[query][best], size, quoted[best], overlap / len(known))
 
     def _words(self, reader: _Reader, texts: Iterable[str]) -> _Reader:
-        """Return what takes texts apart for words in common: single letters all texts have."""
+        """Return what takes texts apart for words in common: most letters are in any text."""
         if reader.matcher is self.matcher or reader.counts == "words":
             return reader
         return _Reader.of(CoverageMatcher(tokenizer="words"), texts)

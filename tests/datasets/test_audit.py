@@ -298,6 +298,18 @@ KOREAN = "신청은 5월 3일 오전 9시부터 구청 누리집에서 받습니
 UNSPACED = "안내: " + KOREAN.replace(" ", "") + " 문의는 전화로"
 
 
+# Texts of words, letters and numbers, some of which are broken.
+PARTS = (
+    "서울", "시는", "예산", "원을", "東京", "budget", "of the", "city", "-", "。",
+    "20 24", "2024", "20", "24", "2\n024", "12 3", "123", "12 3 4",
+)  # fmt: skip
+TEXT = st.builds(
+    str.join,
+    st.sampled_from([" ", "", "-"]),
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=9),
+)
+
+
 class TestScripts:
     """Each query is read as coverage reads it."""
 
@@ -318,14 +330,17 @@ class TestScripts:
     @pytest.mark.parametrize("gap", [" ", "\n", "\r\n"])
     def test_a_gap_inside_a_number_is_closed(self, gap: str) -> None:
         """Of a query that has the number whole; ten of the letters stand before it."""
-        whole, broken = ("시는 이 사업에 예산 2024원을 썼다", f"시는 이 사업에 예산 20{gap}24원을 썼다")
+        whole, broken = (
+            "시는 이 사업에 예산 2024원을 썼다",
+            f"시는 이 사업에 예산 20{gap}24원을 썼다",
+        )
         found = audit(dataset([whole], [broken]), [broken])
         assert places(found, "dangling") == []
         assert places(audit(dataset([whole, broken]), ["- " + broken]), "dangling") == [(0, 1)]
 
     @pytest.mark.filterwarnings("ignore:.*matched nothing at all")
     def test_a_chunk_is_read_with_its_gaps_closed_or_as_it_is(self) -> None:
-        """By letters in runs of two: of the fourteen, "20-24다라" is in no chunk that is read so."""
+        """In runs of two letters; of fourteen, those of 20-24다라 are in no chunk read so."""
         passage, chunks = "가나 20-24다라 2024마바", ["가나 20 24다라", "2024마바"]
         (row,) = audit(dataset([passage]), chunks, min_run=1).findings["dangling"].rows
         assert row.concerns == "the chunks hold 8 of 14 characters"
@@ -343,7 +358,7 @@ class TestScripts:
         assert "a run of 12 characters or 5 words" in found.findings["short"].said
 
     def test_a_question_is_quoted_as_its_passage_is_read(self) -> None:
-        """Twelve letters of 17 in a run, though the spaces are elsewhere; words in common are words."""
+        """Twelve letters of 17 in a run, with other spaces, and no word in common."""
         passage = "가나다라 마바사아 자차카타 파하"
         found = audit(dataset([passage], questions=["가나 다라마바사아자차카타 또는 거너더"]))
         assert [row.concerns for row in found.findings["quoted"].rows] == [
@@ -362,16 +377,8 @@ class TestScripts:
     @given(st.data())
     def test_dangling_is_what_coverage_does_not_find(self, data: st.DataObject) -> None:
         """In the whole index, retrieved for each query, with documents counting together."""
-        part = st.sampled_from(
-            ["서울", "시는", "예산", "원을", "budget", "of the", "city", "20 24", "2024", "20", "24",
-             "2\n024", "12 3", "123", "-", "。", "12 3 4", "東京"]
-        )  # fmt: skip
-        text = st.lists(part, min_size=1, max_size=9).flatmap(
-            lambda parts: st.sampled_from([" ", "", "-"]).map(lambda between: between.join(parts))
-        )
-        passages = st.lists(text, max_size=3)
-        actual = data.draw(st.lists(passages, min_size=1, max_size=4).filter(any))
-        chunks = data.draw(st.lists(text, min_size=1, max_size=5))
+        actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
+        chunks = data.draw(st.lists(TEXT, min_size=1, max_size=5))
         min_run = data.draw(st.sampled_from([1, 2, 3]))
         found = audit(dataset(*actual), chunks, min_run=min_run)
         matcher = CoverageMatcher(min_run=min_run, union=True)
@@ -391,6 +398,26 @@ class TestScripts:
             if (at, passage) in lost and (at, number) not in places(found, "no_words")
         ]
         assert places(found, "dangling") == expected
+
+    @given(st.data())
+    def test_sizes_and_quotes_are_what_coverage_counts(self, data: st.DataObject) -> None:
+        """With the words or letters of each query's ground truth, for the question as well."""
+        actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
+        asked = data.draw(st.lists(TEXT, min_size=len(actual), max_size=len(actual)))
+        found = audit(dataset(*actual, questions=asked), min_run=2)
+        reads = [CoverageMatcher(min_run=2)._for_ground_truth(own) for own in actual]
+        sizes = {
+            (at, number): (len(reads[at].tokenizer(passage)), reads[at].min_run)
+            for at, own in enumerate(actual)
+            for number, passage in enumerate(own, 1)
+        }
+        assert places(found, "no_words") == [at for at, (n, _) in sizes.items() if n == 0]
+        assert places(found, "short") == [at for at, (n, run) in sizes.items() if 0 < n < run]
+        assert [row.position for row in found.findings["quoted"].rows] == [
+            at
+            for at, own in enumerate(actual)
+            if any(reads[at].similarity(asked[at], passage) >= 0.5 for passage in own)
+        ]
 
 
 class TestAudit:
