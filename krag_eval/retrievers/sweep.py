@@ -902,7 +902,8 @@ def _words(result: EvaluationResult) -> float:
 def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
     """Say where what is missing was lost; without the index where looking there takes too long."""
     try:
-        return result.diagnose(index, matcher=matcher)
+        # These chunks were searched, whatever the retriever made of them.
+        return result.diagnose(index, matcher=matcher, foreign_index="allow")
     except InvalidInput as error:
         if error.argument != "index":
             raise

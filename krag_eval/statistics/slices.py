@@ -36,7 +36,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import replacing
 from krag_eval.documents import Tag, read_id
-from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, within
+from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -938,7 +938,7 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
 
 
 def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
-    """Refuse a diagnosis of other queries, or of queries with other ground truth.
+    """Refuse a diagnosis of other queries, of other ground truth, or of another result.
 
     Raises:
         InvalidType: If it is no diagnosis.
@@ -958,6 +958,10 @@ def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
         if here != there:
             problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
             raise InvalidInput("diagnosis", f"{problem}, this result {here}", fix)
+    own = told_apart_by(result.rows, result.settings, result.evidence)
+    for part, digest in own.items():
+        if diagnosis.of.get(part, digest) != digest:
+            raise InvalidInput("diagnosis", f"is of another result: the {part} differ", fix)
 
 
 #: The tag that divides by what a diagnosis found.
