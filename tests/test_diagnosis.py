@@ -43,7 +43,7 @@ from krag_eval.results.diagnosis import CLASSES
 
 # Some of what is retrieved here is in no index, and queries are few, which is said each time.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*documents that were retrieved are in the index"),
+    pytest.mark.filterwarnings("ignore:.*different documents that were retrieved"),
     pytest.mark.filterwarnings("ignore:.*too many to mean anything"),
 ]
 

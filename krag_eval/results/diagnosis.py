@@ -536,10 +536,9 @@ _SAID: dict[Language, dict[str, str]] = {
 }
 _NOTES: Mapping[Language, Mapping[str, str]] = {
     "en": {
-        "there": "{there} of the {n} different documents that were retrieved are in the index.",
-        "alike": "{alike} more contain a chunk of it, or have most of their words in common with "
-        "chunks.",
-        "unknown": "{unknown} more have neither an id nor a text to look up.",
+        "there": "In the index: {there} of the {n} different documents that were retrieved.",
+        "alike": "{alike} more with a whole chunk in them, or most of their words in chunks.",
+        "unknown": "{unknown} more with neither an id nor a text to look up.",
         "fix": "What the diagnosis says of the index and its chunks holds for those that were "
         "searched",
     },

@@ -36,6 +36,7 @@ from krag_eval._errors import (
 )
 from krag_eval._io import replacing
 from krag_eval.documents import Tag, read_id
+from krag_eval.matching.tokenizers import ByScript
 from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
@@ -969,17 +970,24 @@ DIAGNOSED = "diagnosis"
 
 _LANGUAGES = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 _HAN = "Han script"
+_BY_LETTERS = {*_LANGUAGES.values(), _HAN,
+               *(f"{one} script" for one in ("Thai", "Lao", "Khmer", "Myanmar"))}  # fmt: skip
 
 
 def _language(question: str) -> str | None:
     """Return the language as far as the script of most words tells it; ``None`` without letters.
 
-    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these.
+    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these. A
+    question that coverage would read by letters is of one of the languages that it reads so.
 
     >>> [_language(one) for one in ("RAG에서 recall이란?", "What is 김치 made of?", "東京の天気")]
     ['Korean', 'Latin script', 'Japanese']
+    >>> _language("A B C 대한민국만세")
+    'Korean'
     """
     words = Counter(script for word in question.split() if (script := _script(word)))
+    if ByScript().by_letters([question]):
+        words = Counter({one: n for one, n in words.items() if one in _BY_LETTERS}) or words
     for language in set(_LANGUAGES.values()) & words.keys():
         words[language] += words.pop(_HAN, 0)
     return max(words, key=lambda one: (words[one], one), default=None)
