@@ -349,7 +349,7 @@ def _print_comparison(comparison: Comparison) -> None:
             print_wrapped(printable(sentence(row, comparison.level, language)))
         click.echo()
         _print_changed(comparison, a, b)
-    for told in told_family([row.p_holm for row in comparison.differences], language):
+    for told in told_family(comparison.differences, language):
         print_wrapped(told)
         click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
