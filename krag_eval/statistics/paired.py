@@ -389,11 +389,13 @@ def _of_both(
     """Compare two systems on the queries where both have a value, and how many each has one for."""
     both = (has[0] > 0) & (has[1] > 0)
     shares = _shares(a, b, i, drawing, has)
+    # Where one has no value at all, there is nothing to say of its average.
+    is_tested = all(one.any() for one in has)
     known: dict[str, Any] = {
         "n_both": int(np.count_nonzero(both)),
         "share_a": shares[0].values[0],
         "share_b": shares[1].values[0],
-        "p_share": _permutation_p(*shares, 0, _enumerable(drawing)),
+        "p_share": _permutation_p(*shares, 0, _enumerable(drawing)) if is_tested else math.nan,
         **_wins(a, b, i),
     }
     if both.any():
