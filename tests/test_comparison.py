@@ -280,6 +280,7 @@ def test_where_all_have_a_value_nothing_is_said_of_it():
 
 def test_slices_go_by_the_same_rule(tmp_path):
     """In one slice b finds less at better ranks: it is better in the other alone."""
+
     def tagged(ranks):
         predicted = [[*["?"] * (rank - 1), "a"] if rank else ["?"] for rank in ranks]
         tags = {"part": ["x"] * 30 + ["y"] * 30}

@@ -276,8 +276,9 @@ def test_a_drop_of_exactly_what_is_allowed_passes():
 def test_a_larger_drop_that_may_be_chance_is_inconclusive():
     """One query of forty: it holds, and says first what so many queries can show.
 
-    The paired differences are one -1 and 39 zeros: their standard error is sqrt(0.025 / 40) = 0.025,
-    of which z(0.975) + z(0.8) = 2.8016 show 0.0700, and (2.8016)² · 40 queries 0.025.
+    The paired differences are one -1 and 39 zeros: their standard error is
+    sqrt(0.025 / 40) = 0.025, of which z(0.975) + z(0.8) = 2.8016 show 0.0700, and 2.8016² · 40
+    queries 0.025.
     """
     report = found_in(29).check(baseline=found_in(30), metric="mrr@5")
     (gate,) = report.gates

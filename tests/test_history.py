@@ -356,11 +356,10 @@ def test_the_mean_of_the_runs_is_the_baseline(folder):
 
 def test_a_micro_average_is_of_the_mean_counts(folder):
     """8 of 10 retrieved, 4 of 4 and 6 of 10 are relevant: 18 / 24, and not (0.8 + 1 + 0.6) / 3."""
+
     def retrieved(right, wrong):
         actual = [[f"a {q} {i}" for i in range(10)] for q in range(40)]
-        predicted = [
-            [*truth[:right], *(f"? {i}" for i in range(wrong))] for truth in actual
-        ]
+        predicted = [[*truth[:right], *(f"? {i}" for i in range(wrong))] for truth in actual]
         with no_advice():
             return OfflineRetrievalEvaluator(actual, predicted).evaluate(20)
 
@@ -453,8 +452,9 @@ def test_mean_ranks_are_of_the_queries_that_both_have(folder):
     history = History.of(folder)
     report = history.check(finds(30), metric="mean_rank@10")
     assert report.outcome == "passed"
-    assert "on the 30 queries where both have a value (of all queries 75.0% had one, now 75.0%)" in (
-        report.gates[0].reason
+    assert (
+        "on the 30 queries where both have a value (of all queries 75.0% had one, now 75.0%)"
+        in (report.gates[0].reason)
     )
     assert history.check(finds(10), metric="mean_rank@10").outcome == "failed"
 

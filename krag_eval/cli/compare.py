@@ -479,7 +479,9 @@ def _fitted(text: str, width: int) -> str:
     "question_length, golden_length or language. Slices of under 10 queries are not checked.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Fail also what is inconclusive: a larger drop that may be chance."
+    "--strict",
+    is_flag=True,
+    help="Fail also what is inconclusive: a larger drop that may be chance.",
 )
 @on_option
 @clusters_option
@@ -489,8 +491,8 @@ def _fitted(text: str, width: int) -> str:
     type=click.Choice(["table", "json", "csv", "markdown", "github", "gitlab"]),
     default="table",
     show_default=True,
-    help="How to print what is printed: also as annotations of GitHub Actions, or as a Code Quality "
-    "report of GitLab.",
+    help="How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+    "Quality report of GitLab.",
 )
 def gate(
     new: str,
@@ -561,7 +563,9 @@ def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
         {
             "description": f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}",
             "check_name": f"krag-eval gate: {one.outcome}",
-            "fingerprint": hashlib.sha256(repr((one.metric, one.slice, place)).encode()).hexdigest(),
+            "fingerprint": hashlib.sha256(
+                repr((one.metric, one.slice, place)).encode()
+            ).hexdigest(),
             "severity": severities[one.outcome],
             "location": {"path": new, "lines": {"begin": 1}},
         }

@@ -86,8 +86,8 @@ _PROGRESS = {"per_query": ".partial"}
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "wrote": "wrote {} ({})",
-        "not noted": "what became of this gate could not be written into {new} ({error}), so that a "
-        "history takes it for any other run",
+        "not noted": "what became of this gate could not be written into {new} ({error}), so that "
+        "a history takes it for any other run",
         "what is printed": "what is printed",
         "the result": "the result",
         "the audit": "the audit",

@@ -44,7 +44,7 @@ class KragGate:
     """
 
     def __init__(
-        self, record: Callable[[str], None], warn: Callable[[str], None] | None = None
+        self, record: Callable[[str], None], warn: Callable[[str], None] = lambda reason: None
     ) -> None:
         self._record, self._warn = record, warn
 
@@ -113,7 +113,7 @@ class KragGate:
             pytest.fail(refused, pytrace=False)
         for line in repr(report).splitlines():
             self._record(line)
-        for gate in report.by_outcome if self._warn is not None else ():
+        for gate in report.gates:
             if gate.is_inconclusive and gate.passed:
                 self._warn(gate.reason)
         if not report:
@@ -285,7 +285,9 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
         path, line, _ = request.node.location
         told = warnings.WarningMessage(message, KragEvalWarning, path, (line or 0) + 1)
         about = {"warning_message": told, "nodeid": request.node.nodeid, "when": "runtest"}
-        request.config.hook.pytest_warning_recorded.call_historic(kwargs={**about, "location": None})
+        request.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={**about, "location": None}
+        )
 
     from krag_eval._errors import KragEvalWarning
 

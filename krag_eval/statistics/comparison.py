@@ -149,12 +149,13 @@ def compare(
       as ``scipy.stats.bootstrap(…, paired=True, method="percentile")``. Differences have heavy
       tails but little skew; there percentiles keep their level better than BCa, which is for single
       averages. It is not widened for the number of comparisons.
-    - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two systems alike, the outcomes of any query could
-      as well be swapped (Fisher's randomization test, which Smucker, Allan and Carterette 2007
-      recommend for retrieval). With up to 14 differing queries all swaps are enumerated; beyond,
-      ``n_resamples`` random ones give p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth
-      2010). For averages that are not means over queries, such as the micro averages, the counts
-      behind them are swapped and the average formed anew.
+    - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
+      systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
+      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
+      differing queries all swaps are enumerated; beyond, ``n_resamples`` random ones give
+      p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth 2010). For averages that are not
+      means over queries, such as the micro averages, the counts behind them are swapped and the
+      average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
     - **Holm's correction** (1979) of the permutation p, over all pairs and metrics asked for.
     - **An effect size**, Cohen's d_z: the mean difference per query over its standard deviation,

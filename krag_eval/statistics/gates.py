@@ -590,12 +590,13 @@ def _not_ruled_out(row: Difference, level: float) -> float:
     may: of n, a share of 1 − (α/2)^(1/n), each as far as the metric goes.
     """
     lower = row.average is not None and row.average.lower_is_better
-    left = row.ci_high if lower else -row.ci_low
+    left: float = row.ci_high if lower else -row.ci_low
     low, high = (row.average and row.average.range) or (0.0, math.inf)
     if row.ci_low < row.ci_high or row.spread is None or math.isinf(high):
         return left
     n = row.spread.n_clusters or row.spread.n
-    return min(left + (high - low) * (1 - ((1 - level) / 2) ** (1 / n)), row.value_a - low)
+    unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
+    return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)
 
 
 def _at_least(value: float) -> str:

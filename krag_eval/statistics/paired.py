@@ -411,7 +411,7 @@ def _of_both(
         more = known["share_b"] - known["share_a"]
         of_fewer = more < 0 < -found.drop or more > 0 > -found.drop
         return replace(found, is_of_fewer=of_fewer, **known)
-    nothing = dict.fromkeys(
+    nothing: dict[str, Any] = dict.fromkeys(
         ("difference", "ci_low", "ci_high", "p_permutation", "p_t", "p_holm", "effect_size"),
         math.nan,
     )
@@ -423,7 +423,7 @@ def _of_both(
 
 def _shares(
     a: _System, b: _System, i: int, drawing: _Drawing, has: tuple[FloatArray, FloatArray]
-) -> list[_System]:
+) -> tuple[_System, _System]:
     """Return two systems whose one average is the share of the queries with a value."""
     average, k = a.sums.averages[i]
     share = Average("share", average.column, ((DEFINED + average.column, QUERIES),))
@@ -432,10 +432,11 @@ def _shares(
         QuerySums(np.stack([one, np.ones(len(one))], axis=1), places, ((share, k),)) for one in has
     ]
     values = [[float(one.mean())] for one in has]
-    return _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
+    ours, theirs = _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
+    return ours, theirs
 
 
-def _wins(a: _System, b: _System, i: int) -> dict[str, int]:
+def _wins(a: _System, b: _System, i: int) -> dict[str, Any]:
     """Count the queries on which b is better, equal and worse."""
     changes = changes_of(a.per_query[i], b.per_query[i])
     gains = -changes if a.sums.averages[i][0].lower_is_better else changes
@@ -542,9 +543,7 @@ def _lowered(a: _System, i: int, by: float) -> _System:
     return replace(a, units=replace(a.units, columns=units), swapped=swapped, values=values)
 
 
-def _permutation_p(
-    a: _System, b: _System, i: int, most: int, *, is_lowered: bool = False
-) -> float:
+def _permutation_p(a: _System, b: _System, i: int, most: int, *, is_lowered: bool = False) -> float:
     """Return the two-sided p of the paired permutation test of one metric.
 
     Up to ``most`` differing queries or clusters are swapped in every way there is. Where a was

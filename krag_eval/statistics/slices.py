@@ -148,8 +148,8 @@ class Slice:
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the slice is shown to differ from the rest.
 
-        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0: a slice and
-        the rest may spread differently, for which the permutation test alone is not made.
+        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0: a slice
+        and the rest may spread differently, for which the permutation test alone is not made.
         """
         return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
 

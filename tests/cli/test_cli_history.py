@@ -132,7 +132,10 @@ def test_a_result_that_cannot_be_written_has_a_verdict(
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("krag_eval.results.saved.note_gate", refusing)
-    done = run("gate", folder / "after.json", "--history", folder, "--metric", "ndcg@10")
+    done = run(
+        *("gate", folder / "after.json", "--history", folder, "--metric", "ndcg@10"),
+        *("--max-drop", "0.2"),
+    )
     assert done.exit_code == 0
     assert "warning: what became of this gate could not be written" in done.stderr
 
@@ -148,11 +151,11 @@ def test_floors_are_a_gate_too(folder: Path) -> None:
 
 
 def test_a_baseline_beside_the_history(folder: Path) -> None:
-    """The mean rank and file apart, both hold the result: 30 against 30, and against 36."""
+    """Both hold the result: 28 against the last run, with 30, and against the 36 of before."""
     evaluated(folder, "new", 28, 3)
     done = run(
         *("gate", folder / "new.json", "--history", folder, "--metric", "ndcg@10"),
-        *("--baseline", folder / "best.json", "--max-drop", "0.06"),
+        *("--baseline", folder / "best.json", "--max-drop", "0.12"),
     )
     assert done.exit_code == 0
     assert "passed: ndcg@10 went from 0.7500 to 0.7000" in done.stdout
