@@ -44,9 +44,9 @@ class KragGate:
     """
 
     def __init__(
-        self, record: Callable[[str], None], warn: Callable[[str], None] = lambda reason: None
+        self, record: Callable[[str], None], warn: Callable[[str], None] | None = None
     ) -> None:
-        self._record, self._warn = record, warn
+        self._record, self._warn = record, warn or (lambda reason: None)
 
     def __call__(
         self,
