@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._errors import DatasetError, InvalidInput, Language, language_of, one_of, warn
+from krag_eval._errors import DatasetError, InvalidInput, Language, language_of, one_of
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
@@ -35,6 +35,7 @@ from krag_eval.cli.output import (
     checked_outputs,
     formatted,
     four_digits,
+    note_verdict,
     print_cells,
     print_signature,
     print_table,
@@ -525,19 +526,9 @@ def gate(
 
             how["last"] = LAST if last is None else last
             report = History.of(history).check(result, floors or None, **how)
-            _note(new, report)
+            note_verdict(new, report)
         write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report, new))})
         return pronounce(report)
-
-
-def _note(new: str, report: GateReport) -> None:
-    """Write into a result what became of its gate, so that no later one is held to a failure."""
-    from krag_eval.results.saved import note_gate
-
-    try:
-        note_gate(new, report.outcome)
-    except OSError as error:
-        warn(said("not noted").format(new=printable(new), error=error.strerror or error))
 
 
 def _annotations(report: GateReport) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._errors import InvalidInput, Language, language_of, warn
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
@@ -56,6 +56,7 @@ __all__ = [
     "print_table",
     "print_wrapped",
     "printing_beside",
+    "note_verdict",
     "pronounce",
     "records_of",
     "rows_of",
@@ -1155,3 +1156,18 @@ def pronounce(report: GateReport) -> Verdict:
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
+
+
+def note_verdict(new: str, report: GateReport) -> None:
+    """Write into a saved result what became of its gate, so that no later one is held to a failure.
+
+    Warns:
+        KragEvalWarning: If the file cannot be written.
+    """
+    from krag_eval.results.saved import note_gate
+
+    try:
+        note_gate(new, report.outcome)
+    except OSError as error:
+        told = _WORDS[language_of()]["not noted"]
+        warn(told.format(new=printable(new), error=error.strerror or error))
