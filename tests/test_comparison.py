@@ -241,6 +241,23 @@ def test_finding_nothing_is_not_better():
     assert comparison.table.loc[0, ["n_both", "share_a", "share_b"]].tolist() == [6, 1.0, 0.1]
 
 
+def test_the_best_of_a_leaderboard_has_a_value_for_as_many():
+    """The best mean rank is that of the system that found one query of 40: it has no star."""
+    results = {
+        "all": result_of([[2]] * 40),
+        "one": result_of([[1]] + [[]] * 39),
+        "late": result_of([[3]] * 40),
+    }
+    board = compare(results, ["mean_rank@10", "mrr@10"]).leaderboard
+    assert not board["mean_rank@10_best"].any()
+    assert board["mrr@10_best"].to_dict() == {"one": False, "all": True, "late": False}
+    del results["one"]
+    assert compare(results, "mean_rank@10").leaderboard["mean_rank@10_best"].tolist() == [
+        True,
+        False,
+    ]
+
+
 def test_the_share_with_a_value_is_a_test_of_its_own():
     """And is counted by Holm's correction: p of 0.03125 is doubled."""
     results = {"base": result_of([[3]] * 60), "new": result_of([[1]] * 6 + [[]] * 54)}

@@ -535,13 +535,13 @@ def _annotations(report: GateReport) -> str:
     """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
     from krag_eval.statistics.gates import WORDS
 
-    kinds = {"failed": "error", "inconclusive": "warning"}
     lines = []
     for one in report.by_outcome:
         told = f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}"
-        kind = kinds.get(one.outcome)
+        kind = "warning" if one.passed else "error"
         escaped = told.replace("%", "%25")
-        lines.append(f"::{kind} title=krag-eval gate::{escaped}" if kind else told)
+        annotated = f"::{kind} title=krag-eval gate::{escaped}"
+        lines.append(told if one.outcome == "passed" else annotated)
     return "".join(f"{line}\n" for line in [*lines, *filter(None, [printable(report.note)])])
 
 
@@ -549,7 +549,6 @@ def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
     """Return what did not pass as a Code Quality report of GitLab."""
     from krag_eval.statistics.gates import WORDS
 
-    severities = {"failed": "critical", "inconclusive": "minor"}
     return [
         {
             "description": f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}",
@@ -557,11 +556,11 @@ def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
             "fingerprint": hashlib.sha256(
                 repr((one.metric, one.slice, place)).encode()
             ).hexdigest(),
-            "severity": severities[one.outcome],
+            "severity": "minor" if one.passed else "critical",
             "location": {"path": new, "lines": {"begin": 1}},
         }
         for place, one in enumerate(report.gates)
-        if one.outcome in severities
+        if one.outcome != "passed"
     ]
 
 

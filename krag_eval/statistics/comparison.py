@@ -611,14 +611,19 @@ class Comparison:
         return math.inf if math.isnan(value) else value if lower else -value
 
     def _best(self, metric: str) -> list[str]:
-        """Return the systems with the best average, several if they are equal."""
+        """Return the systems with the best average, several if they are equal.
+
+        Where queries may have no value, none is the best that has one for fewer than another.
+        """
         losses = {
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
         if math.isinf(least):
             return []
-        return [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
+        best = [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        return [name for name in best if n_of[name] == max(n_of.values())]
 
     @property
     def leaderboard(self) -> pd.DataFrame:
@@ -1283,6 +1288,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "Holm), but has a value for fewer queries.",
         "shares": "That is on the {n} queries where both have a value: {a} has one for "
         "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "shares of one": "That is on the {n} query where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "no query": "{a} and {b} cannot be compared on {metric}: no query has a value in both. {a} "
         "has one for {share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
@@ -1334,6 +1341,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
         "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
         "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
+        "{a} {share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
         "no query": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 양쪽 모두 값이 "
         "있는 질문이 없습니다. 값이 있는 질문의 비율: {a} {share_a}, {b} {share_b}(Holm 보정 p "
         "{p_share}).",
@@ -1480,7 +1489,8 @@ def told_shares(row: Difference, language: Language = "en") -> list[str]:
     """Say on how many queries two systems were compared, where some have no value."""
     if math.isnan(row.share_a):
         return []
-    return [_WORDS[language]["shares"].format(a=row.a, b=row.b, **_shares_in_words(row))]
+    told = _WORDS[language]["shares of one" if row.n_both == 1 else "shares"]
+    return [told.format(a=row.a, b=row.b, **_shares_in_words(row))]
 
 
 def _shares_in_words(row: Difference) -> dict[str, Any]:

@@ -80,6 +80,8 @@ WORDS: dict[Language, dict[str, str]] = {
         "in common": " on the {} queries that both have",
         "of both": " on the {n} queries where both have a value (of all queries {before} had one, "
         "now {after})",
+        "of both, one": " on the {n} query where both have a value (of all queries {before} had "
+        "one, now {after})",
         "no worse": "{moved}, no worse than the allowed {allowed}; {left}",
         "ruled out": "these queries rule out any drop",
         "not ruled out": "these queries cannot rule out a drop of up to {}",
@@ -119,6 +121,8 @@ WORDS: dict[Language, dict[str, str]] = {
         "moved": "{name} {before} → {after}",
         "in common": "(양쪽에 모두 있는 질문 {}개)",
         "of both": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → {after})",
+        "of both, one": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → "
+        "{after})",
         "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다. {left}",
         "ruled out": "이 질문들로 보아 값이 떨어지지는 않았습니다",
         "not ruled out": "이 질문들만으로는 {}까지의 하락은 배제할 수 없습니다",
@@ -552,7 +556,8 @@ def _moved(row: Difference, comparison: Comparison, w: Mapping[str, str]) -> str
     moved = w["moved"].format(**known)
     if comparison.left_out:
         moved += w["in common"].format(len(comparison.queries))
-    return moved if math.isnan(row.share_a) else moved + w["of both"].format(**shares)
+    kind = "of both, one" if row.n_both == 1 else "of both"
+    return moved if math.isnan(row.share_a) else moved + w[kind].format(**shares)
 
 
 def _too_far(
