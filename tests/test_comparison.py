@@ -1194,10 +1194,11 @@ def test_the_leaderboard_has_the_intervals_of_each_result():
         for metric in METRICS:
             found = board.loc[name, [metric, f"{metric}_low", f"{metric}_high"]].tolist()
             assert found == intervals.loc[metric, ["value", "low", "high"]].tolist()
-    assert (
-        board["mean_rank@10_best"].tolist()
-        == (board["mean_rank@10"] == board["mean_rank@10"].min()).tolist()
-    )
+    found = board.index.map({name: one.averages(10)["found_rate"] for name, one in results.items()})
+    is_best = (board["mean_rank@10"] == board["mean_rank@10"].min()) & (found == found.max())
+    assert board["mean_rank@10_best"].tolist() == is_best.tolist()
+    is_best = board["ndcg@10"] == board["ndcg@10"].max()
+    assert board["ndcg@10_best"].tolist() == is_best.tolist()
 
 
 @nothing_matched
