@@ -39,7 +39,7 @@ from krag_eval.results.rows import (
 )
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
-from krag_eval.scoring.parts import Summary, declared_in, declared_of
+from krag_eval.scoring.parts import Summary, declared_in, declared_of, keys_of
 from krag_eval.scoring.relevance import Aspects, Judged, Relevance, RelevanceTogether
 
 __all__ = [
@@ -274,7 +274,7 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         raise TypeError("its settings are not texts")
     common = {
         "settings": content["settings"],
-        "keys": content["keys"],
+        "keys": keys_of(content),
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "declared": declared_of(content),
