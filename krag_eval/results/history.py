@@ -202,7 +202,7 @@ class History:
                 a whole number of at least 1.
 
         Warns:
-            KragEvalWarning: If a file is damaged, no saved result, or of more than 1 GiB; it is left
+            KragEvalWarning: If a file is damaged, no saved result or of more than 1 GiB, it is left
                 out.
         """
         if not isinstance(folder, str | os.PathLike):
