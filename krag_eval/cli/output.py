@@ -706,7 +706,8 @@ def print_result(
     step = fitting * terminal_width() // _WIDTH
     for start in range(0, len(cutoffs), step):
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
-    print_signature(result.signature, whole=whole or not sys.stdout.isatty())
+    is_seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
+    print_signature(result.signature, whole=whole or not is_seen)
 
 
 def forms_of_result(

@@ -93,6 +93,8 @@ class KragGate:
             against = (baseline, history, last)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
             report = _checked(result, floors, against, asked)
+            lines = repr(report).splitlines()
+            short = [] if report else [*_told(result, report)]
         except _NoBaselineError as error:
             refused = error.args[0]
         except Refusal as error:
@@ -100,10 +102,10 @@ class KragGate:
         # Outside the handlers, or pytest would print the refusal's traceback before it.
         if refused:
             pytest.fail(refused, pytrace=False)
-        for line in repr(report).splitlines():
+        for line in lines:
             self._record(line)
-        if not report:
-            pytest.fail("\n".join(_told(result, report)), pytrace=False)
+        if short:
+            pytest.fail("\n".join(short), pytrace=False)
         return report
 
 
@@ -186,9 +188,12 @@ def _no_baseline(path: str, error: Exception) -> str:
 
 def _words() -> Mapping[str, str]:
     """Return what is said, in the language that people are told things in."""
-    from krag_eval._errors import language_of
+    from krag_eval._errors import InvalidInput, language_of
 
-    return _WORDS[language_of()]
+    try:
+        return _WORDS[language_of()]
+    except InvalidInput:  # a mistake in KRAG_EVAL_LANG, which must not end the whole run
+        return _WORDS["en"]
 
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
