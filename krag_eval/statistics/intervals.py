@@ -142,7 +142,8 @@ def confidence_intervals(
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual, predicted = [["a", "b"]] * 40, [["a", "x"]] * 30 + [["x", "y"]] * 10
     >>> evaluator = OfflineRetrievalEvaluator(actual, predicted)
-    >>> confidence_intervals(evaluator.evaluate(k=2, metrics=["recall", "reciprocal_rank"])).round(4)
+    >>> result = evaluator.evaluate(k=2, metrics=["recall", "reciprocal_rank"])
+    >>> confidence_intervals(result).round(4)
                           metric  k  value     low    high
     average
     micro_recall@2  micro_recall  2  0.375  0.3000  0.4375
@@ -296,13 +297,14 @@ class QuerySums:
         """
         average, k = self.averages[i]
         weights = self.columns[:, [self.positions[name, k] for _, name in average.ratios]]
-        defined = (weights > 0).all(axis=1)
+        defined: BoolArray = np.all(weights > 0, axis=1)
         alone, weights = self.average(i, self.columns)[defined], weights[defined]
         if average.range != (0.0, 1.0) or not len(alone) or not np.isin(alone, (0.0, 1.0)).all():
             return None
-        as_one = np.ptp(alone) == 0 or not np.ptp(weights, axis=0).any()
+        if np.ptp(alone) > 0 and np.ptp(weights, axis=0).any():
+            return None
         value = float(self.average(i, self.columns.sum(axis=0)))
-        return (alone, defined) if as_one and abs(alone.mean() - value) <= ROUNDING else None
+        return (alone, defined) if abs(alone.mean() - value) <= ROUNDING else None
 
     def n_queries(self, i: int) -> int:
         """Return over how many queries an average is formed."""
