@@ -662,6 +662,140 @@ class TestRefusals:
             assert error.value.argument == "metric"
 
 
+class TestTheSameLists:
+    """People's labels of another run are refused, by all that tells one run from another."""
+
+    LABELS = tuple(f"Question {i}?" for i in range(120))
+
+    def results(self, lists, more=None, **options):
+        """Evaluate 40 of the questions by people and all of them by a lenient judge."""
+        more = lists if more is None else more
+        by_judge = [["a", "x"] if i % 5 == 0 else ["a"] for i in range(120)]
+        human = evaluated([["a"]] * 40, lists[:40], self.LABELS[:40], k=(2,), **options)
+        judge = evaluated(by_judge, more, self.LABELS, k=(2,), **options)
+        return human, judge
+
+    @staticmethod
+    def saved(results, folder):
+        """Return results as they come out of files, which hold no documents."""
+        read = []
+        for i, one in enumerate(results):
+            one.to_json(folder / f"{i}.json")
+            read.append(EvaluationResult.from_json(folder / f"{i}.json"))
+        return read
+
+    ONE = tuple([["a", "y", "z"] if i % 2 else ["y", "z", "x"] for i in range(120)])
+    # What another retriever finds at the same rank, in lists that are as long.
+    OTHER = tuple([["a", "y", "v"] if i % 2 else ["y", "w", "x"] for i in range(120)])
+    # It finds others, too.
+    BETTER = tuple([["a", "y", "z"] if i % 4 else ["y", "z", "x"] for i in range(120)])
+    LONGER = tuple([[*one, "v"] if i == 7 else one for i, one in enumerate(ONE)])
+
+    def refusal(self, results, argument="judge"):
+        human, judge = results
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=judge)
+        assert error.value.argument == argument
+        assert error.value.fix
+        return error.value.problem
+
+    @pytest.mark.parametrize("other", [OTHER, BETTER, LONGER])
+    def test_other_documents(self, other):
+        assert "human" in self.refusal(self.results(self.ONE, other))
+
+    @pytest.mark.parametrize("other", [BETTER, LONGER])
+    def test_other_counts_of_saved_results(self, other, tmp_path):
+        """How many documents there are, and how many match where the ground truth is the same."""
+        problem = self.refusal(self.saved(self.results(self.ONE, other), tmp_path))
+        # One list is longer, and people's fourth question is the first to be found by the other.
+        assert repr(self.LABELS[7 if other is self.LONGER else 2]) in problem
+
+    def test_other_keys_of_saved_results(self, tmp_path):
+        """Known where it is known what was looked at."""
+        both = [
+            evaluated([["a"]] * n, lists[:n], self.LABELS[:n], k=(2,), judged=[["a", "x"]] * n)
+            for n, lists in ((40, self.ONE), (120, self.OTHER))
+        ]
+        assert "list of documents" in self.refusal(self.saved(both, tmp_path))
+
+    def results_in(self, folder, lists, n, truth):
+        rows = zip(self.LABELS[:n], truth[:n], lists[:n], strict=True)
+        lines = [json.dumps(dict(zip(_FIELDS, row, strict=True))) for row in rows]
+        path = folder / f"{n}.jsonl"
+        path.write_text("\n".join(lines), "utf-8")
+        return evaluate_file(path, k=[2, 4], per_query=folder / f"{n}.csv")
+
+    def test_other_counts_of_rows_in_files(self, tmp_path):
+        human = self.results_in(tmp_path, self.ONE, 40, [["a"]] * 120)
+        judge = self.results_in(tmp_path, self.LONGER, 120, [["x"]] * 120)
+        assert repr(self.LABELS[7]) in self.refusal((human, judge))
+
+    def test_what_is_not_known_is_said(self, tmp_path):
+        """Lists as long as each other, found as often: the documents are not in the files."""
+        human, judge = self.saved(self.results(self.ONE, self.OTHER), tmp_path)
+        found = debias(human=human, judge=judge, unlabelled=judge, metric="recall@2")
+        assert found.compared_by == "counts"
+        assert "does not tell which" in found.summary("en")
+        assert "문서 수로만" in found.summary("ko")
+        human, judge = self.results(self.ONE)
+        found = debias(human=human, judge=judge, unlabelled=judge, metric="recall@2")
+        assert found.compared_by == "documents"
+        assert "does not tell which" not in found.summary("en")
+        assert debias(human=PEOPLE * 3, judge=JUDGE * 3, unlabelled=OTHERS).compared_by is None
+
+    def test_the_judge_of_all_questions_is_of_the_same_run_as_that_of_the_labelled(self):
+        human, judge = self.results(self.ONE)
+        for other in (self.results(self.OTHER)[1], self.results(self.LONGER)[1]):
+            with pytest.raises(InvalidInput) as error:
+                debias(human=human, judge=judge, unlabelled=other)
+            assert error.value.argument == "unlabelled"
+        truth = [["a", "y"] if i == 3 else ["a"] for i in range(120)]
+        newer = evaluated(truth, list(self.ONE), self.LABELS, k=(2,))
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=newer)
+        assert error.value.argument == "unlabelled"
+
+    def test_systems_that_changed_places(self):
+        first, second = self.results(self.ONE), self.results(self.OTHER)
+        human = {"a": first[0], "b": second[0]}
+        judge = {"a": second[1], "b": first[1]}
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=judge)
+        assert error.value.argument == "judge"
+
+    def test_people_s_labels_of_two_systems_are_the_same(self):
+        first, second = self.results(self.ONE), self.results(self.OTHER)
+        other = evaluated([["a", "y"]] * 40, self.OTHER[:40], self.LABELS[:40], k=(2,))
+        judge = {"a": first[1], "b": second[1]}
+        with pytest.raises(InvalidInput) as error:
+            debias(human={"a": first[0], "b": other}, judge=judge, unlabelled=judge)
+        assert error.value.argument == "human"
+
+    def test_ids_for_people_and_texts_for_the_judge_are_no_contradiction(self):
+        """Of one document, each matcher looks at another name; that it is one is not known."""
+        human = evaluated(
+            [["d1"]] * 40, [["d1"], ["d2"]] * 20, self.LABELS[:40], k=(1,), matcher="id"
+        )
+        judge = evaluated(
+            [["text 1"]] * 120, [["text 1"], ["text 2"]] * 60, self.LABELS, k=(1,), matcher="text"
+        )
+        assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "counts"
+        both = [{"page_content": f"text {i}", "id": f"d{i}"} for i in (1, 2)]
+        human = evaluated(
+            [["d1"]] * 40, [[one] for one in both] * 20, self.LABELS[:40], k=(1,), matcher="id"
+        )
+        assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "documents"
+
+    def test_verdicts_of_people_of_longer_answers(self):
+        """As many chunks must have been judged."""
+        how = {"queries": list(self.LABELS[:40])}
+        human = evaluate_support([[[1, 0], [0, 0]]] * 40, judge="people", **how)
+        judge = evaluate_support(
+            [[[1, 1, 0], [0, 0, 0]]] * 120, judge="model", queries=list(self.LABELS)
+        )
+        self.refusal((human, judge))
+
+
 class TestWarnings:
     """What is valid and deserves a second look."""
 
@@ -799,6 +933,20 @@ def test_with_many_queries_metrics_can_be_ranked():
     assert found.spearman == pytest.approx(1)
     assert set(found.rivals) == {"mrr@10", "map@10", "ndcg@10"} - {found.best}
     assert found.can_rank
+
+
+def test_scores_that_are_lower_for_better_answers_are_named():
+    """As a count of errors is: Spearman -1 on all metrics, and queries enough."""
+    result = wide()
+    errors = 1 - column(result, "reciprocal_rank", 10)
+    found = result.predicts(errors, n_resamples=200)
+    assert found.is_turned
+    assert not found.can_rank
+    assert found.table.loc["mrr@10", "spearman"] == pytest.approx(-1)
+    for language, word, never in (("en", "sign", "too few"), ("ko", "부호", "어렵습니다")):
+        assert word in found.summary(language)
+        assert never not in found.summary(language)
+    assert not result.predicts(-errors, n_resamples=200).is_turned
 
 
 @few_queries

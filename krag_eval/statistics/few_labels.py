@@ -455,6 +455,8 @@ _WORDS: Mapping[Language, _Words] = {
         "rivals": "{n} of {others} other metrics cannot be told from it.",
         "no ranking": "{n} of {others} other metrics cannot be told from it: {queries} queries are "
         "too few to rank the metrics.",
+        "turned": "These scores are lower where retrieval is better: even {best}, which goes with "
+        "them best, has {found} If a low score is a good answer, turn the sign: pass -score.",
         "none": "No metric can be said to predict these scores, and {} queries are too few to rank "
         "the metrics.",
         "few labels": "People labelled {n} questions. With fewer than {few} the interval may miss "
@@ -518,6 +520,8 @@ _WORDS: Mapping[Language, _Words] = {
         "rivals": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않습니다.",
         "no ranking": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않으며, 질문 {queries}"
         "개로는 지표의 순위를 매기기 어렵습니다.",
+        "turned": "검색이 나을수록 점수가 낮습니다. 상관이 가장 높은 {best}도 {found} 낮은 점수가 "
+        "좋은 답변을 뜻한다면 부호를 바꿔 -score로 넘기세요.",
         "none": "이 점수를 예측한다고 할 수 있는 지표가 없습니다. 질문 {}개로는 지표의 순위를 "
         "매기기 어렵습니다.",
         "few labels": "사람이 라벨을 붙인 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 "
@@ -1411,6 +1415,15 @@ class Predictions:
         return enough and self.low > 0 and 2 * len(self.rivals) <= self._n_others
 
     @property
+    def is_turned(self) -> bool:
+        """Whether even the best metric is shown to go *against* the scores.
+
+        Better retrieval does not make answers worse: the scores are likely to be lower for better
+        answers, as an error rate is.
+        """
+        return self.high < 0
+
+    @property
     def _n_others(self) -> int:
         """Number of metrics that vary, but for the best."""
         return sum(not math.isnan(one.spearman) for one in self.correlations) - 1
@@ -1440,6 +1453,8 @@ class Predictions:
             n=self.n_reported_on,
             chosen=self.n_chosen_on,
         )
+        if self.is_turned:
+            return w["turned"].format(best=self.best, found=found)
         start = w["predicts" if self.low > 0 else "not shown"].format(best=self.best, found=found)
         counts = {"n": len(self.rivals), "others": self._n_others}
         if self.can_rank:
