@@ -59,6 +59,7 @@ __all__ = [
     "Debiased",
     "DebiasedValue",
     "Predictions",
+    "Values",
     "debias",
     "interval_with",
     "predictions",
@@ -1114,7 +1115,7 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
 # The numbers.
 
 
-class _Values(NamedTuple):
+class Values(NamedTuple):
     """An average and what each question contributes; the mean of the latter is the former.
 
     Of an average that is no mean, these are the jackknife's pseudo-values.
@@ -1124,18 +1125,18 @@ class _Values(NamedTuple):
     points: FloatArray
 
 
-def _values(sums: Sequence[QuerySums], i: int) -> _Values:
+def _values(sums: Sequence[QuerySums], i: int) -> Values:
     """Return an average of one system, or how the second system's differs from the first's."""
     first, *second = (_values_of(one, i) for one in sums)
     for other in second:
-        return _Values(other.value - first.value, other.points - first.points)
+        return Values(other.value - first.value, other.points - first.points)
     return first
 
 
-def _values_of(sums: QuerySums, i: int) -> _Values:
+def _values_of(sums: QuerySums, i: int) -> Values:
     total = sums.columns.sum(axis=0)
     value, n = float(sums.average(i, total)), len(sums.columns)
-    return _Values(value, n * value - (n - 1) * sums.average(i, total - sums.columns))
+    return Values(value, n * value - (n - 1) * sums.average(i, total - sums.columns))
 
 
 def _debiased(
@@ -1199,9 +1200,9 @@ def _correlation(y: FloatArray, f: FloatArray) -> float:
 
 def interval_with(
     weight: float,
-    y: _Values,
-    f: _Values,
-    u: _Values,
+    y: Values,
+    f: Values,
+    u: Values,
     level: float,
     clusters: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[float, float, float]:
@@ -1246,9 +1247,9 @@ def _is_share(human: QuerySums, i: int, f: FloatArray, u: FloatArray) -> bool:
 
 def score_interval_with(
     weight: float,
-    y: _Values,
-    f: _Values,
-    u: _Values,
+    y: Values,
+    f: Values,
+    u: Values,
     level: float,
     clusters: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[float, float, float]:
