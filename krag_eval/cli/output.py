@@ -698,9 +698,12 @@ def print_result(
     title = title.format(n=counted, source=printable(source))
     click.echo(title + (w["skipped"].format(skipped) if skipped else "") + "\n")
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    named = (name.rpartition("@")[0] for name in values)
-    keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
+    names = result.row_names()
+    keys = result.shown if averages is None else [one for one in names if one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
+    # What counts as found stands below the name where four cutoffs leave no room beside it.
+    between = " " if terminal_width() >= _WIDTH or len(cutoffs) < 4 else "\n  "
+    rows = {names.get(name, name).replace(" ", between, 1): pair for name, pair in rows.items()}
     fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
     fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
     step = fitting * terminal_width() // _WIDTH
@@ -725,12 +728,14 @@ def forms_of_result(
     }
     cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
     rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    read = result.shown if averages is None else averages
     more: dict[str, Any] = {}
     if intervals is not None:
         bounds = intervals[["low", "high"]].reindex(list(values))
         rows = rows.assign(low=bounds["low"].to_numpy(), high=bounds["high"].to_numpy())
         pairs = zip(values, _known(bounds).to_numpy().tolist(), strict=True)
         more["intervals"] = {name: pair for name, pair in pairs if None not in pair}
+    shown = rows[rows["metric"].isin(list(read))]
     if sliced:
         more["slices"] = {one.tag: records_of(one.table) for one in sliced}
     return {
@@ -743,15 +748,16 @@ def forms_of_result(
         },
         "csv": lambda: rows,
         "markdown": lambda: "\n".join(
-            map(markdown_of, [_wide(rows), *(one.table for one in sliced)])
+            map(markdown_of, [_wide(shown, result), *(one.table for one in sliced)])
         ),
     }
 
 
-def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
     """Return averages with their cutoffs side by side, each followed by its interval."""
     import pandas as pd
 
+    rows = rows.assign(metric=rows["metric"].map(result.row_names()))
     columns: dict[str, Any] = {}
     for k, part in rows.groupby("k", sort=False):
         of_metric = part.set_index("metric")
@@ -780,7 +786,7 @@ def _print_averages(
         for name, keys in rows.items():
             cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
             if intervals is not None:
-                cells[name].append(_range(*bounds.get(f"{name}@{k}", (math.nan, math.nan))))
+                cells[name].append(_range(*bounds.get(f"{keys[0]}@{k}", (math.nan, math.nan))))
             elif paired and len(keys) == 1:
                 cells[name].append("")
     # In pairs, four cutoffs fit into 80 columns so.

@@ -599,7 +599,9 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
     ('Macro recall', '재현율', 'mine')
     """
-    metrics = METRICS if result is None else metrics_of(result.keys, result.declared)
+    metrics = METRICS
+    if result is not None:
+        metrics = metrics_of(result.keys, result.declared, result.criteria)
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 

@@ -254,7 +254,7 @@ def _metric_tables(
     """
     by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    keys = result.shown
     metrics: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
     micro: list[_MetricRow] = []
     for key in keys:

@@ -44,8 +44,11 @@ from krag_eval.scoring.cutoffs import (
     spelled,
 )
 from krag_eval.scoring.metrics import (
+    DEFAULT_METRICS,
+    FOUND,
     LISTED,
     REJECTION_RATE,
+    SUCCESS,
     Metric,
     averages_of,
     is_built_in,
@@ -101,6 +104,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
+_FOUND_RATE = DEFAULT_METRICS["rank"].defined_key
 # What other libraries call what a result has -> how it is written here.
 _CALLED_ELSEWHERE = {
     **dict.fromkeys(("to_df", "to_pandas", "to_dataframe", "df"), _TABLES),
@@ -203,7 +207,7 @@ class EvaluationResult:
             declared=self.declared,
         )
 
-    @property
+    @cached_property
     def definitions(self) -> dict[str, Average]:
         """How each average is made and read, by its key: its range, direction and labels.
 
@@ -212,7 +216,79 @@ class EvaluationResult:
         >>> result.definitions["mean_rank"].lower_is_better
         True
         """
-        return self.summary.definitions
+        metrics = metrics_of(self.keys, self.declared, self.criteria).values()
+        known = averages_of(metrics, self.conventions, self.averaging_method)
+        return known | {REJECTION_RATE.key: REJECTION_RATE}
+
+    @property
+    def criteria(self) -> MatchingCriteria | None:
+        """When a query is a hit; ``None`` if the settings do not say."""
+        said = self.settings.get("criteria")
+        return MatchingCriteria(said) if said in list(MatchingCriteria) else None
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The averages in tables that people read, by their keys.
+
+        Metrics that were named are all shown. Of the default ones, what would say the same twice
+        is left out: ``success``, unless the hit rate asks for all items and some query has several;
+        and ``found_rate``, which is ``success``, or the hit rate that is left. :meth:`to_dict`,
+        :attr:`metrics` and saved files have them all.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> one = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(5)
+        >>> several = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+        >>> "success" in one.shown, "success" in several.shown
+        (False, True)
+        """
+        keys = tuple(next(iter(self._reported.values())))
+        if not {*DEFAULT_METRICS} <= {*self.keys}:
+            return keys
+        differs = self.criteria is not MatchingCriteria.PARTIAL and self._has_several_items()
+        repeated = {SUCCESS.key} if self._has_success() and not differs else set()
+        if self._has_success() or not differs:
+            repeated.add(_FOUND_RATE)
+        return tuple(key for key in keys if key not in repeated)
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The metrics of :attr:`shown`, by their columns in the per-query table."""
+        return tuple(
+            name for name, key in self.keys.items() if key != SUCCESS.key or key in self.shown
+        )
+
+    def _has_success(self) -> bool:
+        """Tell whether success was computed, and is not a metric of that name of one's own."""
+        return SUCCESS.name in self.declared and is_built_in(self.declared[SUCCESS.name])
+
+    def _has_several_items(self) -> bool:
+        """Tell whether a counted query has several items, or any differs from all found."""
+        items = next(iter(self.summary.sums.values())).totals["ground_truth"]
+        return items > self.n_counted or any(
+            one[_FOUND_RATE] != one["hit_rate"] for one in self._reported.values()
+        )
+
+    def row_names(self, language: Language | None = None) -> dict[str, str]:
+        """Return what rows of the averages shown are called: their keys, and what counts as found.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+        >>> [name for key, name in result.row_names("en").items() if key != name]
+        ['hit_rate (all found)', 'success (any found)']
+        """
+        said: dict[str, Mapping[str, str]] = {}
+        if self.criteria is not None:
+            said["hit_rate"] = FOUND[self.criteria]
+        if self._has_success():
+            said[SUCCESS.key] = FOUND[MatchingCriteria.PARTIAL]
+        language = language_of(language)
+        return {
+            key: f"{key} ({said[key][language]})" if key in said else key
+            for key in next(iter(self._reported.values()))
+        }
 
     @property
     def threshold(self) -> float | None:
@@ -415,7 +491,8 @@ class EvaluationResult:
         evidence = self._evidence()  # before anything that other remedies would be named for
         cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position)
         table = self.tables[cutoff]
-        metrics = {name: float(table[name][place]) for name in self.keys if self.counted[place]}
+        told = self.shown_columns if self.counted[place] else ()
+        metrics = {name: float(table[name][place]) for name in told}
         return explained(
             evidence,
             place,
@@ -1043,9 +1120,9 @@ class EvaluationResult:
     def _cells(self, language: Language | None) -> list[list[str]]:
         """Return the averages as text, header first: a row per key, a column per cutoff."""
         header = [_WORDS[language_of(language)]["metric"], *(f"@{spelled(k)}" for k in self.k)]
-        values = self.metrics.T
+        values, names = self.metrics.T.loc[[*self.shown]], self.row_names(language)
         rows = [
-            [key, *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
+            [names[key], *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
             for key, row in zip(values.index, values.to_numpy(), strict=True)
         ]
         return [header, *rows]
@@ -1123,16 +1200,18 @@ class EvaluationResult:
         """The averages as they are shown: a row per metric, micro beside macro where both are."""
         import pandas as pd
 
-        values = self.metrics.T.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
-        rows = in_pairs(values.index)
+        values = self.metrics.T.loc[[*self.shown]]
+        values = values.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
+        rows, names = in_pairs(values.index), self.row_names()
         if len(rows) == len(values):
-            return values
+            return values.rename(index=names)
         table = {
             (k, average): [values[k].get(key, "") for key in keys]
             for k in values.columns
             for average, keys in zip(("macro", "micro"), zip_longest(*rows.values()), strict=True)
         }
-        return pd.DataFrame(table, index=list(rows)).rename_axis(columns=["k", ""])
+        index = [names.get(name, name) for name in rows]
+        return pd.DataFrame(table, index=index).rename_axis(columns=["k", ""])
 
     def _footnotes(self) -> list[str]:
         return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]

@@ -142,6 +142,8 @@ class Summary:
     def __call__(self, language: Language | None = None) -> str:
         """Return the main averages at the deepest cutoff in a sentence; all, without a main one.
 
+        Success is among them where it is not the hit rate.
+
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
@@ -153,6 +155,8 @@ class Summary:
         w, k = _SUMMARY[language_of(language)], deepest(self.k)
         values = self.averages(k)
         main = [key for key, one in self._averages.items() if one.column in _MAIN]
+        if values.get("success") == values.get("hit_rate"):
+            main = [key for key in main if key != "success"]
         told = ", ".join(f"{key}@{spelled(k)} {values[key]:.4f}" for key in main or values)
         n = "one query" if self.n_queries == 1 else "queries"
         which = w[n if self.n_counted == self.n_queries else "some queries"]
@@ -266,7 +270,7 @@ class Summary:
 
 
 # The columns whose averages are named first, and how that is said, in both languages.
-_MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate")
+_MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate", "success")
 _SUMMARY: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "one query": "{} query",
