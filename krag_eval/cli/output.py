@@ -556,6 +556,9 @@ _IN_KOREAN = {
     "actual": "정답 문서",
     "predicted": "검색 결과",
     "wrong": "라벨과 다름",
+    "failed": "검색 실패",
+    "failed_a": "a의 검색 실패",
+    "failed_b": "b의 검색 실패",
     "run": "실행",
     "made": "평가 시각",
     "made_by_file": "수정 시각으로 대신함",
@@ -709,6 +712,8 @@ def print_result(
     step = fitting * terminal_width() // _WIDTH
     for start in range(0, len(cutoffs), step):
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
+    for told in result.summary.told_failed():
+        print_wrapped(told)
     print_signature(result.signature, whole=whole or not sys.stdout.isatty())
 
 
@@ -742,6 +747,7 @@ def forms_of_result(
         "json": lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
+            **({"n_failed": result.n_failed} if result.n_failed else {}),
             "metrics": or_none(values),
             **more,
             "signature": result.signature,

@@ -139,7 +139,8 @@ def _bars_of_systems(
         key
         for key in first.averages(cutoff)
         if any(key in one.shown for one in systems.values())
-        and not _is_captioned(key, first) and all(key in one for one in averages.values())
+        and not _is_captioned(key, first)
+        and all(key in one for one in averages.values())
     )
     keys = {name: group.get("macro") or group["micro"] for name, group in groups.items()}
     tables, rows = intervals_of(intervals, systems), len(keys)

@@ -10,7 +10,7 @@ import html
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import zip_longest
@@ -174,6 +174,14 @@ class EvaluationResult:
         return self.summary.n_counted
 
     @property
+    def n_failed(self) -> int:
+        """Number of queries whose retriever failed, which count as nothing retrieved.
+
+        0 where krag_eval did not ask a retriever; :attr:`failures` has each of them.
+        """
+        return 0 if self.retrieval is None else len(self.retrieval.failures)
+
+    @property
     def labels(self) -> list[str | int]:
         """One label per query."""
         return self.rows.labels
@@ -197,8 +205,8 @@ class EvaluationResult:
     def summary(self) -> Summary:
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
-            return self.totals
-        return Summary.of(
+            return replace(self.totals, n_failed=self.n_failed)
+        sums = Summary.of(
             self.rows.tables,
             self.rows.counted,
             keys=self.keys,
@@ -206,6 +214,7 @@ class EvaluationResult:
             conventions=self.conventions,
             declared=self.declared,
         )
+        return replace(sums, n_failed=self.n_failed)
 
     @cached_property
     def definitions(self) -> dict[str, Average]:
@@ -334,7 +343,8 @@ class EvaluationResult:
         """Return one row per query, indexed by the queries' labels, at one of the cutoffs.
 
         Columns: ``ground_truth`` (items), ``retrieved``, ``relevant`` and ``covered`` (counts
-        within the cutoff), then the metrics. Queries left out of the averages hold NaN.
+        within the cutoff), then the metrics. Queries left out of the averages hold NaN. Where the
+        retriever failed for some, ``failed`` says for which.
 
         Args:
             k: One of the cutoffs that were evaluated; the deepest if not given.
@@ -352,6 +362,9 @@ class EvaluationResult:
         for name in self.keys:
             if name not in _HIDDEN_COLUMNS:
                 shown[name] = np.where(self.counted, table[name], np.nan)
+        if self.retrieval is not None and self.n_failed:
+            places = [one.position for one in self.retrieval.failures]
+            shown.setdefault("failed", np.isin(np.arange(self.n_queries), places))
         return pd.DataFrame(shown, index=self._index())
 
     def _index(self) -> pd.Index:
@@ -842,6 +855,7 @@ class EvaluationResult:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        allow_failures: int = 0,
         clusters: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
@@ -866,6 +880,8 @@ class EvaluationResult:
                 Floors are of all queries of this result.
             by: A tag, as in :meth:`by`, no slice of which may drop further either. Slices of under
                 10 queries are named and not checked.
+            allow_failures: For how many queries of this result, and of the baseline, the retriever
+                may have failed. They count as nothing retrieved; the report says how many they are.
             clusters: A tag of the queries, such as ``"source"``: those that share its value belong
                 together, and are drawn together for that interval.
             level: How often that interval should cover the true difference, between 0 and 1.
@@ -877,7 +893,8 @@ class EvaluationResult:
         Raises:
             TypeError: If the baseline is no result.
             ValueError: If an average or the tag is unknown, an average was not evaluated, a number
-                is out of range, there is nothing to check, or the two results are not comparable.
+                is out of range, there is nothing to check, the two results are not comparable, or
+                the retriever failed for more queries than are allowed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -901,6 +918,7 @@ class EvaluationResult:
             max_drop=max_drop,
             on=on,
             by=by,
+            allow_failures=allow_failures,
             sampling=sampling,
             language=language,
         )
@@ -1103,7 +1121,8 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_markdown
 
-        return as_markdown(self._cells(language), n_names=1)
+        failed = [f"\n- {one}\n" for one in self.summary.told_failed(language)]
+        return as_markdown(self._cells(language), n_names=1) + "".join(failed)
 
     def to_latex(self, language: Language | None = None) -> str:
         r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
@@ -1115,7 +1134,8 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_latex
 
-        return as_latex(self._cells(language), n_names=1)
+        failed = [f"% {one}\n" for one in self.summary.told_failed(language)]
+        return "".join(failed) + as_latex(self._cells(language), n_names=1)
 
     def _cells(self, language: Language | None) -> list[list[str]]:
         """Return the averages as text, header first: a row per key, a column per cutoff."""
@@ -1214,7 +1234,8 @@ class EvaluationResult:
         return pd.DataFrame(table, index=index).rename_axis(columns=["k", ""])
 
     def _footnotes(self) -> list[str]:
-        return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]
+        asked = [] if self.retrieval is None else [self.retrieval.summary()]
+        return [*asked, self.signature]
 
 
 def _moment_of(seconds: str) -> datetime:

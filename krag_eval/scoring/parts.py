@@ -78,6 +78,7 @@ class Summary:
         sums: Cutoff -> sums over the counted queries.
         n_rejected: Cutoff -> the queries that are not counted and for which nothing was retrieved.
         declared: What is known of metrics that are not computed by default, by column.
+        n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
@@ -93,6 +94,7 @@ class Summary:
     sums: Mapping[Cutoff, Sums]
     n_rejected: Mapping[Cutoff, int]
     declared: Mapping[str, Metric] = field(default_factory=dict)
+    n_failed: int = 0
 
     @classmethod
     def of(
@@ -160,7 +162,13 @@ class Summary:
         told = ", ".join(f"{key}@{spelled(k)} {values[key]:.4f}" for key in main or values)
         n = "one query" if self.n_queries == 1 else "queries"
         which = w[n if self.n_counted == self.n_queries else "some queries"]
-        return w["averages"].format(which.format(self.n_counted, self.n_queries), told)
+        told = w["averages"].format(which.format(self.n_counted, self.n_queries), told)
+        return " ".join([told, *self.told_failed(language)])
+
+    def told_failed(self, language: Language | None = None) -> list[str]:
+        """Say in a sentence for how many queries the retriever failed; nothing where it did not."""
+        said = _SUMMARY[language_of(language)]["failed"]
+        return [said.format(n=self.n_failed, queries=self.n_queries)] if self.n_failed else []
 
     def __repr__(self) -> str:
         return f"Summary({self()!r})"
@@ -203,6 +211,7 @@ class Summary:
             {k: sums + other.sums[k] for k, sums in self.sums.items()},
             {k: number + other.n_rejected[k] for k, number in self.n_rejected.items()},
             self.declared,
+            self.n_failed + other.n_failed,
         )
 
     @cached_property
@@ -245,6 +254,7 @@ class Summary:
                 for k, sums in self.sums.items()
             },
             **declared_in(self.declared),
+            **({"failed": self.n_failed} if self.n_failed else {}),
         }
 
     @classmethod
@@ -266,6 +276,7 @@ class Summary:
             sums={k: _sums(one["sums"], n_counted) for k, one in at.items()},
             n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
             declared=declared_of(content),
+            n_failed=_count(content.get("failed", 0), n_queries),
         )
 
 
@@ -277,12 +288,16 @@ _SUMMARY: Mapping[Language, Mapping[str, str]] = {
         "queries": "{} queries",
         "some queries": "{} of {} queries",
         "averages": "Over {}: {}.",
+        "failed": "The retriever failed for {n} of {queries} queries, which count as nothing "
+        "retrieved.",
     },
     "ko": {
         "one query": "질문 {}개",
         "queries": "질문 {}개",
         "some queries": "질문 {1}개 중 {0}개",
         "averages": "{}의 평균은 {}입니다.",
+        "failed": "질문 {queries}개 중 {n}개는 검색에 실패해 검색된 문서가 없는 것으로 "
+        "계산했습니다.",
     },
 }
 
