@@ -614,7 +614,7 @@ class TestBudgetsAndWords:
         """Below the others, each with its direction."""
         rows = page(in_pieces()).of("th")
         first, second = rows.index("Items and documents"), rows.index("Words")
-        assert first < rows.index("Success (any found)") < second < rows.index("Micro token recall")
+        assert first < rows.index("nDCG") < second < rows.index("Micro token recall")
         assert "Redundancy (lower is better)" in rows[second:]
         assert "토큰(단어나 글자) 단위" in page(in_pieces(), language="ko").of("th")
 
