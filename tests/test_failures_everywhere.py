@@ -218,3 +218,15 @@ def test_a_sweep_counts_them():
         )  # fmt: skip
     assert found.table["failed"].tolist() == [20]
     assert "20 of 60" in found.summary("en")
+
+
+def test_what_is_worked_out_of_a_result_warns_of_them(results, tmp_path):
+    """Slices, a diagnosis and correlations, which take them for questions that found nothing."""
+    result = results["flaky"]
+    for work in (
+        lambda: result.by("items", metrics="recall@5"),
+        lambda: result.diagnose(k=5),
+        lambda: result.predicts([float(i % 7) for i in range(60)], n_resamples=100),
+    ):
+        with pytest.warns(KragEvalWarning, match="20 of 60 queries"):
+            work()

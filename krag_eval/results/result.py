@@ -30,6 +30,7 @@ from krag_eval._errors import (
     language_of,
     named_options,
     text,
+    warn,
     whole,
 )
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -570,6 +571,9 @@ class EvaluationResult:
                 ``dataset`` is not given; the data set has other queries, ground truth or lists; the
                 index is empty; there is not one list per query; or there are too many pairs.
 
+        Warns:
+            KragEvalWarning: If queries failed: what they miss says nothing of index or ranking.
+
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> chunks = ["the fee is five euros", "we open at nine", "a card takes one day"]
         >>> evaluator = OfflineRetrievalEvaluator(
@@ -582,6 +586,7 @@ class EvaluationResult:
         """
         from krag_eval.results.causes import diagnosed
 
+        self._warn_of_failed()
         source = self
         if dataset is not None:
             from krag_eval.datasets.loading import evaluated_again
@@ -599,6 +604,11 @@ class EvaluationResult:
             source_key=source_key,
             most_pairs=most_pairs,
         )
+
+    def _warn_of_failed(self) -> None:
+        """Warn where what is worked out takes queries that failed for queries that found nothing."""
+        for told in self.summary.told_failed():
+            warn(told)
 
     def _evidence(
         self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
@@ -724,7 +734,7 @@ class EvaluationResult:
                 keep, a metric was not evaluated, or there are no per-query rows.
 
         Warns:
-            KragEvalWarning: If the slices are too many to mean anything.
+            KragEvalWarning: If the slices are too many to mean anything, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, predicted = [["a"]] * 40, [["a"]] * 20 + [["x"]] * 10 + [["a"]] * 10
@@ -737,6 +747,7 @@ class EvaluationResult:
         """
         from krag_eval.statistics.slices import slices
 
+        self._warn_of_failed()
         return slices(
             self,
             tag,
@@ -786,7 +797,7 @@ class EvaluationResult:
                 are fewer than 4, an argument is out of range, or there are no per-query rows.
 
         Warns:
-            KragEvalWarning: If there are fewer than 30 queries.
+            KragEvalWarning: If there are fewer than 30 queries, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, predicted = [["a"]] * 80, [["a"], ["x", "a"], ["x"], ["y"]] * 20
@@ -798,6 +809,7 @@ class EvaluationResult:
         """
         from krag_eval.statistics.few_labels import predictions
 
+        self._warn_of_failed()
         return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
 
     def budget_to_recall(

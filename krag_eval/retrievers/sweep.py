@@ -906,6 +906,7 @@ def _words(result: EvaluationResult) -> float:
 
 def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
     """Say where what is missing was lost; without the index where looking there takes too long."""
+    result = replace(result, retrieval=None)  # of what failed, asking has warned already
     try:
         return result.diagnose(index, matcher=matcher)
     except InvalidInput as error:
