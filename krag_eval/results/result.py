@@ -606,7 +606,7 @@ class EvaluationResult:
         )
 
     def _warn_of_failed(self) -> None:
-        """Warn where what is worked out takes queries that failed for queries that found nothing."""
+        """Warn where what is worked out takes queries that failed for ones that found nothing."""
         for told in self.summary.told_failed():
             warn(told)
 
