@@ -83,6 +83,15 @@ def test_every_form_of_a_result_counts_them(results, language, tmp_path, monkeyp
     assert told[:20] not in (tmp_path / "steady.html").read_text("utf-8")
 
 
+def test_titles_of_plots_count_them(results):
+    """Beside the queries."""
+    titles = [one.plot().get_title(loc="left") for one in results.values()]
+    assert [title.partition("(")[2] for title in titles] == [
+        "60 queries)",
+        "60 queries, 20 failed)",
+    ]
+
+
 def test_sums_of_parts_count_them(results):
     """Also as JSON."""
     whole = results["flaky"].summary + results["flaky"].summary
