@@ -40,11 +40,11 @@ class TestCutoffCurves:
         """The worked example at 1, 2 and 3."""
         drawn = lines(cutoff_curves(evaluated([1, 2, 3])))
         assert set(drawn) == {
-            "Hit rate", "Macro recall", "Macro precision", "MRR", "MAP", "nDCG"
+            "Hit rate (all found)", "Macro recall", "Macro precision", "MRR", "MAP", "nDCG"
         }  # fmt: skip
         assert drawn["Macro recall"] == pytest.approx([1 / 6, 7 / 12, 0.75])
         assert drawn["MRR"] == pytest.approx([0.5, 0.75, 0.75])
-        assert drawn["Hit rate"] == [0.0, 0.0, 0.5]
+        assert drawn["Hit rate (all found)"] == [0.0, 0.0, 0.5]
 
     def test_cutoffs_stand_in_order(self) -> None:
         """Whatever order they were asked for in, and all documents last."""
@@ -93,7 +93,7 @@ class TestCutoffCurves:
         ax = cutoff_curves(evaluated([1, 2, 3]))
         told = [text.get_text() for text in ax.texts]
         assert "nDCG 0.69" in told
-        assert "Hit rate 0.50" in told
+        assert "Hit rate (all found) 0.50" in told
         ax.figure.canvas.draw()
         # In data units of a line of text, the places are far enough apart not to overlap.
         extents = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
