@@ -274,6 +274,7 @@ def _forms(comparison: Comparison) -> Forms:
             "baseline": comparison.baseline,
             **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
             **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
+            **({"failed": comparison.failed} if comparison.failed else {}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -325,6 +326,7 @@ _LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
+    from krag_eval.results.latency import told_failed
     from krag_eval.statistics.comparison import (
         sentence,
         told_clusters,
@@ -338,6 +340,8 @@ def _print_comparison(comparison: Comparison) -> None:
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     for told in told_clusters(comparison, "--clusters {}", language):
+        print_wrapped(printable(told))
+    for told in told_failed(comparison.failed, language):
         print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:
@@ -484,6 +488,13 @@ def _fitted(text: str, width: int) -> str:
     is_flag=True,
     help="Fail also what is inconclusive: a larger drop that may be chance.",
 )
+@click.option(
+    "--allow-failures",
+    metavar="N",
+    type=int,
+    default=0,
+    help="Accept results in which the retriever failed for up to N queries.  [default: 0]",
+)
 @on_option
 @clusters_option
 @floor_option
@@ -508,7 +519,8 @@ def gate(
 
     1 says that it is not good enough: an average is below its floor, or has dropped by more than
     --max-drop below the baseline, and by more than chance. A larger drop that may be chance is
-    inconclusive: 0, or 1 with --strict. What cannot be checked or compared is refused with 2.
+    inconclusive: 0, or 1 with --strict. What cannot be checked or compared is refused with 2, as
+    are results with queries that failed.
     """
     if last is not None and history is None:
         raise InvalidInput("last", "is about --history, and none was given")
@@ -576,6 +588,7 @@ def _forms_of_report(report: GateReport, new: str) -> Forms:
             "passed": report.passed,
             "outcome": report.outcome,
             "gates": records_of(rows),
+            "failed": dict(report.failed),
             "note": report.note,
         },
         "csv": lambda: rows,

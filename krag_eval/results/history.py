@@ -35,6 +35,8 @@ from krag_eval._errors import (
     warn,
     whole,
 )
+from krag_eval._reading import MAX_BYTES
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, TableOf
 from krag_eval.results.saved import read
@@ -54,6 +56,7 @@ from krag_eval.statistics.comparison import (
 from krag_eval.statistics.gates import (
     GateReport,
     against,
+    allowed_failures,
     check,
     drop_gates,
     floor_gates,
@@ -217,7 +220,8 @@ class History:
                 a whole number of at least 1.
 
         Warns:
-            KragEvalWarning: If a file is damaged, or no saved result; it is left out.
+            KragEvalWarning: If a file is damaged, no saved result or of more than 1 GiB, it is left
+                out.
         """
         if not isinstance(folder, str | os.PathLike):
             raise InvalidType("folder", f"must be the name of a folder, got {clipped(folder)}")
@@ -279,18 +283,20 @@ class History:
         """One row per run and metric, the oldest run first.
 
         Columns: ``run``, ``made``, ``made_by_file``, ``metric``, ``value``, ``low`` and ``high``
-        (the 95 % interval), ``comparable`` (with the run before) and ``changed``, in words.
+        (the 95 % interval), ``comparable`` (with the run before), ``changed``, in words, and
+        ``failed``: for how many queries the retriever failed, which count as nothing retrieved.
         """
         import pandas as pd
 
         names = ["run", "made", "made_by_file", "metric", "value", "low", "high"]
         rows = [
             (run.name, run.made, run.made_by_file, metric, self.value(run, metric),
-             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)))
+             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)),
+             run.result.n_failed)
             for run in self.runs
             for metric in self.metrics
         ]  # fmt: skip
-        return pd.DataFrame(rows, columns=[*names, "comparable", "changed"])
+        return pd.DataFrame(rows, columns=[*names, "comparable", "changed", "failed"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the runs as JSON has them; what is undefined is ``None``."""
@@ -318,6 +324,7 @@ class History:
             },
             "comparable": run.is_comparable,
             "changes": [change._asdict() for change in run.changes],
+            "failed": run.result.n_failed,
             "signature": run.result.signature,
         }
 
@@ -353,6 +360,7 @@ class History:
         by: str | None = None,
         baseline: EvaluationResult | None = None,
         strict: bool = False,
+        allow_failures: int = 0,
         clusters: str | None = None,
         level: float = _LEVEL,
         n_resamples: int = _N_RESAMPLES,
@@ -377,6 +385,8 @@ class History:
             by: A tag, no slice of which may drop further either.
             baseline: A result that it may not fall behind either: a history follows a slow decline.
             strict: Whether what is inconclusive fails.
+            allow_failures: For how many queries the retriever may have failed, in the result and in
+                a run; a run where it failed for more is not compared with.
             clusters: A tag of the queries that belong together.
             level: As in ``result.check``.
             n_resamples: Number of random swaps, and of resamples of the bootstrap.
@@ -392,31 +402,41 @@ class History:
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        among = _Comparable.of(self, result, on)
+        failed = allowed_failures({"new": result}, allow_failures)
+        among = _Comparable.of(self, result, on, allow_failures)
         groups = among.groups(metrics, last)
         sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
         compared = []
         for names, pairs in groups:
             mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
             compared.append(against(result, mean, names, max_drop, on, sampling, language))
+            failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
         gates = [*floor_gates(result, floors, language), *drop_gates(compared, by, language)]
         notes = [told_left_out(len(one.queries), one.left_out, language)
                  for one in compared if one.left_out]  # fmt: skip
         if baseline is not None:
             with_it = check(result, baseline=baseline, metric=list(metrics), max_drop=max_drop,
-                            on=on, by=by, sampling=sampling, language=language)  # fmt: skip
+                            on=on, by=by, allow_failures=allow_failures, sampling=sampling,
+                            language=language)  # fmt: skip
             said = _WORDS[language]["than baseline"]
             gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
-            notes += [with_it.note] if with_it.note else []
+            failed |= with_it.failed
+            if with_it.left_out:
+                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out, language))
         return HistoryReport(
             gates=settled(gates, strict=boolean("strict", strict)),
             left_out={name: some for one in compared for name, some in one.left_out.items()},
             n_compared=min(len(one.queries) for one in compared),
             language=language,
+            failed=failed,
             held_against={
                 name: tuple(run for run, _, _ in pairs) for names, pairs in groups for name in names
             },
-            told=(*among.told(groups, language), *dict.fromkeys(notes)),
+            told=(
+                *among.told(groups, language),
+                *dict.fromkeys(notes),
+                *told_failed(failed, language),
+            ),
         )
 
     def __repr__(self) -> str:
@@ -437,22 +457,41 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     """Read the results in a folder; return them, and why other files are none."""
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
-        if not path.is_file():
-            if path.is_symlink() and not path.exists():
-                left_out[path.name] = "it is a link to a file that is not there"
-            continue
         try:
-            result = read(path)
+            if not path.is_dir():
+                runs.append(_run(path))
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
-            continue
         except OSError as error:  # others may be read
             left_out[path.name] = f"it cannot be read ({error.strerror or error})"
-            continue
-        by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        made = result.made or by_file
-        runs.append(HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None))
     return runs, left_out
+
+
+def _run(path: Path) -> HistoryRun:
+    """Read one result.
+
+    Raises:
+        InvalidInput: If it is none, or more than what anybody would keep in a history.
+        OSError: If it cannot be read.
+    """
+    if path.is_symlink() and not path.exists():
+        raise InvalidInput("", "it is a link to a file that is not there")
+    if not path.is_file():  # a pipe would wait for somebody to write
+        raise InvalidInput("", "it is no regular file")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        problem = f"it has {size:,} bytes, and no more than {MAX_BYTES:,} are read of a file, as "
+        raise InvalidInput("", problem + "a history holds all its results in memory")
+    result = read(path)
+    made = result.made or _time_of(path)
+    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
+
+
+def _time_of(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("", f"the time of its file is no date ({error})") from error
 
 
 def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
@@ -591,7 +630,9 @@ class _Comparable:
     failed: Sequence[str]
 
     @classmethod
-    def of(cls, history: History, result: EvaluationResult, on: On) -> _Comparable:
+    def of(
+        cls, history: History, result: EvaluationResult, on: On, allow_failures: int
+    ) -> _Comparable:
         pairs, refused, itself, failed = [], {}, [], []
         for run in reversed(history.runs):
             if run.result.made == result.made and run.result == result:
@@ -605,6 +646,8 @@ class _Comparable:
                 apart = [error.problem.removeprefix(": ")]
             if not apart and 2 * theirs.n_queries < result.n_queries:
                 apart = [f"it has {theirs.n_queries} of the {result.n_queries} queries"]
+            if run.result.n_failed > allow_failures:
+                apart.append(f"{run.result.n_failed} of {run.result.n_queries} queries failed")
             if apart:
                 refused[run.name] = "; ".join(apart)
             elif run.result.gate == "failed":
@@ -848,6 +891,7 @@ def told(history: History, language: Language) -> list[str]:
     if n:
         lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))
     bare = [run.name for run in history.runs if not _has_rows(run.result)]
+    lines += told_failed({run.name: run.result.n_failed for run in history.runs}, language)
     return [*lines, *([w["without rows"].format(", ".join(bare))] if bare else [])]
 
 

@@ -24,7 +24,9 @@ from krag_eval._errors import (
     text,
     told_apart,
     warn,
+    whole,
 )
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
@@ -51,6 +53,7 @@ __all__ = [
     "GateReport",
     "Outcome",
     "against",
+    "allowed_failures",
     "check",
     "checked_floors",
     "drop_gates",
@@ -199,12 +202,15 @@ class GateReport:
             has, and that the comparison left out; empty if none was.
         n_compared: Number of queries the two were compared on; ``None`` without a baseline.
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
+        failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
+            allowed; empty if for none.
     """
 
     gates: tuple[Gate, ...]
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, hash=False)
     n_compared: int | None = None
     language: Language = "en"
+    failed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def passed(self) -> bool:
@@ -241,10 +247,11 @@ class GateReport:
 
     @property
     def note(self) -> str:
-        """One sentence that says which queries were left out; ``""`` if none was."""
-        if not self.left_out:
-            return ""
-        return told_left_out(self.n_compared or 0, self.left_out, self.language)
+        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        told = []
+        if self.left_out:
+            told = [told_left_out(self.n_compared or 0, self.left_out, self.language)]
+        return " ".join([*told, *told_failed(self.failed, self.language)])
 
     def __repr__(self) -> str:
         w = WORDS[self.language]
@@ -295,20 +302,24 @@ def check(
     on: On = "all",
     by: str | None = None,
     strict: bool = False,
+    allow_failures: int = 0,
     sampling: Mapping[str, Any],
     language: Language | None = None,
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
     language = language_of(language)
     strict = boolean("strict", strict)
+    failed = allowed_failures({"new": result}, allow_failures)
     gates = floor_gates(result, floors, language)
     if baseline is not None:
         _check_baseline(baseline)
+        failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
         metrics = named_metrics(metric)
         found = against(result, baseline, metrics, max_drop, on, sampling, language)
         gates += drop_gates([found], by, language)
+        n_compared = len(found.queries)
         return GateReport(
-            settled(gates, strict=strict), found.left_out, len(found.queries), language
+            settled(gates, strict=strict), found.left_out, n_compared, language, failed
         )
     clusters = sampling.get("clusters")
     on_all = None if on == "all" else on
@@ -318,7 +329,30 @@ def check(
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates), language=language)
+    return GateReport(tuple(gates), language=language, failed=failed)
+
+
+def allowed_failures(
+    results: Mapping[str, EvaluationResult], allow_failures: int
+) -> dict[str, int]:
+    """Return for how many queries the retriever failed, by the name of a result.
+
+    Raises:
+        InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
+            the retriever that works.
+    """
+    most = whole("allow_failures", allow_failures, 0)
+    failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
+    for name, n in failed.items():
+        if n > most:
+            raise InvalidInput(
+                "allow_failures",
+                f"is {most}, and {n} of {results[name].n_queries} queries of the {name} result "
+                "failed, which count as nothing retrieved",
+                Advice("ask these again, as retry_failed() does, or allow them with {}",
+                       allow_failures=n),
+            )  # fmt: skip
+    return failed
 
 
 def settled(gates: Iterable[Gate], *, strict: bool) -> tuple[Gate, ...]:
@@ -383,8 +417,8 @@ def drop_gates(comparisons: Sequence[Comparison], by: str | None, language: Lang
     """
     w, level = WORDS[language], comparisons[0].level
     rows = [(one, row) for one in comparisons for row in one.differences]
-    whole = corrected([row for _, row in rows], level)
-    gates = [_drop_gate(row, one, w) for (one, _), row in zip(rows, whole, strict=True)]
+    of_all = corrected([row for _, row in rows], level)
+    gates = [_drop_gate(row, one, w) for (one, _), row in zip(rows, of_all, strict=True)]
     for one in comparisons if by is not None else ():
         gates += _slice_gates(one, str(by), w)
     return gates
