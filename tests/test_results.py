@@ -534,9 +534,8 @@ def damage(path, change):
 def test_another_format_version_is_refused(saved, version):
     """The message says which came and which is read."""
     damage(saved, lambda content: content.update(format_version=version))
-    shown = json.dumps(version)
     with pytest.raises(
-        ValueError, match=rf"result\.json: saved in format {shown}, .* reads format 1; a newer"
+        ValueError, match=rf"result\.json: saved in format {version!r}, .* reads format 1; a newer"
     ):
         EvaluationResult.from_json(saved)
 

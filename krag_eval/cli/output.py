@@ -170,6 +170,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "none changed": "No query changed on {}.",
         "changed most": "Changed most on {}:",
         "best threshold": "best threshold",
+        "separates": "separates all pairs",
         "precision": "precision",
         "recall": "recall",
         "nearest": "Nearest to the threshold, worth a second look:",
@@ -290,6 +291,7 @@ Where to go next
         "none changed": "{} 기준으로 결과가 달라진 질문이 없습니다.",
         "changed most": "{} 기준으로 결과가 가장 많이 달라진 질문:",
         "best threshold": "최적 임계값",
+        "separates": "모든 쌍을 가르는 값",
         "precision": "정밀도",
         "recall": "재현율",
         "nearest": "임계값에 가까워 다시 볼 만한 쌍:",
@@ -714,7 +716,8 @@ def print_result(
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
     for told in result.summary.told_failed():
         print_wrapped(told)
-    print_signature(result.signature, whole=whole or not sys.stdout.isatty())
+    is_seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
+    print_signature(result.signature, whole=whole or not is_seen)
 
 
 def forms_of_result(

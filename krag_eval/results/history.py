@@ -31,6 +31,7 @@ from krag_eval._errors import (
     warn,
     whole,
 )
+from krag_eval._reading import MAX_BYTES
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.saved import read
@@ -202,7 +203,8 @@ class History:
                 a whole number of at least 1.
 
         Warns:
-            KragEvalWarning: If a file is damaged, or no saved result; it is left out.
+            KragEvalWarning: If a file is damaged, no saved result or of more than 1 GiB, it is left
+                out.
         """
         if not isinstance(folder, str | os.PathLike):
             raise InvalidType("folder", f"must be the name of a folder, got {clipped(folder)}")
@@ -425,22 +427,41 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     """Read the results in a folder; return them, and why other files are none."""
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
-        if not path.is_file():
-            if path.is_symlink() and not path.exists():
-                left_out[path.name] = "it is a link to a file that is not there"
-            continue
         try:
-            result = read(path)
+            if not path.is_dir():
+                runs.append(_run(path))
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
-            continue
         except OSError as error:  # others may be read
             left_out[path.name] = f"it cannot be read ({error.strerror or error})"
-            continue
-        by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        made = result.made or by_file
-        runs.append(HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None))
     return runs, left_out
+
+
+def _run(path: Path) -> HistoryRun:
+    """Read one result.
+
+    Raises:
+        InvalidInput: If it is none, or more than what anybody would keep in a history.
+        OSError: If it cannot be read.
+    """
+    if path.is_symlink() and not path.exists():
+        raise InvalidInput("", "it is a link to a file that is not there")
+    if not path.is_file():  # a pipe would wait for somebody to write
+        raise InvalidInput("", "it is no regular file")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        problem = f"it has {size:,} bytes, and no more than {MAX_BYTES:,} are read of a file, as "
+        raise InvalidInput("", problem + "a history holds all its results in memory")
+    result = read(path)
+    made = result.made or _time_of(path)
+    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
+
+
+def _time_of(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("", f"the time of its file is no date ({error})") from error
 
 
 def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:

@@ -436,7 +436,8 @@ def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: flo
 def judged(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
     """Share of the documents within the cutoff that are judged, in [0, 1]; 0 without any.
 
-    Judged are those that somebody looked at, and those that are relevant.
+    Judged are those that somebody looked at, and those that are relevant. It divides as precision
+    does: under ``precision_at="k"``, as in ``Conventions.trec()``, by k, however short the list.
     """
     n_judged = relevance.judged_count(Judged.RELEVANT, k)
     return _ratio(n_judged, precision_base(relevance, k, conventions))

@@ -58,6 +58,7 @@ __all__ = [
     "Summary",
     "declared_in",
     "declared_of",
+    "keys_of",
     "no_texts",
 ]
 
@@ -269,7 +270,7 @@ class Summary:
         if n_counted > n_queries or not at:
             raise InvalidInput("", "the counts of its queries do not fit together")
         return cls(
-            keys=dict(content["keys"]),
+            keys=keys_of(content),
             averaging_method=AveragingMethod(content["averaging_method"]),
             conventions=Conventions.parse(content["conventions"]),
             n_queries=n_queries,
@@ -308,13 +309,25 @@ def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
     return {"declared": content} if content else {}
 
 
+def keys_of(content: Mapping[str, Any]) -> dict[str, str]:
+    """Read the names of the means, by metric.
+
+    Raises:
+        KeyError, TypeError, AttributeError: If they are something else.
+    """
+    keys = dict(content["keys"].items())
+    if not all(isinstance(one, str) for pair in keys.items() for one in pair):
+        raise TypeError("the names of its metrics are not texts")
+    return keys
+
+
 def declared_of(content: Mapping[str, Any]) -> dict[str, Metric]:
     """Read the entry that :func:`declared_in` returned, if there is one.
 
     Raises:
         KeyError, TypeError, ValueError: If it is something else.
     """
-    keys = content["keys"]
+    keys = keys_of(content)
     declared = content.get("declared", {})
     return {name: declared_metric(name, keys[name], one) for name, one in declared.items()}
 

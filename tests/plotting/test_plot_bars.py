@@ -15,7 +15,6 @@ from .plot_samples import (
     evaluated,
     in_chunks,
     interval_table,
-    no_complaint_about_fonts,
 )
 
 MICRO, MACRO = "Micro (pooled)", "Macro (mean)"
@@ -87,8 +86,7 @@ class TestMetricBars:
         ax = metric_bars(in_chunks("small", ["1000w", 5]), "1000w")
         assert ax.get_title(loc="left") == "Retrieval metrics within 1,000 words (2 queries)"
         assert "Redundancy\n(lower is better)" in [one.get_text() for one in ax.get_yticklabels()]
-        with no_complaint_about_fonts():
-            korean = metric_bars(in_chunks("small", ["1000c"]), language="ko")
+        korean = metric_bars(in_chunks("small", ["1000c"]), language="ko")
         assert korean.get_title(loc="left") == "검색 지표, 1,000자 이내 (질문 2개)"
 
     def test_title_without_a_cutoff(self) -> None:
@@ -197,8 +195,7 @@ class TestMetricBars:
 
     def test_in_korean(self) -> None:
         """Names, legend, title and caption."""
-        with no_complaint_about_fonts():
-            ax = metric_bars(evaluated(), language="ko")
+        ax = metric_bars(evaluated(), language="ko")
         assert ax.get_title(loc="left") == "검색 지표, k = 2 (질문 2개)"
         assert [tick.get_text() for tick in ax.get_yticklabels()][:3] == [
             "적중률(모두 찾음)", "성공률(하나라도 찾음)", "정밀도",
