@@ -56,6 +56,7 @@ class KragGate:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        allow_failures: int = 0,
         **sampling: Any,
     ) -> GateReport:
         """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
@@ -73,6 +74,7 @@ class KragGate:
             max_drop: How far it may drop; 0 if not given.
             on: ``"all"`` or ``"common"``, the queries to compare on.
             by: A tag, no slice of which may drop further either.
+            allow_failures: For how many queries the retriever may have failed.
             **sampling: ``level``, ``n_resamples``, ``seed`` and ``clusters``, as in ``check``.
 
         Returns:
@@ -92,6 +94,7 @@ class KragGate:
         try:
             against = (baseline, history, last)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
+            asked["allow_failures"] = allow_failures
             report = _checked(result, floors, against, asked)
             lines = repr(report).splitlines()
             short = [] if report else [*_told(result, report)]
