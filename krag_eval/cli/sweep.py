@@ -129,6 +129,9 @@ def sweep(
             found = swept(**arguments, n_jobs=n_jobs)
         if format == "table":
             _print_sweep(found)
+        else:
+            for line in found.told_reuse(language_of()):
+                click.echo(printable(line), err=True)
         _write(outputs, found, language, format)
 
 
@@ -399,6 +402,8 @@ def _forms(found: Sweep) -> Forms:
         "json": lambda: {
             "metric": found.metric,
             "baseline": found.baseline,
+            "reused": found.n_reused,
+            "asked": found.n_asked,
             "cells": records_of(table),
             "choice": _choice(found),
             "differences": [] if found.comparison is None else records_of(found.comparison.table),
