@@ -1572,8 +1572,9 @@ def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
     metrics = metrics_of(result.keys, result.declared)
     columns = {}
     for k in result.k:
-        for column, key in result.keys.items():
+        for column in result.shown_columns:
             if column not in _UNSHOWN:
+                key = result.keys[column]
                 values = per_query(result, column, k)
                 sign = -1 if metrics[column].lower_is_better else 1
                 columns[f"{key}@{spelled(k)}"] = sign * values
