@@ -683,7 +683,7 @@ class EvaluationResult:
         )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
-        """Return a bootstrap interval for every average at every cutoff.
+        """Return an interval for every average at every cutoff.
 
         See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments:
         ``clusters="source"`` draws all queries of a source together.
