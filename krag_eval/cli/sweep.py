@@ -52,7 +52,7 @@ __all__ = ["sweep"]
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
 _SETTINGS = (
     *("k", "budget", "length", "metrics", "metric", "baseline", "clusters", "level"),
-    *("n_resamples", "seed", "folder", "max_concurrency", "on_error"),
+    *("n_resamples", "seed", "folder", "max_concurrency", "timeout", "on_error"),
     *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
 )
 _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
@@ -79,6 +79,12 @@ _WIDEST = 12
     type=int,
     help="Processes that work on cells at the same time, -1 for one per core.",
 )
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    help="Seconds that an answer may take; past them the question failed.  [default: any time]",
+)
 @format_option
 @output_option("--csv", "Save the table, a row per cell.", streamed=True)
 @output_option("--plot", "Draw quality against context, as .png, .svg or .pdf.")
@@ -87,6 +93,7 @@ def sweep(
     file: str,
     folder: str | None,
     n_jobs: int | None,
+    timeout: float | None,
     format: str,
     csv: str | None,
     plot: str | None,
@@ -109,8 +116,8 @@ def sweep(
     with printing_beside(outputs), warnings_as("warning"):
         with _importing_beside(file):
             arguments = _arguments(file, _read(file))
-            if folder is not None:
-                arguments["folder"] = folder
+            typed = {"folder": folder, "timeout": timeout}
+            arguments |= {name: one for name, one in typed.items() if one is not None}
             found = swept(**arguments, n_jobs=n_jobs)
         if format == "table":
             _print_sweep(found)
@@ -157,7 +164,8 @@ def _corpus(file: str, named: object) -> list[Any]:
     from krag_eval.cli.reading import chunks_of
 
     if isinstance(named, dict):
-        return list(_function(file, "corpus", named)())
+        # Not list(…), which Ctrl-C does not end where there is no end.
+        return [one for one in _function(file, "corpus", named)()]
     paths = [named] if isinstance(named, str) else named
     if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
         allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
