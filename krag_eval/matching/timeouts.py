@@ -31,6 +31,7 @@ __all__ = [
     "in_thread",
     "n_threads",
     "no_answer",
+    "outcome",
     "within",
 ]
 
@@ -251,13 +252,13 @@ async def within(
     Raises:
         TimeoutError: If it takes longer.
     """
-    task = asyncio.create_task(call)
+    task = asyncio.create_task(outcome(call))
     if timeout is None:
-        return await task
+        return (await task)()
     try:
         await asyncio.wait([task], timeout=timeout)
         if task.done():
-            return task.result()
+            return task.result()()
         task.cancel()
         await asyncio.wait([task], timeout=GRACE)
         if left is not None and not task.done():
@@ -265,6 +266,22 @@ async def within(
         raise no_answer(timeout)
     finally:
         task.cancel()
+
+
+async def outcome(call: Coroutine[Any, Any, T]) -> Callable[[], T]:
+    """Await a call; return what returns its answer, or raises what it raised.
+
+    To let sys.exit out of a task would end its loop as well.
+    """
+    try:
+        answer = await call
+    except (SystemExit, KeyboardInterrupt) as error:
+        return partial(_raised, error)
+    return lambda: answer
+
+
+def _raised(error: BaseException) -> Any:
+    raise error
 
 
 def n_threads() -> int:
@@ -305,7 +322,7 @@ def in_loop(
                 heard, beat = time.monotonic(), _beat(loop)
             elif timeout is not None and time.monotonic() - heard > timeout + GRACE:
                 raise no_answer(timeout)
-        return under_way.result()
+        return under_way.result()()
     except BaseException:
         stop()
         try:
@@ -317,9 +334,9 @@ def in_loop(
         raise
 
 
-async def _deeper(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def _deeper(work: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
     _level.set(_level.get() + 1)
-    return await work()
+    return await outcome(work())
 
 
 def _beat(loop: asyncio.AbstractEventLoop) -> Future[None]:

@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import math
 import threading
-from asyncio import FIRST_EXCEPTION
 from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -34,7 +33,14 @@ from langchain_core.runnables.config import (
 
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.documents import DocumentLike, as_document, check_documents
-from krag_eval.matching.timeouts import BETWEEN_LOOKS, GRACE, Behind, Threads, no_answer
+from krag_eval.matching.timeouts import (
+    BETWEEN_LOOKS,
+    GRACE,
+    Behind,
+    Threads,
+    no_answer,
+    outcome,
+)
 from krag_eval.results.latency import Failure
 
 if TYPE_CHECKING:
@@ -273,11 +279,12 @@ class Asking:
         self._left = deque(configs.items())
         behind = Behind(asyncio.get_running_loop())
         n_workers = min(self.n_at_once, len(configs))
-        workers = [asyncio.create_task(self._work_soon(behind)) for _ in range(n_workers)]
+        work = [outcome(self._work_soon(behind)) for _ in range(n_workers)]
+        workers = [asyncio.create_task(one) for one in work]
         try:
-            done, _ = await asyncio.wait(workers, return_when=FIRST_EXCEPTION)
-            for one in done:
-                one.result()
+            await asyncio.wait(workers)
+            for one in workers:
+                one.result()()
         finally:
             self.stop()
             for one in workers:
@@ -305,6 +312,9 @@ class Asking:
             except TimeoutError as error:
                 self._answers.fail(next_one[0], error, perf_counter() - start)
                 self._stop_if_lost(behind.n_lost)
+            except BaseException:
+                self.stop()
+                raise
             else:
                 hand_over()
 
