@@ -6,6 +6,7 @@ Whoever waits here is woken by Ctrl-C, and no thread of these keeps the process 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread
 import contextvars
 import ctypes
 import os
@@ -113,6 +114,22 @@ def _end(thread: int) -> None:
     with suppress(AttributeError):  # not every Python has it
         raised = ctypes.py_object(SystemExit)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def _let_go() -> None:
+    """Let the process end, although a call that was given up has a pool of threads of its own.
+
+    LangChain's chains and LangGraph's agents make pools. Their threads are daemons, as those that
+    made them are, and concurrent.futures waits for them all the same.
+    """
+    pooled = getattr(concurrent.futures.thread, "_threads_queues", {})
+    with suppress(RuntimeError):  # one was added right now
+        for thread in [one for one in pooled if one.daemon] if any_lost() else ():
+            pooled.pop(thread, None)
+
+
+with suppress(AttributeError):  # runs before that of concurrent.futures, which was there first
+    threading._register_atexit(_let_go)  # type: ignore[attr-defined]
 
 
 class _Thread(threading.Thread):
@@ -321,7 +338,8 @@ def in_loop(
             if beat.done():
                 heard, beat = time.monotonic(), _beat(loop)
             elif timeout is not None and time.monotonic() - heard > timeout + GRACE:
-                raise no_answer(timeout)
+                held_up = "a call waits without awaiting, and holds up all others"
+                raise TimeoutError(f"{no_answer(timeout)}: {held_up}")
         return under_way.result()()
     except BaseException:
         stop()

@@ -325,15 +325,17 @@ class Asking:
 
     def _replace_late(self, working: dict[Future[None], _Turn], threads: Threads) -> None:
         """Record calls that took too long as failures, and let other threads go on."""
-        for one, turn in [*working.items()]:
-            if self._timeout is not None and turn.end(self._timeout):
-                one.cancel()
-                del working[one]
-                self._answers.fail(turn.position, no_answer(self._timeout), self._timeout)
-                self._stop_if_lost(threads.n_lost)
-                if self._left and not self._answers.stopped:
-                    turn = _Turn()
-                    working[threads.submit(self._work, turn)] = turn
+        late = [] if self._timeout is None else [
+            one for one, turn in working.items() if turn.end(self._timeout)
+        ]  # fmt: skip
+        for one in late:
+            one.cancel()
+            position = working.pop(one).position
+            self._answers.fail(position, no_answer(self._timeout or 0.0), self._timeout or 0.0)
+            self._stop_if_lost(threads.n_lost)
+        for _ in late[: len(self._left)] if not self._answers.stopped else ():
+            turn = _Turn()
+            working[threads.submit(self._work, turn)] = turn
 
     def _stop_if_lost(self, n_lost: int) -> None:
         if n_lost >= self.n_at_once:

@@ -547,8 +547,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "labelled by their positions.",
         "failed": "{n} of {queries} queries failed and count as nothing retrieved; the first is "
         "{label}: {type}: {message}",
-        "lost": "{n} calls never returned, as many as are made at the same time, so nothing more "
-        "was asked.",
+        "lost": "{n} calls never returned, so nothing more was asked.",
         "retry": "The result's failures lists them, and its retry_failed asks them again",
     },
     "ko": {
@@ -559,8 +558,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "모든 질문을 위치로 구분합니다.",
         "failed": "질문 {queries}개 중 {n}개가 실패해 검색된 문서가 없는 것으로 셉니다. 첫 번째는 "
         "{label}입니다({type}: {message})",
-        "lost": "동시에 보낼 수 있는 만큼인 {n}건의 호출이 끝내 돌아오지 않아, 더 묻지 않고 "
-        "멈췄습니다.",
+        "lost": "호출 {n}건이 끝내 돌아오지 않아 더 묻지 않고 멈췄습니다.",
         "retry": "결과의 failures에 목록이 있고, retry_failed로 다시 물을 수 있습니다",
     },
 }
