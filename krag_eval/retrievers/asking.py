@@ -282,7 +282,9 @@ class Asking:
         work = [outcome(self._work_soon(behind)) for _ in range(n_workers)]
         workers = [asyncio.create_task(one) for one in work]
         try:
-            await asyncio.wait(workers)
+            while not all(one.done() for one in workers):
+                # A loop at rest hears of Ctrl-C when it wakes, in notebooks too.
+                await asyncio.wait(workers, timeout=BETWEEN_LOOKS)
             for one in workers:
                 one.result()()
         finally:
