@@ -307,7 +307,7 @@ def n_threads() -> int:
 
 
 # Event loops by process and level: a judge that evaluates by itself needs another one than its own.
-_loops: dict[tuple[int, int], tuple[asyncio.AbstractEventLoop, Future[None]]] = {}
+_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
 _level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_loop_level", default=0)
 _loops_guard = threading.Lock()
 
@@ -370,8 +370,9 @@ def _lasting_loop() -> tuple[tuple[int, int], asyncio.AbstractEventLoop]:
         if key not in _loops:
             loop = asyncio.new_event_loop()
             loop.set_default_executor(Threads(name="krag_eval call"))
-            _loops[key] = loop, Threads(1, "krag_eval loop").submit(loop.run_forever)
-        return key, _loops[key][0]
+            threading.Thread(target=loop.run_forever, name="krag_eval loop", daemon=True).start()
+            _loops[key] = loop
+        return key, _loops[key]
 
 
 def _leave(key: tuple[int, int], loop: asyncio.AbstractEventLoop) -> None:
@@ -379,6 +380,5 @@ def _leave(key: tuple[int, int], loop: asyncio.AbstractEventLoop) -> None:
     beat = _beat(loop)
     wait([beat], BETWEEN_LOOKS)
     with _loops_guard:
-        if not beat.done() and _loops[key][0] is loop:
-            loop.call_soon_threadsafe(loop.stop)
-            _loops.pop(key)[1].cancel()
+        if not beat.done() and _loops.get(key) is loop:
+            del _loops[key]
