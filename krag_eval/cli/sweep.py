@@ -165,7 +165,7 @@ def _corpus(file: str, named: object) -> list[Any]:
 
     if isinstance(named, dict):
         # Not list(…), which Ctrl-C does not end where there is no end.
-        return [one for one in _function(file, "corpus", named)()]
+        return [one for one in _function(file, "corpus", named)()]  # noqa: C416
     paths = [named] if isinstance(named, str) else named
     if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
         allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'

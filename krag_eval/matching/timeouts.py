@@ -223,7 +223,8 @@ def in_thread(timeout: float | None, call: Callable[[], T]) -> T:
             if left <= 0:
                 raise no_answer(timeout)
             wait([work], min(left, BETWEEN_LOOKS))
-        return work.result()
+        answer: T = work.result()
+        return answer
     finally:
         work.cancel()
         threads.shutdown(wait=False)

@@ -293,8 +293,8 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
 
     def hand_over(self, texts: Sequence[str]) -> None:
         """Give the recorder what was asked, in the order of these; from now on, at once."""
-        for text, watching in [*self._under_way.values()]:  # given up, as it took too long
-            self._kept(text, watching)
+        for given_up in [*self._under_way.values()]:  # as it took too long
+            self._kept(*given_up)
         place = {text: i for i, text in enumerate(texts)}
         asked = sorted(self._asked, key=lambda one: place[one[0]])
         self._asked, self._at_once = [], True

@@ -698,7 +698,7 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
         pieces = splitter(document.page_content)
         is_list = not isinstance(pieces, str | bytes | Mapping) and isinstance(pieces, Iterable)
         # A generator fails as it goes, and Ctrl-C ends one without end, but not within list(…).
-        pieces = [one for one in pieces] if is_list else pieces
+        pieces = [one for one in pieces] if is_list else pieces  # noqa: C416
     except Exception as error:
         error.add_note(f"The splitter {clipped(name)} failed on document {at} of the corpus.")
         raise

@@ -165,9 +165,12 @@ def test_embeddings_in_time_are_those_without_a_timeout(hanging: Hanging) -> Non
 
 @pytest.mark.parametrize(
     ("timeout", "kind"),
-    [(0, InvalidInput), (-1, InvalidInput), (float("inf"), InvalidInput), (float("nan"), InvalidInput),
-     ("5", InvalidType), (True, InvalidType)],
-)  # fmt: skip
+    [
+        *((one, InvalidInput) for one in (0, -1, float("inf"), float("nan"))),
+        ("5", InvalidType),
+        (True, InvalidType),
+    ],
+)
 def test_a_timeout_is_a_number_of_seconds(timeout: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind) as caught:
         check_timeout(timeout)
