@@ -88,9 +88,10 @@ def evaluate_retriever(
 ) -> EvaluationResult:
     """Ask a retriever every question of a data set, and evaluate what comes back.
 
-    The questions run through LangChain's own ``batch``, one call of the retriever per question, so
-    callbacks, tags and metadata reach it as always. Options, data set and cutoffs are checked
-    before the first question is asked.
+    Each question is one ``invoke`` of the retriever, in LangChain's config, so callbacks, tags and
+    metadata reach it as always. Options, data set and cutoffs are checked before the first question
+    is asked. Ctrl-C, in a notebook its button, ends the run within about a second, also if calls
+    hang: they are left behind in their threads.
 
     Args:
         retriever: A LangChain retriever or any other ``Runnable`` from question to documents, or
