@@ -173,6 +173,109 @@ def test_what_cannot_be_read_is_left_out_and_named(folder, monkeypatch):
     assert len(caught) == 2
 
 
+def hostile(content, **changes):
+    """Return a saved result with something else in it, and a checksum that fits."""
+    changed = {name: one for name, one in (content | changes).items() if name != "checksum"}
+    return json.dumps(changed | {"checksum": _checksum(changed)})
+
+
+@pytest.mark.parametrize(
+    "made", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-01-01", "no date", 7]
+)
+def test_a_time_that_is_none_leaves_a_file_out(folder, made):
+    """Where UTC has no such date, too."""
+    save(folder, finds(20), finds(30))
+    content = json.loads((folder / "2.json").read_text("utf-8"))
+    (folder / "2.json").write_text(hostile(content, made=made), "utf-8")
+    with pytest.warns(KragEvalWarning, match=r"2\.json"):
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+    assert history.check(finds(30), metric="ndcg@10").passed
+
+
+def test_a_file_that_is_too_large_is_left_out_unread(folder):
+    """A sparse file takes no room on the disk, and all of the memory that is there."""
+    save(folder, finds(20))
+    with open(folder / "sparse.json", "wb") as file:
+        file.truncate(3 * 2**30)
+    with pytest.warns(KragEvalWarning, match="3,221,225,472 bytes"):
+        history = History.of(folder)
+    assert [*history.left_out] == ["sparse.json"]
+
+
+def test_what_does_not_fit_into_memory_is_left_out(folder, monkeypatch):
+    """Below the bound, on a small machine."""
+    save(folder, finds(20), finds(30))
+    read_text = Path.read_text
+
+    def short_of_memory(path, *how):
+        if path.name == "2.json":
+            raise MemoryError
+        return read_text(path, *how)
+
+    monkeypatch.setattr(Path, "read_text", short_of_memory)
+    with pytest.warns(KragEvalWarning, match=r"2\.json"):
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format": "krag_eval.result", "format_version": ' + "1" * 10**6 + "}",
+        '{"format": "krag_eval.result", "format_version": ' + "[" * 900 + "]" * 900 + "}",
+        '{"format": "krag_eval.result", "format_version": 1, "checksum": "", "x": '
+        + "[" * 900 + "]" * 900 + "}",
+        '{"format": "krag_eval.result", "format_version": 1, "checksum": "", "x": 1e999}',
+        "[" * 10**6 + "]" * 10**6,
+        "",
+    ],
+    ids=["digits", "deep version", "deep", "infinite", "deeper", "empty"],
+)  # fmt: skip
+def test_what_no_reader_expects_is_left_out(folder, text):
+    """Whatever it would do to json, or to the recursion of Python."""
+    save(folder, finds(20))
+    (folder / "hostile.json").write_text(text, "utf-8")
+    with pytest.warns(KragEvalWarning, match=r"hostile\.json"):
+        history = History.of(folder)
+    assert [*history.left_out] == ["hostile.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_left_out_and_not_waited_for(folder, tmp_path):
+    """Also where the rows of a run would be."""
+    lines = [json.dumps({"actual": ["a"], "predicted": ["a"]})] * 30
+    (tmp_path / "run.jsonl").write_text("\n".join(lines), "utf-8")
+    with no_advice():
+        result = evaluate_file(
+            tmp_path / "run.jsonl", k=[10], chunk_size=10, per_query=folder / "rows.csv"
+        )
+    result.to_json(folder / "1.json")
+    (folder / "rows.csv").unlink()
+    os.mkfifo(folder / "rows.csv")
+    os.mkfifo(folder / "pipe.json")
+    with pytest.warns(KragEvalWarning, match=r"pipe\.json"):
+        history = History.of(folder)
+    assert [*history.left_out] == ["pipe.json"]
+    assert history.table["low"].isna().all()
+
+
+def test_the_time_of_a_file_may_be_no_date(folder, monkeypatch):
+    """Some file systems count further than dates go."""
+    save(folder, finds(20), finds(30))
+    as_before(folder / "2.json", DAY_1)
+    stat = Path.stat
+
+    def far(path, **how):
+        found = stat(path, **how)
+        return os.stat_result([*found[:8], 2**40, found[9]]) if path.name == "2.json" else found
+
+    monkeypatch.setattr(Path, "stat", far)
+    with pytest.warns(KragEvalWarning, match=r"2\.json"):
+        history = History.of(folder)
+    assert [run.name for run in history.runs] == ["1"]
+
+
 def test_a_folder_without_results_is_refused(folder, tmp_path):
     """Naming the argument; one that is not there is not found."""
     with pytest.raises(InvalidInput) as caught:

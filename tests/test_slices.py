@@ -129,6 +129,16 @@ def test_other_metrics_have_the_interval_of_these_queries_alone() -> None:
         ].tolist()
 
 
+def test_a_slice_of_zeros_and_ones_has_the_score_interval() -> None:
+    """Found first or not at all, whatever the ranks of the others are: a share of its queries."""
+    ranks, tags = [1] * 12 + [0] * 8 + [2, 3] * 10, ["chat"] * 20 + ["wiki"] * 20
+    slices = at_ranks(ranks, {"corpus": tags}).by("corpus", metrics=["mrr", "micro_recall@10"])
+    theirs = stats.binomtest(12, 20).proportion_ci(0.95, method="wilson")
+    for metric in ("mrr@10", "micro_recall@10"):
+        one = row(slices, "chat", metric)
+        assert (one.low, one.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
 def test_their_differences_are_bootstrapped() -> None:
     """Within what two samples, drawn each by itself, give in scipy."""
     ranks = random.Random(2).choices([0, 1, 1, 2, 3, 7], k=300)

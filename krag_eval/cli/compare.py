@@ -272,6 +272,7 @@ def _forms(comparison: Comparison) -> Forms:
             "baseline": comparison.baseline,
             **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
             **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
+            **({"failed": comparison.failed} if comparison.failed else {}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -323,6 +324,7 @@ _LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
+    from krag_eval.results.latency import told_failed
     from krag_eval.statistics.comparison import (
         sentence,
         told_clusters,
@@ -336,6 +338,8 @@ def _print_comparison(comparison: Comparison) -> None:
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     for told in told_clusters(comparison, "--clusters {}", language):
+        print_wrapped(printable(told))
+    for told in told_failed(comparison.failed, language):
         print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:
@@ -476,6 +480,13 @@ def _fitted(text: str, width: int) -> str:
     help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
     "question_length, golden_length or language. Slices of under 10 queries are not checked.",
 )
+@click.option(
+    "--allow-failures",
+    metavar="N",
+    type=int,
+    default=0,
+    help="Accept results in which the retriever failed for up to N queries.  [default: 0]",
+)
 @on_option
 @clusters_option
 @floor_option
@@ -493,7 +504,7 @@ def gate(
 
     1 says that it is not good enough: an average is below its floor, or has dropped by more than
     --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
-    cannot be checked or compared is refused with 2.
+    cannot be checked or compared is refused with 2, as are results with queries that failed.
     """
     _check_one_baseline(baseline, history, last)
     outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
@@ -534,6 +545,7 @@ def _forms_of_report(report: GateReport) -> Forms:
         "json": lambda: {
             "passed": report.passed,
             "gates": records_of(rows),
+            "failed": dict(report.failed),
             "note": report.note,
         },
         "csv": lambda: rows,

@@ -364,14 +364,14 @@ def _write(
     "--min-run",
     metavar="N",
     type=int,
-    help="Consecutive words that count as shared.  [default: 5; of characters, 15]",
+    help="Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]",
 )
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    default="words",
+    default="auto",
     show_default=True,
-    help="How a text becomes words; 'character' where spaces cannot be trusted.",
+    help="How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters.",
 )
 @click.option(
     "--ids/--texts",

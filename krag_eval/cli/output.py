@@ -170,6 +170,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "none changed": "No query changed on {}.",
         "changed most": "Changed most on {}:",
         "best threshold": "best threshold",
+        "separates": "separates all pairs",
         "precision": "precision",
         "recall": "recall",
         "nearest": "Nearest to the threshold, worth a second look:",
@@ -290,6 +291,7 @@ Where to go next
         "none changed": "{} 기준으로 결과가 달라진 질문이 없습니다.",
         "changed most": "{} 기준으로 결과가 가장 많이 달라진 질문:",
         "best threshold": "최적 임계값",
+        "separates": "모든 쌍을 가르는 값",
         "precision": "정밀도",
         "recall": "재현율",
         "nearest": "임계값에 가까워 다시 볼 만한 쌍:",
@@ -556,6 +558,9 @@ _IN_KOREAN = {
     "actual": "정답 문서",
     "predicted": "검색 결과",
     "wrong": "라벨과 다름",
+    "failed": "검색 실패",
+    "failed_a": "a의 검색 실패",
+    "failed_b": "b의 검색 실패",
     "run": "실행",
     "made": "평가 시각",
     "made_by_file": "수정 시각으로 대신함",
@@ -698,15 +703,21 @@ def print_result(
     title = title.format(n=counted, source=printable(source))
     click.echo(title + (w["skipped"].format(skipped) if skipped else "") + "\n")
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    named = (name.rpartition("@")[0] for name in values)
-    keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
+    names = result.row_names()
+    keys = result.shown if averages is None else [one for one in names if one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
+    # What counts as found stands below the name where four cutoffs leave no room beside it.
+    between = " " if terminal_width() >= _WIDTH or len(cutoffs) < 4 else "\n  "
+    rows = {names.get(name, name).replace(" ", between, 1): pair for name, pair in rows.items()}
     fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
     fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
     step = fitting * terminal_width() // _WIDTH
     for start in range(0, len(cutoffs), step):
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
-    print_signature(result.signature, whole=whole or not sys.stdout.isatty())
+    for told in result.summary.told_failed():
+        print_wrapped(told)
+    is_seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
+    print_signature(result.signature, whole=whole or not is_seen)
 
 
 def forms_of_result(
@@ -725,33 +736,37 @@ def forms_of_result(
     }
     cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
     rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    read = result.shown if averages is None else averages
     more: dict[str, Any] = {}
     if intervals is not None:
         bounds = intervals[["low", "high"]].reindex(list(values))
         rows = rows.assign(low=bounds["low"].to_numpy(), high=bounds["high"].to_numpy())
         pairs = zip(values, _known(bounds).to_numpy().tolist(), strict=True)
         more["intervals"] = {name: pair for name, pair in pairs if None not in pair}
+    shown = rows[rows["metric"].isin(list(read))]
     if sliced:
         more["slices"] = {one.tag: records_of(one.table) for one in sliced}
     return {
         "json": lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
+            **({"n_failed": result.n_failed} if result.n_failed else {}),
             "metrics": or_none(values),
             **more,
             "signature": result.signature,
         },
         "csv": lambda: rows,
         "markdown": lambda: "\n".join(
-            map(markdown_of, [_wide(rows), *(one.table for one in sliced)])
+            map(markdown_of, [_wide(shown, result), *(one.table for one in sliced)])
         ),
     }
 
 
-def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
     """Return averages with their cutoffs side by side, each followed by its interval."""
     import pandas as pd
 
+    rows = rows.assign(metric=rows["metric"].map(result.row_names()))
     columns: dict[str, Any] = {}
     for k, part in rows.groupby("k", sort=False):
         of_metric = part.set_index("metric")
@@ -780,7 +795,7 @@ def _print_averages(
         for name, keys in rows.items():
             cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
             if intervals is not None:
-                cells[name].append(_range(*bounds.get(f"{name}@{k}", (math.nan, math.nan))))
+                cells[name].append(_range(*bounds.get(f"{keys[0]}@{k}", (math.nan, math.nan))))
             elif paired and len(keys) == 1:
                 cells[name].append("")
     # In pairs, four cutoffs fit into 80 columns so.

@@ -23,6 +23,7 @@ from krag_eval.plotting.styling import (
 )
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import (
     Comparison,
@@ -80,7 +81,9 @@ def comparison_page(
         "against": _against(comparison, w),
         "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
                      for one in comparison.differences],
-        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language)],
+        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language),
+                    *told_failed(
+                        {_name(name): n for name, n in comparison.failed.items()}, language)],
         "forest": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
             "forest",

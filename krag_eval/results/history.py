@@ -31,6 +31,8 @@ from krag_eval._errors import (
     warn,
     whole,
 )
+from krag_eval._reading import MAX_BYTES
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import Average
@@ -44,7 +46,7 @@ from krag_eval.statistics.comparison import (
     checked_metrics,
     differing,
 )
-from krag_eval.statistics.gates import GateReport, check
+from krag_eval.statistics.gates import GateReport, allowed_failures, check
 from krag_eval.statistics.intervals import warn_of_few_queries
 from krag_eval.statistics.paired import standings
 
@@ -201,7 +203,8 @@ class History:
                 a whole number of at least 1.
 
         Warns:
-            KragEvalWarning: If a file is damaged, or no saved result; it is left out.
+            KragEvalWarning: If a file is damaged, no saved result or of more than 1 GiB, it is left
+                out.
         """
         if not isinstance(folder, str | os.PathLike):
             raise InvalidType("folder", f"must be the name of a folder, got {clipped(folder)}")
@@ -263,18 +266,20 @@ class History:
         """One row per run and metric, the oldest run first.
 
         Columns: ``run``, ``made``, ``made_by_file``, ``metric``, ``value``, ``low`` and ``high``
-        (the 95 % interval), ``comparable`` (with the run before) and ``changed``, in words.
+        (the 95 % interval), ``comparable`` (with the run before), ``changed``, in words, and
+        ``failed``: for how many queries the retriever failed, which count as nothing retrieved.
         """
         import pandas as pd
 
         names = ["run", "made", "made_by_file", "metric", "value", "low", "high"]
         rows = [
             (run.name, run.made, run.made_by_file, metric, self.value(run, metric),
-             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)))
+             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)),
+             run.result.n_failed)
             for run in self.runs
             for metric in self.metrics
         ]  # fmt: skip
-        return pd.DataFrame(rows, columns=[*names, "comparable", "changed"])
+        return pd.DataFrame(rows, columns=[*names, "comparable", "changed", "failed"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the runs as JSON has them; what is undefined is ``None``."""
@@ -302,6 +307,7 @@ class History:
             },
             "comparable": run.is_comparable,
             "changes": [change._asdict() for change in run.changes],
+            "failed": run.result.n_failed,
             "signature": run.result.signature,
         }
 
@@ -335,6 +341,7 @@ class History:
         last: int = LAST,
         on: On = "all",
         by: str | None = None,
+        allow_failures: int = 0,
         clusters: str | None = None,
         level: float = _LEVEL,
         n_resamples: int = _N_RESAMPLES,
@@ -358,6 +365,8 @@ class History:
             on: ``"common"`` to compare the queries that a run and the result both have. The best
                 run is then the one that the result falls behind most on them.
             by: A tag, no slice of which may drop further either.
+            allow_failures: For how many queries the retriever may have failed, in the result and in
+                a run; a run where it failed for more is not compared with.
             clusters: A tag of the queries that belong together.
             level: How often the interval should cover the true difference, between 0 and 1.
             n_resamples: Number of resamples of the bootstrap.
@@ -373,20 +382,29 @@ class History:
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        among = _Comparable.of(self, result, on)
+        allowed_failures({"new": result}, allow_failures)
+        among = _Comparable.of(self, result, on, allow_failures)
         best = {name: among.best(name, *place, last) for name, place in metrics.items()}
         sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
-        parts = [] if floors is None else [check(result, floors, sampling={}, language=language)]
+        parts = (
+            []
+            if floors is None
+            else [
+                check(result, floors, allow_failures=allow_failures, sampling={}, language=language)
+            ]
+        )
         for run in dict.fromkeys(best.values()):
             names = [name for name, one in best.items() if one is run]
             parts.append(check(result, baseline=run.result, metric=names, max_drop=max_drop, on=on,
-                               by=by, sampling=sampling, language=language))  # fmt: skip
+                               by=by, allow_failures=allow_failures, sampling=sampling,
+                               language=language))  # fmt: skip
         notes = dict.fromkeys(filter(None, (part.note for part in parts)))
         return HistoryReport(
             gates=tuple(gate for part in parts for gate in part.gates),
             left_out={name: some for part in parts for name, some in part.left_out.items()},
             n_compared=min(part.n_compared for part in parts if part.n_compared is not None),
             language=language,
+            failed={name: n for part in parts for name, n in part.failed.items()},
             best=best,
             told=(*among.told(best, last, language), *notes),
         )
@@ -409,22 +427,41 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     """Read the results in a folder; return them, and why other files are none."""
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
-        if not path.is_file():
-            if path.is_symlink() and not path.exists():
-                left_out[path.name] = "it is a link to a file that is not there"
-            continue
         try:
-            result = read(path)
+            if not path.is_dir():
+                runs.append(_run(path))
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
-            continue
         except OSError as error:  # others may be read
             left_out[path.name] = f"it cannot be read ({error.strerror or error})"
-            continue
-        by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        made = result.made or by_file
-        runs.append(HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None))
     return runs, left_out
+
+
+def _run(path: Path) -> HistoryRun:
+    """Read one result.
+
+    Raises:
+        InvalidInput: If it is none, or more than what anybody would keep in a history.
+        OSError: If it cannot be read.
+    """
+    if path.is_symlink() and not path.exists():
+        raise InvalidInput("", "it is a link to a file that is not there")
+    if not path.is_file():  # a pipe would wait for somebody to write
+        raise InvalidInput("", "it is no regular file")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        problem = f"it has {size:,} bytes, and no more than {MAX_BYTES:,} are read of a file, as "
+        raise InvalidInput("", problem + "a history holds all its results in memory")
+    result = read(path)
+    made = result.made or _time_of(path)
+    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
+
+
+def _time_of(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("", f"the time of its file is no date ({error})") from error
 
 
 def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
@@ -557,7 +594,9 @@ class _Comparable:
     itself: Sequence[str]
 
     @classmethod
-    def of(cls, history: History, result: EvaluationResult, on: On) -> _Comparable:
+    def of(
+        cls, history: History, result: EvaluationResult, on: On, allow_failures: int
+    ) -> _Comparable:
         pairs, refused, itself = [], {}, []
         for run in reversed(history.runs):
             if run.result.made == result.made and run.result == result:
@@ -569,6 +608,8 @@ class _Comparable:
                 apart = [one for several in differing(ours, theirs) for one in several]
             except Refusal as error:
                 apart = [error.problem.removeprefix(": ")]
+            if run.result.n_failed > allow_failures:
+                apart.append(f"{run.result.n_failed} of {run.result.n_queries} queries failed")
             if apart:
                 refused[run.name] = "; ".join(apart)
             else:
@@ -747,6 +788,7 @@ def told(history: History, language: Language) -> list[str]:
     if n:
         lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))
     bare = [run.name for run in history.runs if not _has_rows(run.result)]
+    lines += told_failed({run.name: run.result.n_failed for run in history.runs}, language)
     return [*lines, *([w["without rows"].format(", ".join(bare))] if bare else [])]
 
 

@@ -430,7 +430,8 @@ class Sweep:
         of these. ``recall_by_one@k`` counts passages that one
         chunk holds, ``words@k`` the words of context, ``latency_p50`` seconds. ``pareto`` says
         whether no other cell is as good in quality, context and latency, and better in one of
-        them. ``same_as`` is the cell with the same chunks, which was run for both.
+        them. ``same_as`` is the cell with the same chunks, which was run for both. ``failed`` is
+        there where questions failed: how many, which count as nothing retrieved.
         """
         import pandas as pd
 
@@ -438,6 +439,8 @@ class Sweep:
         index = pd.Index([cell.name for cell in self.cells], name="cell")
         compared = (self.quality_metric, self.metric)
         table = pd.DataFrame([cell._row(compared) for cell in self.cells], index=index)
+        if any(cell.result.n_failed for cell in self.cells):
+            table["failed"] = [cell.result.n_failed for cell in self.cells]
         table["pareto"] = [(cell.same_as or cell.name) in front for cell in self.cells]
         same = [cell.same_as for cell in self.cells]
         return table.assign(same_as=pd.Series(same, index, dtype=object))
@@ -505,6 +508,8 @@ class Sweep:
         lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
         if self.comparison is not None:
             lines.append(self.comparison.summary(chosen))
+        else:
+            lines += self.cells[0].result.summary.told_failed(chosen)
         lines += self.told_choice(chosen)
         front = ", ".join(self.front("context"))
         return "\n".join([*lines, words["front"].format(names=front)] if front else lines)
@@ -907,6 +912,7 @@ def _words(result: EvaluationResult) -> float:
 
 def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
     """Say where what is missing was lost; without the index where looking there takes too long."""
+    result = replace(result, retrieval=None)  # of what failed, asking has warned already
     try:
         return result.diagnose(index, matcher=matcher)
     except InvalidInput as error:

@@ -35,6 +35,7 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval._text import padded, width_of
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
@@ -541,6 +542,19 @@ class Comparison:
         """Number of queries compared."""
         return len(self.queries)
 
+    @property
+    def failed(self) -> dict[str, int]:
+        """System -> for how many of the queries compared its retriever failed, if for any.
+
+        They count as nothing retrieved.
+        """
+        counts = {
+            name: sum(bool(one.counted[failure.position]) for failure in one.retrieval.failures)
+            for name, one in self.compared.items()
+            if one.retrieval is not None
+        }
+        return {name: n for name, n in counts.items() if n}
+
     @cached_property
     def grouping(self) -> Clusters | None:
         """Which of the queries compared belong together; ``None`` if each is by itself."""
@@ -589,17 +603,20 @@ class Comparison:
         and ``"ndcg@10_high"``) and whether no other system is better (``"ndcg@10_best"``). The
         intervals are those of ``result.confidence_intervals``: they say how far each average would
         move with other queries. Whether one system is better than another is for the paired
-        differences to say, also where these intervals overlap.
+        differences to say, also where these intervals overlap. Where queries failed, ``failed``
+        says how many of each system.
         """
         import pandas as pd
 
-        columns: dict[str, list[float] | list[bool]] = {}
+        columns: dict[str, Sequence[float] | Sequence[bool]] = {}
         for metric, systems in self._standings.items():
             best = self._best(metric)
             columns[metric] = [one.value for one in systems.values()]
             columns[f"{metric}_low"] = [one.low for one in systems.values()]
             columns[f"{metric}_high"] = [one.high for one in systems.values()]
             columns[f"{metric}_best"] = [name in best for name in systems]
+        if self.failed:
+            columns["failed"] = [self.failed.get(name, 0) for name in systems]
         names = list(self._standings[self.metrics[0]])
         return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
@@ -607,7 +624,8 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """One row per pair and metric; the columns are the numbers of :class:`Difference`.
 
-        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``.
+        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``; where queries
+        failed, ``failed_a`` and ``failed_b``, how many of each system.
         """
         import pandas as pd
 
@@ -617,6 +635,9 @@ class Comparison:
         if self.clusters is not None:
             for name in ("standard_error", "design_effect"):
                 table[name] = [getattr(row.spread, name, math.nan) for row in self.differences]
+        if self.failed:
+            table["failed_a"] = [self.failed.get(row.a, 0) for row in self.differences]
+            table["failed_b"] = [self.failed.get(row.b, 0) for row in self.differences]
         return table
 
     @property
@@ -814,7 +835,8 @@ class Comparison:
         """Return one plain sentence per pair and metric, each on its own line.
 
         The last lines say how many tests Holm's correction covers, if there are several, which
-        queries were left out, if any were, and how far queries in clusters do alike.
+        queries were left out, if any were, how far queries in clusters do alike, and how many
+        queries failed.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
@@ -826,7 +848,8 @@ class Comparison:
         lines += told_family([row.p_holm for row in self.differences], language)
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
-        return [*lines, *told_clusters(self, language=language)]
+        return [*lines, *told_clusters(self, language=language),
+                *told_failed(self.failed, language)]  # fmt: skip
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.

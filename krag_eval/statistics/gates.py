@@ -23,7 +23,9 @@ from krag_eval._errors import (
     text,
     told_apart,
     warn,
+    whole,
 )
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
@@ -38,6 +40,7 @@ __all__ = [
     "Gate",
     "GateFailedError",
     "GateReport",
+    "allowed_failures",
     "check",
     "checked_floors",
     "parse_floor",
@@ -138,12 +141,15 @@ class GateReport:
             has, and that the comparison left out; empty if none was.
         n_compared: Number of queries the two were compared on; ``None`` without a baseline.
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
+        failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
+            allowed; empty if for none.
     """
 
     gates: tuple[Gate, ...]
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, hash=False)
     n_compared: int | None = None
     language: Language = "en"
+    failed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def passed(self) -> bool:
@@ -169,12 +175,13 @@ class GateReport:
 
     @property
     def note(self) -> str:
-        """One sentence that says which queries were left out; ``""`` if none was."""
+        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
         from krag_eval.statistics.comparison import told_left_out
 
-        if not self.left_out:
-            return ""
-        return told_left_out(self.n_compared or 0, self.left_out, self.language)
+        told = []
+        if self.left_out:
+            told = [told_left_out(self.n_compared or 0, self.left_out, self.language)]
+        return " ".join([*told, *told_failed(self.failed, self.language)])
 
     def __repr__(self) -> str:
         w = WORDS[self.language]
@@ -221,11 +228,13 @@ def check(
     max_drop: float | None = None,
     on: On = "all",
     by: str | None = None,
+    allow_failures: int = 0,
     sampling: Mapping[str, Any],
     language: Language | None = None,
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
     language = language_of(language)
+    failed = allowed_failures({"new": result}, allow_failures)
     values = result.to_dict()
     has_rejections = result.summary.rejection_rate(result.k[0]) is not None
     held = checked_floors(floors, result.summary, rejection_rate=has_rejections)
@@ -236,6 +245,7 @@ def check(
     ]
     if baseline is not None:
         _check_baseline(baseline)
+        failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
         if metric is None:
             problem = "must name what may not drop below the baseline, got none"
             raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
@@ -252,14 +262,37 @@ def check(
             warn(told, Advice(w["clusters"], clusters=tag))
         gates += [_drop_gate(row, allowed, compared, w) for row in compared.differences]
         gates += [] if by is None else _slice_gates(compared, by, allowed, w)
-        return GateReport(tuple(gates), compared.left_out, len(compared.queries), language)
+        return GateReport(tuple(gates), compared.left_out, len(compared.queries), language, failed)
     clusters = sampling.get("clusters")
     on_all = None if on == "all" else on
     _check_no_drop(metric=metric, max_drop=max_drop, on=on_all, by=by, clusters=clusters)
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates), language=language)
+    return GateReport(tuple(gates), language=language, failed=failed)
+
+
+def allowed_failures(
+    results: Mapping[str, EvaluationResult], allow_failures: int
+) -> dict[str, int]:
+    """Return for how many queries the retriever failed, by the name of a result.
+
+    Raises:
+        InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
+            the retriever that works.
+    """
+    most = whole("allow_failures", allow_failures, 0)
+    failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
+    for name, n in failed.items():
+        if n > most:
+            raise InvalidInput(
+                "allow_failures",
+                f"is {most}, and {n} of {results[name].n_queries} queries of the {name} result "
+                "failed, which count as nothing retrieved",
+                Advice("ask these again, as retry_failed() does, or allow them with {}",
+                       allow_failures=n),
+            )  # fmt: skip
+    return failed
 
 
 def _check_no_drop(**given: object) -> None:

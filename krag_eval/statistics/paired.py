@@ -27,6 +27,7 @@ from krag_eval.statistics.intervals import (
     Spread,
     blocks,
     interval,
+    interval_of,
     per_query,
     resampled_sums,
 )
@@ -121,25 +122,25 @@ def standings(
 
     The arguments are those of :func:`paired_differences`.
     """
-    sums = [one.grouped(clusters) for one in _sums(results, metrics)]
+    sums = _sums(results, metrics)
+    units = [one.grouped(clusters) for one in sums]
     resampled = [
         one.all_averages(drawn)
-        for one, drawn in zip(sums, _resampled(sums, n_resamples, seed), strict=True)
+        for one, drawn in zip(units, _resampled(units, n_resamples, seed), strict=True)
     ]
-    left_out = [one.leave_one_out() for one in sums]
+    left_out = [one.leave_one_out() for one in units]
+
+    def standing(place: int, i: int, value: float) -> Standing:
+        drawn = resampled[place][:, i], left_out[place][:, i]
+        return Standing(value, *interval_of((sums[place], i), value, level, *drawn, clusters))
+
     return {
         metric: {
-            name: _standing(
-                result.averages(k)[key], resampled[place][:, i], left_out[place][:, i], level
-            )
+            name: standing(place, i, result.averages(k)[key])
             for place, (name, result) in enumerate(results.items())
         }
         for i, (metric, (key, k)) in enumerate(metrics.items())
     }
-
-
-def _standing(value: float, resampled: FloatArray, left_out: FloatArray, level: float) -> Standing:
-    return Standing(value, *interval(resampled, value, level, left_out))
 
 
 def _among_others(row: Difference, p_holm: float, alpha: float) -> Difference:

@@ -62,6 +62,7 @@ from krag_eval.statistics.intervals import (
     difference_of_shares,
     drawn,
     interval,
+    interval_of,
     per_query,
     resampled_sums,
     tags_of,
@@ -1236,6 +1237,7 @@ class _DrawsOfSlice:
     """The averages of one slice in random draws of the queries.
 
     Attributes:
+        sums: What the averages of the slice are made of.
         own: The averages of the slice, drawn by itself; shape (resamples, averages).
         left_out: The same without each query in turn; shape (queries, averages).
         resampled: The slice less the rest, all queries drawn; shape (resamples, averages).
@@ -1243,6 +1245,7 @@ class _DrawsOfSlice:
         n_rest: Number of queries outside of it.
     """
 
+    sums: QuerySums
     own: FloatArray
     left_out: FloatArray
     resampled: FloatArray
@@ -1266,6 +1269,7 @@ class _Draws:
         for place, number in enumerate(sample.large):
             own = replace(sums, columns=sums.columns[sample.place == number])
             found[number] = _DrawsOfSlice(
+                own,
                 own.all_averages(resampled_sums(own.columns, n_resamples, seed)),
                 own.leave_one_out() if len(own.columns) else np.empty((0, len(sample.names))),
                 _apart(sums, resampled, place),
@@ -1348,7 +1352,8 @@ def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level
 
     The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
-    low, high = interval(draws.own[:, i], row.value, level, draws.left_out[:, i])
+    drawn = draws.own[:, i], draws.left_out[:, i]
+    low, high = interval_of((draws.sums, i), row.value, level, *drawn)
     row = replace(row, low=low, high=high)
     if draws.n_rest < FEWEST_QUERIES or math.isnan(row.difference):
         return row

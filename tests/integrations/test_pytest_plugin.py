@@ -56,6 +56,30 @@ def test_retrieval(krag_gate):
     ])  # fmt: skip
 
 
+def test_a_language_that_there_is_not(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate says so in a line, and the summary, in English, what was checked."""
+    monkeypatch.setenv("KRAG_EVAL_LANG", "xx")
+    found = run("""
+rows = [["a"]] * 40
+result = OfflineRetrievalEvaluator(rows, [["a", "b"]] * 40, queries=[*range(40)]).evaluate(2)
+
+def test_mistaken(krag_gate):
+    krag_gate(result, {"mrr@2": 1.0})
+
+def test_without_a_baseline(krag_gate):
+    krag_gate(result, baseline="none.json", metric="mrr@2")
+
+def test_mended(krag_gate, monkeypatch):
+    monkeypatch.delenv("KRAG_EVAL_LANG")
+    krag_gate(result, {"mrr@2": 1.0})
+""")
+    found.assert_outcomes(passed=1, failed=2)
+    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed *mrr@2*"])
+    found.stdout.no_fnmatch_line("*Traceback*")
+    found.stdout.no_fnmatch_line("*raise *")
+    assert "Traceback" not in found.stderr.str()
+
+
 def test_a_result_in_korean(run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As KRAG_EVAL_LANG says: 0.25 of recall, and both queries lost something."""
     monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
