@@ -1030,8 +1030,8 @@ class EvaluationResult:
         If none failed, nothing is asked, and this result is returned.
 
         Args:
-            **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
-                than the first time.
+            **changes: ``on_error``, ``max_concurrency``, ``timeout``, ``config`` or ``progress``,
+                to be other than the first time.
 
         Raises:
             ValueError: If there is no retriever to ask: the result was read from a file, pickled,
