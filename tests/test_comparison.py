@@ -1471,8 +1471,8 @@ def test_a_result_is_pasted_as_markdown_and_latex():
     result = result_of([[1], []], k=[1, None])
     lines = result.to_markdown().splitlines()
     assert lines[:3] == ["| metric | @1 | @all |", "| --- | ---: | ---: |",
-                         "| hit_rate | 0.5000 | 0.5000 |"]  # fmt: skip
-    assert len(lines) == 2 + len(result.metrics.columns)
+                         "| hit_rate (all found) | 0.5000 | 0.5000 |"]  # fmt: skip
+    assert len(lines) == 2 + len(result.shown)
     latex = result.to_latex().splitlines()
     assert latex[0] == r"\begin{tabular}{lrr}"
     assert r"mean\_rank & 1.0000 & 1.0000 \\" in latex

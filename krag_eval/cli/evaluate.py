@@ -179,9 +179,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
     "NAME",
 )
 @evaluation_options
-@click.option(
-    "--intervals", is_flag=True, help="Print the 95 % interval of each average, by bootstrap."
-)
+@click.option("--intervals", is_flag=True, help="Print the 95 % interval of each average.")
 @click.option(
     "--by",
     "tag",

@@ -138,8 +138,9 @@ def sweep_page(
              (cell.same_as or cell.name) in front)
             for cell in sweep.cells
         ],
-        "same": [w["same chunks"].format(_name(cell.name), _name(cell.same_as))
-                 for cell in sweep.cells if cell.same_as is not None],
+        "same": [*sweep.told_reuse(language),
+                 *(w["same chunks"].format(_name(cell.name), _name(cell.same_as))
+                   for cell in sweep.cells if cell.same_as is not None)],
         "choice": sweep.told_choice(language),
         "pictures": [
             plotting.inline_svg(

@@ -683,7 +683,7 @@ class EvaluationResult:
         )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
-        """Return a bootstrap interval for every average at every cutoff.
+        """Return an interval for every average at every cutoff.
 
         See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments:
         ``clusters="source"`` draws all queries of a source together.
@@ -1030,8 +1030,8 @@ class EvaluationResult:
         If none failed, nothing is asked, and this result is returned.
 
         Args:
-            **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
-                than the first time.
+            **changes: ``on_error``, ``max_concurrency``, ``timeout``, ``config`` or ``progress``,
+                to be other than the first time.
 
         Raises:
             ValueError: If there is no retriever to ask: the result was read from a file, pickled,
