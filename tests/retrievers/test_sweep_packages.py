@@ -74,4 +74,3 @@ def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         main(["sweep", str(tmp_path / "sweep.toml"), *allowed, "--csv", str(table)])
     assert ended.value.code == 0
     assert table.read_text("utf-8").count("lines + bm25") == 1
-    sys.modules.pop("cuts")
