@@ -786,6 +786,18 @@ class TestTheSameLists:
         )
         assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "documents"
 
+    def test_values_by_label_of_another_run(self):
+        """The judge's values of the labelled questions must be those it has among all."""
+        people, labels = [0, 1] * 20, list(self.LABELS)
+        human = dict(zip(labels, people, strict=False))
+        everything = dict(zip(labels, [1, 1, 0] * 40, strict=True))
+        judge = {label: everything[label] for label in human}
+        assert debias(human=human, judge=judge, unlabelled=everything).n_asked == 120
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=human, unlabelled=everything)
+        assert error.value.argument == "unlabelled"
+        assert repr(labels[0]) in error.value.problem
+
     def test_verdicts_of_people_of_longer_answers(self):
         """As many chunks must have been judged."""
         how = {"queries": list(self.LABELS[:40])}

@@ -177,6 +177,7 @@ def sweep(
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     on_error: Literal["raise", "record"] | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -228,6 +229,7 @@ def sweep(
             and retrievers hold is then sent to them. Latencies are those of a busy machine.
         max_concurrency: How many questions a retriever is asked at the same time; LangChain's
             default if not given. For latencies free of one another, 1.
+        timeout: Seconds that an answer may take; see :func:`~krag_eval.evaluate_retriever`.
         on_error: What happens when a retriever fails; see :func:`~krag_eval.evaluate_retriever`.
         progress: Whether to show a bar for each cell; if not given, in terminals and notebooks.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
@@ -278,7 +280,8 @@ def sweep(
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
     against = _checked_baseline(baseline, grid)
-    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "progress": progress}
+    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "timeout": timeout,
+              "progress": progress}  # fmt: skip
     Run(Call.of(_nobody), evaluation, **_asked(asking))  # refuses what is wrong with these
     chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
     makers = {} if folder is None else {name: _maker(one) for name, one in retrievers.items()}
@@ -738,7 +741,8 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     try:
         pieces = splitter(document.page_content)
         is_list = not isinstance(pieces, str | bytes | Mapping) and isinstance(pieces, Iterable)
-        pieces = list(pieces) if is_list else pieces  # a generator fails as it goes
+        # A generator fails as it goes, and Ctrl-C ends one without end, but not within list(…).
+        pieces = [one for one in pieces] if is_list else pieces  # noqa: C416
     except Exception as error:
         error.add_note(f"The splitter {clipped(name)} failed on document {at} of the corpus.")
         raise
@@ -853,7 +857,9 @@ def _asked_now(
         retriever = setup.retrievers[name](setup.chunks[splitter].documents)
     where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
     asking = {**_asked(setup.asking), **where}
-    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).apart()
+    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now(
+        in_any_loop=True
+    )
 
 
 @dataclass(frozen=True)

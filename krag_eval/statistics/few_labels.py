@@ -1044,13 +1044,14 @@ def _others(samples: _Samples) -> list[tuple[_Sample, IntArray]]:
 
 
 def _check_same_questions(asked: _Sample, places: IntArray, judge: _Sample) -> None:
-    """Refuse numbers of rows as labels where the judge says something else of the same number.
+    """Refuse plain values of which the judge's two disagree.
 
     Raises:
-        InvalidInput: If so: the rows of ``unlabelled`` were numbered anew, and are other questions.
+        InvalidInput: If so: they are of another run, or their rows were numbered anew and are other
+            questions.
     """
-    if asked.labels != list(range(asked.n)):
-        return
+    if asked.sums.averages[0][0] is not _MEAN:
+        return  # of results, more is known
     labels = [(asked.labels or ())[place] for place in places.tolist()]
     theirs = judge.sums.columns[judge.places(labels, ": lacks labelled questions: {}")]
     differs = np.flatnonzero((asked.sums.columns[places] != theirs).any(axis=1))
