@@ -134,6 +134,7 @@ def test_a_query_without_ground_truth_can_be_skipped():
     averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="skip").evaluate(2).averages()
     assert averages == {
         "hit_rate": 0.0,
+        "success": 1.0,
         "micro_precision": 0.5,
         "macro_precision": 0.5,
         "micro_recall": 0.5,
@@ -168,6 +169,7 @@ def test_a_query_without_ground_truth_can_count_as_zero():
     averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="zero").evaluate(2).averages()
     assert averages == {
         "hit_rate": 0.0,
+        "success": 0.5,
         "micro_precision": 0.25,
         "macro_precision": 0.25,
         "micro_recall": 0.5,

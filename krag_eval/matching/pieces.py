@@ -472,7 +472,8 @@ class _Postings:
     @classmethod
     def of(cls, places: _Places, n_runs: int) -> _Postings:
         """Gather the places of texts."""
-        keys = places.unit * np.int64(n_runs) + places.run
+        # Wide before the product: numpy 1 keeps an int32 array times an int64 scalar in 32 bits.
+        keys = places.unit.astype(np.int64) * n_runs + places.run
         order = np.argsort(keys, kind="stable")
         key, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
         run = key % max(n_runs, 1)
@@ -834,7 +835,7 @@ def _marks(wanted: NDArray[Any]) -> BoolArray:
 def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     """Return the place of each number among the marks: the leading bits of a hash."""
     bits = len(marks).bit_length() - 1
-    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - bits)
+    return (numbers.astype(np.uint64, copy=False) * _SPREAD) >> np.uint64(64 - bits)
 
 
 def _ranges(start: IntArray, sizes: IntArray) -> IntArray:
