@@ -32,24 +32,26 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     muted,
     named_options,
     number,
     text,
+    warn,
     whole,
 )
 from krag_eval._io import Bar, bar_of, check_progress
 from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
 from krag_eval.matching.base import (
-    SETTINGS_UNKNOWN,
     Matcher,
     alternatives_as_items,
     completed,
-    is_told_by,
     questions_of,
     resolve_matcher,
 )
+from krag_eval.matching.identity import UNKNOWN, bound_values, digest_of
 from krag_eval.matching.joins import (
     BoolArray,
     FloatArray,
@@ -185,17 +187,17 @@ class JudgeMatcher(Matcher):
         self.max_concurrency = whole("max_concurrency", max_concurrency, 1)
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
-        self._identity, lasting = _identity_of(judge, name, version, prompt)
+        self._identity = _identity_of(judge, name, version, prompt)
         if self.output_key is not None:
             self._identity["output_key"] = self.output_key
-        own = getattr(judge, "__name__", "")
-        self._told = lasting or (name is None and is_told_by(judge, own))
+        self._held, told = _held_by(judge, version)
+        self._mark = f"#{self._held[:12]}" if told and self._held else "" if told else UNKNOWN
         self.cache = None if cache is None else _checked_file(cache)
-        if self.cache is not None and not lasting:
+        if self.cache is not None and not told:
             raise InvalidInput(
                 "cache",
-                f": nothing tells the judge {self._identity['judge']} from what it was or will be, "
-                "and the file keeps judgements of both",
+                f": not all that the judge {self._identity['judge']} holds can be told, so nothing "
+                "tells it from another, and the file keeps judgements of both",
                 Advice("pass {}, and another when the prompt or the model changes", version="1"),
             )
         self._known: dict[bytes, float] = {}
@@ -213,8 +215,7 @@ class JudgeMatcher(Matcher):
     def settings(self) -> dict[str, object]:
         """Return what tells this judge from another, and which pairs it is asked about."""
         settings: dict[str, object] = dict(self._identity)
-        if not self._told:
-            settings["judge"] = f"{self._identity['judge']},{SETTINGS_UNKNOWN}"
+        settings["judge"] = self._identity["judge"] + self._mark
         gate = self.candidates
         if gate is not None:
             at = f">={float(gate.threshold)!r}" if gate.takes_threshold else ""
@@ -265,8 +266,10 @@ class JudgeMatcher(Matcher):
             pairs.setdefault(self._key(pair), pair)
         return pairs
 
-    def _key(self, pair: _Pair) -> bytes:
-        told = json.dumps([_FORMAT, self._identity, pair.texts])
+    def _key(self, pair: _Pair, *, before: bool = False) -> bytes:
+        """Return what the judgement is kept under, now or in files of earlier versions."""
+        held = [self._held] if self._held and not before else []
+        told = json.dumps([_FORMAT, self._identity, pair.texts, *held])
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()
 
     def _have_judged(self, pairs: Mapping[bytes, _Pair]) -> None:
@@ -276,12 +279,21 @@ class JudgeMatcher(Matcher):
             if file is not None:
                 self._known.update(file.read(missing))
                 missing = [key for key in missing if key not in self._known]
+                self._warn_of_earlier([pairs[key] for key in missing], file)
             self._count(kept=len(pairs) - len(missing))
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
             self._check_calls(len(batches), len(missing))
             if batches:
                 self._ask(batches, pairs, file)
+
+    def _warn_of_earlier(self, missing: Sequence[_Pair], file: _File) -> None:
+        """Say which judgements are asked for again, as they may be those of another model."""
+        if self._held and missing:
+            n = len(file.read(self._key(pair, before=True) for pair in missing))
+            if n:
+                w = _WORDS[language_of()]
+                warn(w["earlier"].format(n=n, file=file.path, judge=self._identity["judge"]))
 
     def _check_calls(self, n_calls: int, n_pairs: int) -> None:
         if self.max_calls is not None and n_calls > self.max_calls:
@@ -589,10 +601,8 @@ def _checked_file(cache: Any) -> str:
     return path
 
 
-def _identity_of(
-    judge: Any, name: str | None, version: str, prompt: str
-) -> tuple[dict[str, str], bool]:
-    """Return what tells a judge from others, and whether it does so from one day to the next."""
+def _identity_of(judge: Any, name: str | None, version: str, prompt: str) -> dict[str, str]:
+    """Return what is said of a judge in words: its name, version, model and prompt."""
     given = {"version": version, "prompt": prompt, "name": "" if name is None else name}
     for argument, value in given.items():
         if not isinstance(value, str):
@@ -604,8 +614,20 @@ def _identity_of(
     identity = {"judge": name or model or own, "version": version}
     identity |= {"model": model} if name else {}
     identity |= parts | {"prompt": _hashed(prompt) if prompt else ""}
-    lasting = bool(version or (prompt and (model or not isinstance(judge, Runnable))))
-    return {key: value for key, value in identity.items() if value}, lasting
+    return {key: value for key, value in identity.items() if value}
+
+
+def _held_by(judge: Any, version: str) -> tuple[str, bool]:
+    """Return a digest of what a judge holds, and whether that and its version tell it from others.
+
+    Of a Runnable it is all that can be told: models and what is bound to them, prompts, functions.
+    A version stands for the code of a function, and not for plain values that are bound to it.
+    """
+    if not version or isinstance(judge, Runnable):
+        held, complete = digest_of(judge)
+        return held, complete or bool(version)
+    bound = bound_values(judge)
+    return (digest_of(bound)[0] if bound else ""), True
 
 
 def _parts_of(judge: Runnable[Any, Any]) -> dict[str, str]:
@@ -631,6 +653,21 @@ def _model_name(model: BaseLanguageModel[Any]) -> str:
 def _hashed(prompt: str) -> str:
     digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
     return f"sha256:{digest[:12]}"
+
+
+# What is said of kept judgements, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "earlier": "{n} judgements in {file} are asked for again: an earlier version of krag_eval "
+        "kept them by the name and the prompt of the judge {judge}, and they may be those of "
+        "another model or of other settings.",
+    },
+    "ko": {
+        "earlier": "{file}에 있는 판정 {n}건을 다시 묻습니다. 이전 버전의 krag_eval이 판정 모델 "
+        "{judge}의 이름과 프롬프트만으로 저장한 것이라, 다른 모델이나 다른 설정의 판정일 수 "
+        "있습니다.",
+    },
+}
 
 
 class _Usage(BaseCallbackHandler):
