@@ -9,7 +9,6 @@ text in the home or working directory counts from there, so that it is the same 
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -29,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache, partial
+from itertools import chain
 from numbers import Real
 from types import (
     BuiltinFunctionType,
@@ -41,7 +41,16 @@ from types import (
 )
 from typing import Any
 
-__all__ = ["UNKNOWN", "bound_values", "digest_of", "function_name", "is_bound", "is_secret", "mark_of", "same"]
+__all__ = [
+    "UNKNOWN",
+    "bound_values",
+    "digest_of",
+    "function_name",
+    "is_bound",
+    "is_secret",
+    "mark_of",
+    "same",
+]
 
 #: What stands behind the name of what cannot be told.
 UNKNOWN = "#unknown"
@@ -73,18 +82,21 @@ _SECRETS_WITHIN = (
                 re.IGNORECASE), r"\1"),
 )  # fmt: skip
 # What LangChain's objects hold beside what they answer with: who is told, how often is tried.
-_PLUMBING = frozenset(
-    "name callbacks callback_manager tags metadata run_name run_id verbose cache rate_limiter "
-    "custom_get_token_ids config_factories custom_input_type custom_output_type max_concurrency "
-    "recursion_limit max_retries timeout request_timeout default_request_timeout deps i".split()
-)
+_PLUMBING = frozenset({
+    "name", "callbacks", "callback_manager", "tags", "metadata", "run_name", "run_id", "verbose",
+    "cache", "rate_limiter", "custom_get_token_ids", "config_factories", "custom_input_type",
+    "custom_output_type", "max_concurrency", "recursion_limit", "max_retries", "timeout",
+    "request_timeout", "default_request_timeout", "deps", "i",
+})  # fmt: skip
 _PLAIN = (bool, int, float, complex, type(None), Decimal, uuid.UUID, range, datetime.date,
           datetime.time, datetime.timedelta, datetime.tzinfo)  # fmt: skip
 # What works beside the answers, and says nothing of them.
 _BESIDE = (type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event,
            threading.Condition, threading.Semaphore, logging.Logger)  # fmt: skip
-_CHANGES = frozenset("add append appendleft clear discard extend insert move_to_end pop popitem "
-                     "popleft put remove setdefault update".split())  # fmt: skip
+_CHANGES = frozenset({
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end", "pop",
+    "popitem", "popleft", "put", "remove", "setdefault", "update",
+})  # fmt: skip
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -146,18 +158,21 @@ def is_bound(function: FunctionType) -> bool:
 
 def bound_values(function: Any) -> dict[str, Any]:
     """Return the plain values that are bound to a function: by partial, a closure or a default."""
-    bound: dict[str, Any] = {}
+    bound: dict[Any, Any] = {}
     while isinstance(function, partial):
-        bound = {**dict(enumerate(function.args)), **function.keywords, **bound}  # type: ignore[dict-item]
+        bound = {**dict(enumerate(function.args)), **function.keywords, **bound}
         function = function.func
     function = getattr(function, "__func__", function)
     if isinstance(function, FunctionType):
         found = _found(function)
         written = set() if found is None else _written(found[0])
-        held = {**_defaults(function), **_cells(function), **bound}
-        bound = {name: value for name, value in held.items() if name not in written}
-    kept = {str(name): value for name, value in bound.items() if isinstance(value, (str, *_PLAIN))}
-    return {name: value for name, value in kept.items() if not is_secret(name, value)}
+        held = {**_defaults(function), **_cells(function)}
+        bound = {name: one for name, one in held.items() if name not in written} | bound
+    return {
+        str(name): value
+        for name, value in bound.items()
+        if isinstance(value, (str, *_PLAIN)) and not _is_left_out(str(name), value)
+    }
 
 
 def same(ours: str, theirs: str) -> bool | None:
@@ -246,8 +261,8 @@ def _is_importable(function: Any) -> bool:
 
 
 def _is_own(thing: Any) -> bool:
-    """Tell whether a function, a class or a module is the user's code, neither installed nor ours."""
-    module = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
+    """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
+    module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
     package = (module or "builtins").partition(".")[0]
     if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
         return False
@@ -347,8 +362,10 @@ class _Telling:
             return [_tree(node), bases, [self._used(one, node) for one in methods]]
         if methods:
             return self._unknown(kind)
-        values = {name: value for name, value in vars(kind).items()
-                  if not name.startswith("__") and isinstance(value, (str, tuple, *_PLAIN))}  # fmt: skip
+        named = {name: one for name, one in vars(kind).items() if not name.startswith("__")}
+        values = {
+            name: one for name, one in named.items() if isinstance(one, (str, tuple, *_PLAIN))
+        }
         fields = vars(kind).get("__pydantic_fields__") or vars(kind).get("__annotations__") or {}
         shown = {name: re.sub(r" at 0x\w+", "", repr(one)) for name, one in fields.items()}
         return [_qualified(kind), bases, self.named(values.items()), self.named(shown.items())]
@@ -486,18 +503,18 @@ def _held(value: Any) -> dict[str, Any]:
         held = {**held, **(getattr(value, "__pydantic_extra__", None) or {})}
         held = {name: one for name, one in held.items() if not name.startswith("_")}
     written: set[str] = set()
-    for one in kind.__mro__:
-        if _is_own(one) and held:
-            for method in _methods(one):
-                found = _found(method)
-                if found is not None and method.__name__ not in ("__init__", "__post_init__"):
-                    written |= _written(found[0], of_self=True)
+    own = [one for one in kind.__mro__ if held and _is_own(one)]
+    for method in chain.from_iterable(map(_methods, own)):
+        found = None if method.__name__ in ("__init__", "__post_init__") else _found(method)
+        ours = f"{(*method.__code__.co_varnames, 'self')[0]}."
+        changed = set() if found is None else _written(found[0])
+        written |= {name.removeprefix(ours) for name in changed if name.startswith(ours)}
     return {name: one for name, one in held.items() if name not in written}
 
 
 def _made_with(kind: type) -> set[str] | None:
     """Return the arguments that objects of a class are made with; ``None`` if that is not known."""
-    constructor = kind.__init__
+    constructor = inspect.getattr_static(kind, "__init__")
     if not isinstance(constructor, FunctionType):
         return None
     _, *given = inspect.signature(constructor).parameters.values()
@@ -557,7 +574,8 @@ def _parsed(source: str, flags: int) -> tuple[ast.Module | None, frozenset[CodeT
 
 
 def _first_line(node: Any) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[Any] = getattr(node, "decorator_list", [])
+    return int(min(one.lineno for one in [node, *decorators]))
 
 
 def _within(place: Any, node: Any) -> bool:
@@ -630,35 +648,21 @@ def _constant(value: Any) -> str:
     return _without_secrets(value) if isinstance(value, str) else repr(value)
 
 
-def _written(node: ast.AST, *, of_self: bool = False) -> set[str]:
-    """Return the names that a function changes: its memory, not its settings.
-
-    Args:
-        node: The function.
-        of_self: Whether to look at the attributes of its first argument instead.
-    """
-    first = (
-        node.args.args[0].arg if of_self and getattr(node, "args", None) and node.args.args else ""
-    )  # type: ignore[attr-defined]
-
-    def target(one: ast.AST | None) -> str:
-        while isinstance(one, ast.Subscript):
-            one = one.value
-        if not of_self:
-            return one.id if isinstance(one, ast.Name) else ""
-        ours = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        return one.attr if ours and one.value.id == first else ""  # type: ignore[union-attr]
-
+def _written(node: Any) -> set[str]:
+    """Return what a function changes: its memory, not its settings, such as ``self.calls``."""
     found: set[str] = set()
     for one in ast.walk(node):
-        if isinstance(one, ast.Global | ast.Nonlocal) and not of_self:
+        if isinstance(one, ast.Global | ast.Nonlocal):
             found.update(one.names)
-        stored = isinstance(getattr(one, "ctx", None), ast.Store | ast.Del)
-        if stored and isinstance(
-            one, ast.Subscript if not of_self else ast.Subscript | ast.Attribute
-        ):
-            found.add(target(one))
-        called = one.func if isinstance(one, ast.Call) else None
-        if isinstance(called, ast.Attribute) and called.attr in _CHANGES:
-            found.add(target(called.value))
-    return found - {""}
+        changed: Any = None
+        if isinstance(one, ast.Subscript | ast.Attribute) and not isinstance(one.ctx, ast.Load):
+            changed = one
+        elif isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _CHANGES:
+            changed = getattr(one.func, "value", None)
+        while isinstance(changed, ast.Subscript):
+            changed = changed.value
+        if isinstance(changed, ast.Attribute) and isinstance(changed.value, ast.Name):
+            found.add(f"{changed.value.id}.{changed.attr}")
+        elif isinstance(changed, ast.Name):
+            found.add(changed.id)
+    return found

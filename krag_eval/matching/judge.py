@@ -15,9 +15,10 @@ import os
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -73,7 +74,8 @@ _TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
-_SECONDS_FOR_OTHERS = 60.0
+# Each writes for some milliseconds; one that holds a file longer does something else with it.
+_SECONDS_FOR_OTHERS = 10.0
 _KEYS_AT_ONCE = 500
 # Guards the counts and the loops, and nothing that takes long.
 _lock = threading.Lock()
@@ -201,6 +203,8 @@ class JudgeMatcher(Matcher):
                 Advice("pass {}, and another when the prompt or the model changes", version="1"),
             )
         self._known: dict[bytes, float] = {}
+        self._unwritten: dict[bytes, float] = {}
+        self._looked_through = False
         self._cost = JudgeCost()
 
     @property
@@ -274,7 +278,7 @@ class JudgeMatcher(Matcher):
 
     def _have_judged(self, pairs: Mapping[bytes, _Pair]) -> None:
         """Ask for the judgements that are not known, and keep each as it comes."""
-        with _File(self.cache) if self.cache is not None else nullcontext() as file:
+        with self._file() as file:
             missing = [key for key in pairs if key not in self._known]
             if file is not None:
                 self._known.update(file.read(missing))
@@ -286,6 +290,20 @@ class JudgeMatcher(Matcher):
             self._check_calls(len(batches), len(missing))
             if batches:
                 self._ask(batches, pairs, file)
+
+    def _file(self) -> AbstractContextManager[_File | None]:
+        """Open the cache, if there is one, and write what could not be written before."""
+        if self.cache is None:
+            return nullcontext()
+        file = _File(self.cache, thorough=not self._looked_through)
+        self._looked_through = True
+        try:
+            file.keep(self._unwritten)
+        except InvalidInput:
+            file.close()
+            raise
+        self._unwritten = {}
+        return file
 
     def _warn_of_earlier(self, missing: Sequence[_Pair], file: _File) -> None:
         """Say which judgements are asked for again, as they may be those of another model."""
@@ -329,7 +347,9 @@ class JudgeMatcher(Matcher):
         self._known.update(judged)
         self._count(judged=len(judged))
         if file is not None:
-            file.keep(judged)
+            self._unwritten.update(judged)  # what a lock or a full disk stops is written later
+            file.keep(self._unwritten)
+            self._unwritten = {}
 
     def _count(self, **more: int) -> None:
         with _lock:
@@ -707,53 +727,91 @@ class _File:
     """Judgements in a SQLite file, each there for good once it is written.
 
     With a write-ahead log, readers and one writer at a time go on side by side, and a process that
-    is killed leaves all that it committed (SQLite, "Write-Ahead Logging").
+    is killed leaves all that it committed (SQLite, "Write-Ahead Logging"). A file is made whole or
+    not at all, so that an empty one is never taken for a new one.
 
     Args:
         path: The file; it is made if there is none.
+        thorough: Whether to look at all of its pages.
 
     Raises:
-        InvalidInput: If it is anything else than a file of judgements.
+        InvalidInput: If it is anything else than a whole file of judgements; it is left as it is.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, thorough: bool) -> None:
         self.path = path
-        try:
+        with self._told():
+            if not os.path.exists(path):
+                self._make()
+            if os.path.getsize(path) == 0:
+                raise self._unusable("is empty: it was cut off, or is no file of judgements", _CUT)
             self._opened = self._open()
-        except sqlite3.Error as error:
-            raise InvalidInput(
-                "cache", f": {path} cannot be used: {error}", "name another file"
-            ) from error
+            try:
+                self._check(thorough=thorough)
+                _switched_to_wal(self._opened)
+                self._opened.execute("PRAGMA synchronous = NORMAL")
+            except BaseException:
+                self._opened.close()
+                raise
 
-    def _open(self) -> sqlite3.Connection:
-        # Judgements arrive in another thread, one at a time.
-        opened = sqlite3.connect(
-            self.path, _SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
-        )
+    def _unusable(self, problem: str, fix: str) -> InvalidInput:
+        return InvalidInput("cache", f": {self.path} {problem}", fix)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say of what SQLite and the system refuse which file it is, and what to do."""
         try:
-            self._prepare(opened)
-        except BaseException:
-            opened.close()
-            raise
-        return opened
+            yield
+        except (sqlite3.Error, OSError) as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise self._unusable("is locked by another process", _LOCKED) from error
+            if code == sqlite3.SQLITE_CORRUPT:
+                raise self._unusable(f"is damaged ({error})", _CUT) from error
+            raise self._unusable(f"cannot be used: {error}", _MENDED) from error
 
-    def _prepare(self, opened: sqlite3.Connection) -> None:
-        # At once, or another process that makes the file would be seen half-way.
-        opened.execute("BEGIN IMMEDIATE")
-        (owner,) = opened.execute("PRAGMA application_id").fetchone()
-        (n_tables,) = opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if owner != _OURS and (owner or n_tables):
-            problem = f": {self.path} is a SQLite file of something else, so it is left as it is"
-            raise InvalidInput("cache", problem, "name another file")
+    def _open(self, path: str = "") -> sqlite3.Connection:
+        # Judgements arrive in another thread, one at a time.
+        return sqlite3.connect(
+            path or self.path, _SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
+        )
+
+    def _make(self) -> None:
+        """Make a new file beside, and give it its name if no other process was faster."""
+        place = os.path.realpath(self.path)
+        made = f"{place}.{uuid.uuid4().hex}"
+        try:
+            with closing(self._open(made)) as opened:
+                opened.execute(_SCHEMA)
+                opened.execute(f"PRAGMA application_id = {_OURS}")
+            try:
+                os.link(made, place)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                if not os.path.exists(place):
+                    os.rename(made, place)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(made)
+
+    def _check(self, *, thorough: bool) -> None:
+        """Refuse a file that holds other things, or not all pages that it should have."""
+        (owner,) = self._opened.execute("PRAGMA application_id").fetchone()
         if owner != _OURS:
-            opened.execute(
-                "CREATE TABLE judgements "
-                "(key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
-            )
-            opened.execute(f"PRAGMA application_id = {_OURS}")
-        opened.execute("COMMIT")
-        _switched_to_wal(opened)
-        opened.execute("PRAGMA synchronous = NORMAL")
+            problem = "is a SQLite file of something else, so it is left as it is"
+            raise self._unusable(problem, "name another file")
+        found = self._opened.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        ).fetchall()
+        if found != [("table", "judgements", _SCHEMA)]:
+            there = ", ".join(f"{kind} {name}" for kind, name, _ in found) or "nothing"
+            problem = f"was changed: it holds {there}, and not the table of judgements alone"
+            raise self._unusable(problem, _CUT)
+        if thorough:
+            (state,) = self._opened.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise self._unusable(f"is damaged ({state.splitlines()[-1]})", _CUT)
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, float]:
         """Return the judgements there are."""
@@ -762,15 +820,21 @@ class _File:
         for start in range(0, len(wanted), _KEYS_AT_ONCE):
             some = wanted[start : start + _KEYS_AT_ONCE]
             marks = ",".join("?" * len(some))
-            rows = self._opened.execute(
-                f"SELECT key, similarity FROM judgements WHERE key IN ({marks})", some
-            )
+            with self._told():
+                rows = self._opened.execute(
+                    f"SELECT key, similarity FROM judgements WHERE key IN ({marks})", some
+                ).fetchall()
             found.update(rows)
+        wrong = [one for one in found.values() if not (isinstance(one, float) and 0 <= one <= 1)]
+        if wrong:
+            raise self._unusable(f"is damaged (a judgement is {clipped(wrong[0])})", _CUT)
         return found
 
     def keep(self, judged: Mapping[bytes, float]) -> None:
         """Write judgements; all of them, or none."""
-        with closing(self._opened.cursor()) as cursor:
+        if not judged:
+            return
+        with self._told(), closing(self._opened.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 cursor.executemany(
@@ -778,14 +842,30 @@ class _File:
                 )
                 cursor.execute("COMMIT")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a full disk has ended it already
+                    cursor.execute("ROLLBACK")
                 raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._opened.close()
 
     def __enter__(self) -> _File:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._opened.close()
+        self.close()
+
+
+_SCHEMA = "CREATE TABLE judgements (key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
+_CUT = (
+    "it is left as it is: put a copy of it back, save what is in it with 'sqlite3 FILE .recover', "
+    "or move it away to have all judged anew"
+)
+_MENDED = "let this user read and write it, or name another file"
+_LOCKED = (
+    "wait until that process is done, or end it, and run again: what is in the file stays there"
+)
 
 
 def _switched_to_wal(opened: sqlite3.Connection) -> None:

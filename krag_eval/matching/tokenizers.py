@@ -31,7 +31,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from krag_eval._errors import (

@@ -31,6 +31,7 @@ from krag_eval._errors import (
     warn,
     whole,
 )
+from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.saved import read
 from krag_eval.scoring.averages import Average
@@ -43,6 +44,7 @@ from krag_eval.statistics.comparison import (
     brought_together,
     checked_metrics,
     differing,
+    may_be_others,
 )
 from krag_eval.statistics.gates import GateReport, check
 from krag_eval.statistics.intervals import warn_of_few_queries
@@ -470,7 +472,10 @@ def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, lis
 
 
 def _settings_apart(before: EvaluationResult, after: EvaluationResult) -> bool:
-    return any(one.setting not in MAY_DIFFER for one in _changed_settings(before, after))
+    return any(
+        one.setting not in MAY_DIFFER and same(one.before or "", one.after or "") is False
+        for one in _changed_settings(before, after)
+    )
 
 
 def _metrics_of(runs: Sequence[HistoryRun], metric: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -648,6 +653,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "other ground truth",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (not comparable with the run before)",
+        "may be others": "The {name} may not be the same in all runs: {value} does not tell all "
+        "that it depends on.",
         "by file": "The time of {n} runs is that of their files (*): results saved before this was "
         "kept do not say when they were made.",
         "by file of one": "The time of {n} run is that of its file (*): results saved before this "
@@ -675,6 +682,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "정답이 바뀜",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (바로 앞 실행과 비교할 수 없음)",
+        "may be others": "{name} 설정은 실행마다 다를 수 있습니다. {value}만으로는 무엇에 따라 "
+        "정해지는지 다 알 수 없습니다.",
         "by file": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
         "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
         "by file of one": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
@@ -743,6 +752,8 @@ def told(history: History, language: Language) -> list[str]:
             kind = "since" if run.is_comparable else "not comparable with"
             changes = "; ".join(told_changes(run, language))
             lines.append(w[kind].format(run=run.name, changes=changes))
+    for name, value in may_be_others([run.result.settings for run in history.runs]):
+        lines.append(w["may be others"].format(name=name, value=value))
     n = sum(run.made_by_file for run in history.runs)
     if n:
         lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))

@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
@@ -1081,9 +1081,7 @@ def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> lis
     names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
     pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
     differing = [
-        f"{name}: {ours} vs {theirs}"
-        for name, ours, theirs in pairs
-        if same(ours, theirs) is False
+        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
     ]
     if set(first.k) != set(other.k):
         ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
@@ -1187,12 +1185,17 @@ def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> No
 def _warn_of_unknown_settings(settings: Sequence[Mapping[str, str]]) -> None:
     """Warn of what may be something else in one of several results, whatever its name."""
     w = _WORDS[language_of()]
+    for name, told in may_be_others(settings):
+        warn(w[f"unknown {name}"].format(told), w["name it"])
+
+
+def may_be_others(settings: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that may be others in one of several results, and what they say."""
     for name in ("matcher", "length"):
         first, *others = (one.get(name, "") for one in settings)
         unsure = [other for other in others if same(first, other) is None]
         if unsure:
-            told = first if first == unsure[0] else f"{first} / {unsure[0]}"
-            warn(w[f"unknown {name}"].format(told), w["name it"])
+            yield name, first if first == unsure[0] else f"{first} / {unsure[0]}"
 
 
 def check_same_metrics(
