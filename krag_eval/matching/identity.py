@@ -245,10 +245,8 @@ def _from_here(text: str) -> str:
 
 def _is_known_by_name(thing: Any) -> bool:
     """Tell whether a name tells all: of ours, and of what is installed and can be imported."""
-    if isinstance(thing, FunctionType | BuiltinFunctionType | type) or not hasattr(
-        thing, "__dict__"
-    ):
-        return _is_importable(thing) and not _is_own(thing)
+    if _is_importable(thing):
+        return not _is_own(thing)
     return type(thing).__module__.startswith("krag_eval.") and not _held(thing)
 
 
@@ -315,13 +313,6 @@ class _Telling:
                 if not _is_left_out(name, value)]  # fmt: skip
         return sorted(told, key=json.dumps)
 
-    def quietly(self, value: Any) -> Any:
-        """Return what a value is; nothing if that cannot be told, which does not matter."""
-        complete, self.complete = self.complete, True
-        told = self.of(value)
-        told, self.complete = (told if self.complete else None), complete
-        return told
-
     def _unknown(self, value: Any) -> Any:
         self.complete = False
         return ["?", _qualified(type(value))]
@@ -358,6 +349,9 @@ class _Telling:
         methods = list(_methods(kind))
         node = next(filter(None, map(_class_around, methods)), None)
         bases = [self.of(base) for base in kind.__bases__ if base is not object]
+        taken = self.named((name, one) for name, one in vars(kind).items()
+                           if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
+        bases += [taken] if taken else []
         if node is not None:
             return [_tree(node), bases, [self._used(one, node) for one in methods]]
         if methods:
@@ -423,14 +417,7 @@ class _Telling:
             held = {name: one for name, one in held.items() if name not in _PLUMBING}
         if fields is not None:
             return [self.of(kind), self._fields(held, fields)]
-        made_with = _made_with(kind)
-        if made_with is None or not made_with <= {name.removeprefix("_") for name in held}:
-            return [self.of(kind), self.named(held.items())]
-        given = {name: one for name, one in held.items() if name.removeprefix("_") in made_with}
-        others = {name: one for name, one in held.items() if name not in given}
-        told = [(name, self.quietly(one)) for name, one in sorted(others.items())
-                if not _is_left_out(name, one)]  # fmt: skip
-        return [self.of(kind), self.named(given.items()), [one for one in told if one[1]]]
+        return [self.of(kind), self.named(_told_by(kind, held).items())]
 
     def _binding(self, held: Mapping[str, Any]) -> Any:
         """Return what is bound to a Runnable; where that is nothing, the Runnable alone."""
@@ -447,8 +434,8 @@ class _Telling:
             empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
             if _is_left_out(name, one) or (field is not None and empty and field.default == one):
                 continue
-            hidden = field is not None and field.exclude
-            told[name] = self.quietly(one) if hidden else self.of(one)
+            if field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
+                told[name] = self.of(one)
         return sorted(told.items())
 
 
@@ -502,14 +489,36 @@ def _held(value: Any) -> dict[str, Any]:
     if getattr(kind, "__pydantic_fields__", None) is not None:
         held = {**held, **(getattr(value, "__pydantic_extra__", None) or {})}
         held = {name: one for name, one in held.items() if not name.startswith("_")}
-    written: set[str] = set()
     own = [one for one in kind.__mro__ if held and _is_own(one)]
-    for method in chain.from_iterable(map(_methods, own)):
-        found = None if method.__name__ in ("__init__", "__post_init__") else _found(method)
-        ours = f"{(*method.__code__.co_varnames, 'self')[0]}."
-        changed = set() if found is None else _written(found[0])
-        written |= {name.removeprefix(ours) for name in changed if name.startswith(ours)}
+    methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
+    written = set[str]().union(*map(_written_to_self, methods))
     return {name: one for name, one in held.items() if name not in written}
+
+
+def _told_by(kind: type, held: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that tell an object from others of its class.
+
+    Where all that it was made with is kept, what its constructor makes of that (a client, a
+    vocabulary) tells no more.
+    """
+    made_with = _made_with(kind)
+    if made_with is None or not made_with <= {name.removeprefix("_") for name in held}:
+        return held
+    makers = filter(_is_maker, chain.from_iterable(map(_methods, kind.__mro__)))
+    derived = set[str]().union(*map(_written_to_self, makers))
+    return {name: one for name, one in held.items()
+            if name.removeprefix("_") in made_with or name not in derived}  # fmt: skip
+
+
+def _is_maker(method: FunctionType) -> bool:
+    return method.__name__ in ("__init__", "__post_init__")
+
+
+def _written_to_self(method: FunctionType) -> set[str]:
+    """Return the attributes of its object that a method changes."""
+    found, ours = _found(method), f"{(*method.__code__.co_varnames, 'self')[0]}."
+    changed = set() if found is None else _written(found[0])
+    return {name.removeprefix(ours) for name in changed if name.startswith(ours)}
 
 
 def _made_with(kind: type) -> set[str] | None:
@@ -529,10 +538,23 @@ def _methods(kind: type) -> Iterator[FunctionType]:
     for one in vars(kind).values():
         for name in ("__func__", "fget", "func", "__wrapped__"):
             one = getattr(one, name, one)
-        ours = isinstance(one, FunctionType) and one.__qualname__.startswith(kind.__qualname__)
-        # Those that a dataclass writes for itself have no file.
-        if ours and not one.__code__.co_filename.startswith(("<string>", "<attrs")):
+        if isinstance(one, FunctionType) and _is_of(kind, one) and not _is_generated(one):
             yield one
+
+
+def _is_of(kind: type, function: FunctionType) -> bool:
+    return function.__qualname__.startswith(f"{kind.__qualname__}.") or _is_generated(function)
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Tell whether a dataclass wrote a method for itself, from what is told of it anyway."""
+    by = ("dataclasses", "attr", "pydantic")
+    file, module = function.__code__.co_filename, function.__globals__.get("__name__", "")
+    return (
+        (file.startswith(("<string>", "<attrs"))
+        and function.__name__.startswith("__"))
+        or (module.partition(".")[0] in by)
+    )
 
 
 # Sources.
