@@ -91,7 +91,7 @@ class EmbeddingMatcher(TextMatcher):
     >>> matcher.similarity("aab", "baa"), matcher.similarity("aab", "ccc")
     (1.0, 0.0)
     >>> matcher.signature
-    'embedding(embeddings=LetterCounts)'
+    'embedding(embeddings=LetterCounts#...)'
     """
 
     name = "embedding"

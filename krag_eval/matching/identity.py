@@ -135,8 +135,9 @@ def mark_of(thing: Any) -> str:
     >>> mark_of(len), mark_of(iter("ab")), mark_of(partial(len)) == mark_of(partial(len))
     ('', '#unknown', True)
     """
-    if _is_known_by_name(thing):
-        return ""
+    with suppress(Exception):  # of what others made, anything may fail
+        if _is_known_by_name(thing):
+            return ""
     digest, complete = digest_of(thing)
     return f"#{digest[:12]}" if complete else UNKNOWN
 
@@ -146,7 +147,7 @@ def digest_of(*things: Any) -> tuple[str, bool]:
     telling = _Telling()
     try:
         told = json.dumps([telling.of(thing) for thing in things])
-    except Exception:  # of what others made, anything may fail
+    except Exception:
         return "", False
     return hashlib.sha256(told.encode("ascii")).hexdigest(), telling.complete
 
@@ -550,10 +551,8 @@ def _is_generated(function: FunctionType) -> bool:
     """Tell whether a dataclass wrote a method for itself, from what is told of it anyway."""
     by = ("dataclasses", "attr", "pydantic")
     file, module = function.__code__.co_filename, function.__globals__.get("__name__", "")
-    return (
-        (file.startswith(("<string>", "<attrs"))
-        and function.__name__.startswith("__"))
-        or (module.partition(".")[0] in by)
+    return (file.startswith(("<string>", "<attrs")) and function.__name__.startswith("__")) or (
+        module.partition(".")[0] in by
     )
 
 

@@ -125,7 +125,8 @@ class JudgeMatcher(Matcher):
             three texts, and returns such a value or, with ``output_key``, an object or a dict that
             has one. A sync judge is called from several threads.
         threshold: Similarity from which a pair is a match; ``True`` is 1, ``False`` 0.
-        version: What else the judgement depends on. Change it with the prompt or the model.
+        version: What else the judgement depends on, and cannot be seen. Change it with the model
+            behind a function: with a version, the source of the function does not count.
         prompt: The prompt; shown as a hash. A Runnable's own is found in it.
         candidates: A matcher, or the name of one: only pairs that match under it are judged, and
             all others have similarity 0.
@@ -136,17 +137,23 @@ class JudgeMatcher(Matcher):
         max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
             judges part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
-            and no text. Several processes may use it at a time, and killing them does no harm.
+            and no text. Several processes may use it at a time, and killing them does no harm. One
+            that is damaged, or holds anything else, is refused and left as it is.
         progress: Whether to show a bar; ``None``: as the evaluation does, or in a terminal and in
             a notebook. It says how many calls there will be.
         name: What to call the judge in signatures; if not given, the name of the function, or the
-            model of the Runnable.
+            model of the Runnable. Behind it stands a digest of what the judge holds: its source,
+            bound arguments, all fields of its models, without secrets.
 
     Raises:
         InvalidType: If the judge cannot be called, or an option is of the wrong type.
-        InvalidInput: If an option is out of range, or with ``cache`` nothing tells this judge from
-            another; when matching, if a query has no question, the judge returns anything else, or
-            more than ``max_calls`` are needed.
+        InvalidInput: If an option is out of range, or with ``cache`` and no ``version`` not all
+            that the judge holds can be told; when matching, if a query has no question, the judge
+            returns anything else, more than ``max_calls`` are needed, or the cache cannot be used.
+
+    Warns:
+        KragEvalWarning: If judgements in the cache are asked for again, because an earlier version
+            kept them and they may be those of another model.
 
     >>> def about_fees(question, actual, predicted):
     ...     return "fee" in predicted
