@@ -562,10 +562,8 @@ def _is_generated(function: FunctionType) -> bool:
 def _found(function: FunctionType) -> tuple[Any, ast.Module] | None:
     """Return a function's syntax tree and that of its file; ``None`` if it is not this source."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    tree, codes = _parsed(source, code.co_flags & _FUTURE)
-    if tree is None or code not in codes:
+    tree = _source_of(code, function.__globals__)
+    if tree is None:
         return None
     nodes = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)
              and getattr(node, "name", "<lambda>") == code.co_name
@@ -575,6 +573,18 @@ def _found(function: FunctionType) -> tuple[Any, ast.Module] | None:
         nodes = [node for node in nodes if all(_within(place, node.body) for place in places)]
         nodes = sorted(nodes, key=lambda node: node.col_offset)[-1:] if places else []
     return (nodes[0], tree) if nodes else None
+
+
+def _source_of(code: CodeType, module: dict[str, Any]) -> ast.Module | None:
+    """Return the syntax tree of a file that this code is of; the file may have changed since."""
+    for look_again in (False, True):
+        if look_again:
+            linecache.checkcache(code.co_filename)
+        source = "".join(linecache.getlines(code.co_filename, module))
+        tree, codes = _parsed(source, code.co_flags & _FUTURE)
+        if tree is not None and code in codes:
+            return tree
+    return None
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -40,7 +40,7 @@ from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.scoring.metrics import is_built_in, mark_in, metrics_of, resolved_average
+from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import (
     ROUNDING,
@@ -1217,12 +1217,10 @@ def check_same_metrics(
     w = _WORDS[language_of()]
     for key in dict.fromkeys(key for key, _ in metrics.values()):
         column = first.definitions[key].column.removeprefix(DEFINED)
-        if is_built_in(metrics_of(first.keys, first.declared)[column]):
-            continue
         ours = mark_in(first.settings.get("metrics", ""), column)
         for name, other in others:
             theirs = mark_in(other.settings.get("metrics", ""), column)
-            alike = same(f"{column}{ours}", f"{column}{theirs}") if ours or theirs else None
+            alike = same(f"{column}{ours}", f"{column}{theirs}")
             if alike is False:
                 raise InvalidInput(
                     "results",
