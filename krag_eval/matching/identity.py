@@ -248,7 +248,8 @@ def _is_known_by_name(thing: Any) -> bool:
     """Tell whether a name tells all: of ours, and of what is installed and can be imported."""
     if _is_importable(thing):
         return not _is_own(thing)
-    return type(thing).__module__.startswith("krag_eval.") and not _held(thing)
+    ours = type(thing).__module__.startswith("krag_eval.") and _is_importable(type(thing))
+    return ours and not _held(thing)
 
 
 def _is_importable(function: Any) -> bool:

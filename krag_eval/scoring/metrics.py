@@ -165,7 +165,7 @@ class Metric:
     needs_judged: bool = False
     needs_aspects: bool = False
     #: What tells the user's function from others, as it stands in signatures.
-    mark: ClassVar[str] = ""
+    _mark: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -178,7 +178,7 @@ class Metric:
         _check_parameters(self.parameters)
         # Where it was made its source is at hand, and a copy in another process keeps this.
         made_of = getattr(self.compute, "function", self.compute)
-        object.__setattr__(self, "mark", mark_of(made_of))
+        object.__setattr__(self, "_mark", mark_of(made_of))
 
     @classmethod
     def per_query(
@@ -1080,7 +1080,7 @@ def marks_of(metrics: Iterable[Metric]) -> str:
     >>> marks_of(METRICS.values())
     ''
     """
-    return ",".join(f"{one.name}{one.mark}" for one in metrics if one.mark)
+    return ",".join(f"{one.name}{one._mark}" for one in metrics if one._mark)
 
 
 def mark_in(marks: str, name: str) -> str:
