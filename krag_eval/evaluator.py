@@ -773,7 +773,8 @@ class OfflineRetrievalEvaluator:
         next_to_nothing = _NEXT_TO_NOTHING * hits <= len(relevance.grade)
         worth_a_look = next_to_nothing or self._plan.matcher.counts_words
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
-            tried = partial(_tried_by_coverage, matching.queries, self._plan.matcher, cutoffs)
+            counted = self._plan.counted(relevance)
+            tried = partial(_tried_by_coverage, matching.queries, counted, self._plan, cutoffs)
             Likeness.of(relevance).warn(self._plan.matcher, threshold, tried)
         return relevance
 
@@ -828,37 +829,46 @@ _TRIED = 1_000_000
 _WORTH_SAYING = 0.2
 
 
-def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cutoff]) -> Fix:
+def _tried_by_coverage(
+    queries: QuerySet, counted: NDArray[np.bool_], plan: Plan, cutoffs: Sequence[Cutoff]
+) -> Fix:
     """Say how much coverage finds, where the matcher is a built-in one of texts.
 
     Empty if that is not much either, or the matcher asks for something else than texts.
 
     Args:
-        queries: The queries; the first of them are looked at.
-        matcher: What found next to nothing.
+        queries: The queries.
+        counted: Which of them count in the averages; the first of these are looked at.
+        plan: How they were evaluated: its matcher found next to nothing.
         cutoffs: Those asked for, of which the deepest counts; all ranks without any.
     """
+    matcher = plan.matcher
     is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
     if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
         return ""
+    asked = np.flatnonzero(counted).tolist()
     n_queries, sizes = 0, 0
-    for predicted in queries.predicted:
-        sizes += sum(len(text_of(document)) for document in predicted)
+    for query in asked:
+        sizes += sum(len(text_of(document)) for document in queries.predicted[query])
         if n_queries and sizes > _TRIED:
             break
         n_queries += 1
-    actual, predicted = (list(one)[:n_queries] for one in (queries.actual, queries.predicted))
+    tried = asked[:n_queries]
     k = deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
         by_coverage = OfflineRetrievalEvaluator(
-            actual, predicted, matcher="coverage", no_ground_truth="zero"
+            [queries.actual[query] for query in tried],
+            [queries.predicted[query] for query in tried],
+            matcher="coverage",
+            no_ground_truth="zero",
+            grade_key=plan.grade_key,
         )
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    some = "all queries" if n_queries == queries.n_queries else "first queries"
+    some = "all queries" if tried == asked else "first queries"
     told = _WORDS[language_of()][some].format(
         coverage="{}", k=spelled(k), value=recall, n=n_queries
     )

@@ -17,7 +17,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.matching.joins import IntArray
+from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.parallel import in_processes, n_processes
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenize_all, tokenizer_name
 
@@ -53,6 +53,16 @@ class TokenNumbers:
     @cached_property
     def _ends(self) -> IntArray:
         return np.cumsum(self.sizes)
+
+    def counted(self, marked: BoolArray) -> IntArray:
+        """Return how many tokens of each text are marked; shape (texts,).
+
+        >>> tokens = TokenNumbers(np.array([5, 6, 7]), np.array([2, 1]))
+        >>> tokens.counted(np.array([True, False, True])).tolist()
+        [1, 1]
+        """
+        text = np.repeat(np.arange(len(self)), self.sizes)
+        return np.asarray(np.bincount(text[marked], minlength=len(self)), np.int64)
 
     def slices(self) -> list[slice]:
         """Return where each text is found in ``flat``."""

@@ -164,6 +164,11 @@ class SharedRuns:
     first_rank: NDArray[np.int32]
     of_document: Spans
 
+    @property
+    def is_held(self) -> BoolArray:
+        """Whether any document holds each token, those of one member after the other's."""
+        return np.asarray(self.first_rank < _NOWHERE)
+
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
         start = _beginnings(self.of_document)
@@ -172,7 +177,7 @@ class SharedRuns:
     def held_together(self) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
         sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        found = np.flatnonzero(self.is_held)
         truth = np.searchsorted(np.cumsum(sizes), found, side="right")
         return np.asarray(np.bincount(truth, minlength=len(sizes)), np.int64)
 
@@ -219,7 +224,7 @@ class SharedRuns:
     def _added(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
         sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        found = np.flatnonzero(self.is_held)
         truth = np.searchsorted(np.cumsum(sizes), found, side="right")
         rank = self.first_rank[found]
         step = int(rank.max(initial=0)) + 1
@@ -311,8 +316,8 @@ class _Held:
         return truth[order], document[order], held[order]
 
 
-def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> IntArray:
-    """Count the tokens of some texts that lie in runs which any other text has.
+def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
+    """Tell which tokens of some texts lie in runs which any other text has.
 
     Args:
         wanted: The texts, none of them shorter than a run.
@@ -320,21 +325,23 @@ def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: i
         length: Tokens in a run.
 
     Returns:
-        The number for each text; shape (texts,).
+        Of each token, one text after the other; shape (tokens,).
 
     >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
     >>> held_anywhere(wanted, [TokenNumbers(np.array([9, 1, 2, 3]), np.array([4]))], 2).tolist()
-    [3]
+    [True, True, True, False, False]
     """
     runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
     is_there = np.zeros(runs.n, np.bool_)
     for part in parts:
         is_there[runs.found_in(part, np.arange(len(part))).run] = True
     text, position, _ = (column[is_there[runs.places.run]] for column in runs.places)
-    # Each run adds what the one before it has not reached.
-    new = np.diff(position, prepend=-length)
-    new[np.diff(text, prepend=-1) != 0] = length
-    return np.bincount(text, np.minimum(new, length), minlength=len(wanted)).astype(np.int64)
+    start = (np.cumsum(wanted.sizes) - wanted.sizes)[text] + position
+    # One run more from each start on, one less behind its end.
+    n_runs = np.zeros(len(wanted.flat) + 1, np.int64)
+    np.add.at(n_runs, start, 1)
+    np.add.at(n_runs, start + length, -1)
+    return np.asarray(np.cumsum(n_runs)[:-1] > 0)
 
 
 class _Places(NamedTuple):
@@ -416,7 +423,8 @@ class _Postings:
     @classmethod
     def of(cls, places: _Places, n_runs: int) -> _Postings:
         """Gather the places of texts."""
-        keys = places.unit * np.int64(n_runs) + places.run
+        # Wide before the product: numpy 1 keeps an int32 array times an int64 scalar in 32 bits.
+        keys = places.unit.astype(np.int64) * n_runs + places.run
         order = np.argsort(keys, kind="stable")
         key, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
         run = key % max(n_runs, 1)
@@ -767,7 +775,7 @@ def _marks(wanted: NDArray[Any]) -> BoolArray:
 def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     """Return the place of each number among the marks: the leading bits of a hash."""
     bits = len(marks).bit_length() - 1
-    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - bits)
+    return (numbers.astype(np.uint64, copy=False) * _SPREAD) >> np.uint64(64 - bits)
 
 
 def _ranges(start: IntArray, sizes: IntArray) -> IntArray:

@@ -452,6 +452,8 @@ class ByScript:
     """
 
     name: ClassVar[str] = "auto(words,letters)"
+    #: More than this share of its letters must be of those scripts.
+    share: ClassVar[float] = 0.5
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of a text that is compared with none."""
@@ -463,7 +465,15 @@ class ByScript:
         if not any(map(self.may_need_letters, texts)):
             return False
         counts = [self.counts(text) for text in texts]
-        return 2 * sum(ours for ours, _ in counts) > sum(letters for _, letters in counts)
+        return self.decided(sum(ours for ours, _ in counts), sum(letters for _, letters in counts))
+
+    @classmethod
+    def decided(cls, spaceless: int, letters: int) -> bool:
+        """Decide for a ground truth with so many letters, of which so many are of those scripts.
+
+        This is the one place: whatever reads texts by words or by letters comes here.
+        """
+        return spaceless > cls.share * letters
 
     @staticmethod
     def may_need_letters(text: str) -> bool:

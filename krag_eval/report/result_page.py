@@ -117,6 +117,7 @@ def result_page(
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
         "short": _short(result, cutoff, w),
+        "failed": result.summary.told_failed(language),
         "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
         **_metric_tables(result, cutoffs, bounds, language),
@@ -254,7 +255,7 @@ def _metric_tables(
     """
     by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    keys = result.shown
     metrics: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
     micro: list[_MetricRow] = []
     for key in keys:

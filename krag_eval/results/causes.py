@@ -950,7 +950,7 @@ class _Telling:
             return {}
         own = _codes(list(missing.values()))
         held = held_anywhere(own, _blocks(map(_letters, self.index._numbers)), _LETTERS)
-        return dict(zip(missing, (held / own.sizes).tolist(), strict=True))
+        return dict(zip(missing, (own.counted(held) / own.sizes).tolist(), strict=True))
 
 
 def _text_seen(document: DocumentLike, reading: Reading) -> str:

@@ -657,6 +657,8 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
         DatasetError: If it cannot be read, lacks a column or has another number of rows.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is no regular file")  # a pipe would wait for somebody to write
         frame = _parquet(path, columns) if path.suffix == ".parquet" else _csv(path, columns)
     except FileNotFoundError as error:
         raise Place(str(path)).error(

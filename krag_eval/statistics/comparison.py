@@ -36,6 +36,7 @@ from krag_eval._errors import (
 )
 from krag_eval._text import padded, width_of
 from krag_eval.matching.identity import same
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
 from krag_eval.scoring.averages import DEFINED
@@ -81,16 +82,21 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "compared",
     "dependent_tags",
     "differing",
     "named_tag",
+    "p_in_words",
     "part_of",
     "rounded_p",
     "sentence",
+    "settings_of",
     "told_clusters",
     "told_detectable",
     "told_family",
     "told_left_out",
+    "told_shares",
+    "toward_better",
 ]
 
 
@@ -146,12 +152,13 @@ def compare(
       as ``scipy.stats.bootstrap(…, paired=True, method="percentile")``. Differences have heavy
       tails but little skew; there percentiles keep their level better than BCa, which is for single
       averages. It is not widened for the number of comparisons.
-    - **A permutation test**, two-sided. Were the two systems alike, the outcomes of any query could
-      as well be swapped (Fisher's randomization test, which Smucker, Allan and Carterette 2007
-      recommend for retrieval). With up to 14 differing queries all swaps are enumerated; beyond,
-      ``n_resamples`` random ones give p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth
-      2010). For averages that are not means over queries, such as the micro averages, the counts
-      behind them are swapped and the average formed anew.
+    - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
+      systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
+      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
+      differing queries all swaps are enumerated; beyond, ``n_resamples`` random ones give
+      p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth 2010). For averages that are not
+      means over queries, such as the micro averages, the counts behind them are swapped and the
+      average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
     - **Holm's correction** (1979) of the permutation p, over all pairs and metrics asked for.
     - **An effect size**, Cohen's d_z: the mean difference per query over its standard deviation,
@@ -166,6 +173,10 @@ def compare(
     by it passes 1.5.
 
     All pairs and metrics share the same resamples and the same random swaps.
+
+    Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
+    compared on those where both systems have one. The summary says how many these are and how large
+    the share with a value is in each system; nobody is called better who has the smaller one.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
     position. Where the cutoffs differ, what is compared is at those that all results have.
@@ -217,9 +228,33 @@ def compare(
     >>> several.pairs
     [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
-    check_sampling(level, n_resamples, seed)
     given, asked = _results_and_metric((results, *others), metric)
-    named = _checked_results(_by_name(given, names))
+    return compared(
+        _checked_results(_by_name(given, names)),
+        asked,
+        baseline=baseline,
+        on=on,
+        clusters=clusters,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def compared(
+    named: Mapping[str, EvaluationResult],
+    asked: Any,
+    *,
+    baseline: str | None = None,
+    on: On = "all",
+    clusters: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    max_drop: float = 0.0,
+) -> Comparison:
+    """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
+    check_sampling(level, n_resamples, seed)
     if baseline is not None:
         one_of("baseline", baseline, list(named))
     one_of("on", on, get_args(On))
@@ -238,6 +273,7 @@ def compare(
         seed=seed,
         baseline=baseline,
         clusters=grouped,
+        max_drop=max_drop,
     )
     return Comparison(
         differences=differences,
@@ -252,6 +288,7 @@ def compare(
         baseline=baseline,
         left_out=left_out,
         clusters=clusters,
+        max_drop=max_drop,
         dependent={}
         if clusters is not None
         else dependent_tags(
@@ -350,8 +387,9 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
     return listed
 
 
-# What a row of the table does not show of a difference, or only with clusters.
-_NO_COLUMNS = ("average", "spread", "detectable")
+# What a row of the table shows only where queries may have no value, and what it never does.
+_SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
+_NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
 #: What a star in a leaderboard means.
 BEST: Mapping[Language, str] = {
     "en": "* the best average; the differences below say what is more than chance",
@@ -443,7 +481,7 @@ def part_of(
     rows = rows_at(result.rows, every, cutoffs or result.k)
     return replace(
         result,
-        settings=_settings_of(result.settings, rows),
+        settings=settings_of(result.settings, rows),
         rows=rows,
         evidence=result.evidence if positions is None else None,
         totals=None,
@@ -451,7 +489,7 @@ def part_of(
     )
 
 
-def _settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
+def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
     """Return the settings of some of a result's rows."""
     n_skipped = int(np.count_nonzero(~rows.counted))
     policy = settings.get("no_ground_truth", "").partition("(")[0]
@@ -502,6 +540,7 @@ class Comparison:
         clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
         dependent: Tag -> the greatest design effect by it, where a tag was found that speaks for
             clusters and none were asked for.
+        max_drop: What a gate allows b to fall behind a; 0 in any other comparison.
     """
 
     differences: tuple[Difference, ...]
@@ -518,6 +557,7 @@ class Comparison:
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
     clusters: str | None = None
     dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
+    max_drop: float = 0.0
 
     @property
     def metrics(self) -> list[str]:
@@ -543,6 +583,19 @@ class Comparison:
     def n_queries(self) -> int:
         """Number of queries compared."""
         return len(self.queries)
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """System -> for how many of the queries compared its retriever failed, if for any.
+
+        They count as nothing retrieved.
+        """
+        counts = {
+            name: sum(bool(one.counted[failure.position]) for failure in one.retrieval.failures)
+            for name, one in self.compared.items()
+            if one.retrieval is not None
+        }
+        return {name: n for name, n in counts.items() if n}
 
     @cached_property
     def grouping(self) -> Clusters | None:
@@ -575,14 +628,19 @@ class Comparison:
         return math.inf if math.isnan(value) else value if lower else -value
 
     def _best(self, metric: str) -> list[str]:
-        """Return the systems with the best average, several if they are equal."""
+        """Return the systems with the best average, several if they are equal.
+
+        Where queries may have no value, none is the best that has one for fewer than another.
+        """
         losses = {
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
         if math.isinf(least):
             return []
-        return [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
+        best = [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        return [name for name in best if n_of[name] == max(n_of.values())]
 
     @property
     def leaderboard(self) -> pd.DataFrame:
@@ -592,17 +650,20 @@ class Comparison:
         and ``"ndcg@10_high"``) and whether no other system is better (``"ndcg@10_best"``). The
         intervals are those of ``result.confidence_intervals``: they say how far each average would
         move with other queries. Whether one system is better than another is for the paired
-        differences to say, also where these intervals overlap.
+        differences to say, also where these intervals overlap. Where queries failed, ``failed``
+        says how many of each system.
         """
         import pandas as pd
 
-        columns: dict[str, list[float] | list[bool]] = {}
+        columns: dict[str, Sequence[float] | Sequence[bool]] = {}
         for metric, systems in self._standings.items():
             best = self._best(metric)
             columns[metric] = [one.value for one in systems.values()]
             columns[f"{metric}_low"] = [one.low for one in systems.values()]
             columns[f"{metric}_high"] = [one.high for one in systems.values()]
             columns[f"{metric}_best"] = [name in best for name in systems]
+        if self.failed:
+            columns["failed"] = [self.failed.get(name, 0) for name in systems]
         names = list(self._standings[self.metrics[0]])
         return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
@@ -610,16 +671,22 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """One row per pair and metric; the columns are the numbers of :class:`Difference`.
 
-        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``.
+        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``; where queries
+        have no value, also on how many both have one, the shares that have one, and p of these;
+        where some failed, ``failed_a`` and ``failed_b``, how many of each system.
         """
         import pandas as pd
 
         columns = [one.name for one in fields(Difference) if one.name not in _NO_COLUMNS]
+        columns += _SHARES if any(not math.isnan(row.share_a) for row in self.differences) else ()
         rows = [[getattr(row, name) for name in columns] for row in self.differences]
         table = pd.DataFrame(rows, columns=columns)
         if self.clusters is not None:
             for name in ("standard_error", "design_effect"):
                 table[name] = [getattr(row.spread, name, math.nan) for row in self.differences]
+        if self.failed:
+            table["failed_a"] = [self.failed.get(row.a, 0) for row in self.differences]
+            table["failed_b"] = [self.failed.get(row.b, 0) for row in self.differences]
         return table
 
     @property
@@ -817,7 +884,8 @@ class Comparison:
         """Return one plain sentence per pair and metric, each on its own line.
 
         The last lines say how many tests Holm's correction covers, if there are several, which
-        queries were left out, if any were, and how far queries in clusters do alike.
+        queries were left out, if any were, how far queries in clusters do alike, and how many
+        queries failed.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
@@ -826,10 +894,11 @@ class Comparison:
 
     def _told(self, language: Language) -> list[str]:
         lines = [sentence(difference, self.level, language) for difference in self.differences]
-        lines += told_family([row.p_holm for row in self.differences], language)
+        lines += told_family(self.differences, language)
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
-        return [*lines, *told_clusters(self, language=language)]
+        return [*lines, *told_clusters(self, language=language),
+                *told_failed(self.failed, language)]  # fmt: skip
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -1216,21 +1285,30 @@ def check_same_metrics(
     (first_name, first), *others = results.items()
     w = _WORDS[language_of()]
     for key in dict.fromkeys(key for key, _ in metrics.values()):
-        column = first.definitions[key].column.removeprefix(DEFINED)
-        ours = mark_in(first.settings.get("metrics", ""), column)
+        ours = _marked(first, key)
         for name, other in others:
-            theirs = mark_in(other.settings.get("metrics", ""), column)
-            alike = same(f"{column}{ours}", f"{column}{theirs}")
+            alike = same_metric(first, other, key)
             if alike is False:
                 raise InvalidInput(
                     "results",
                     f": {first_name!r} and {name!r} cannot be compared on {key}, because their "
-                    f"functions differ ({column}{ours} vs {column}{theirs})",
+                    f"functions differ ({ours} vs {_marked(other, key)})",
                     "Evaluate both with the same function, or compare another metric",
                 )
             if alike is None:
-                warn(w["unknown metric"].format(column), w["name it"])
+                warn(w["unknown metric"].format(ours.partition("#")[0]), w["name it"])
                 break
+
+
+def same_metric(first: EvaluationResult, other: EvaluationResult, key: str) -> bool | None:
+    """Tell whether two results have an average by the same function; ``None``: unknown."""
+    return same(_marked(first, key), _marked(other, key))
+
+
+def _marked(result: EvaluationResult, key: str) -> str:
+    """Return the metric of an average, and what tells its function."""
+    column = result.definitions[key].column.removeprefix(DEFINED)
+    return column + mark_in(result.settings.get("metrics", ""), column)
 
 
 def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
@@ -1283,6 +1361,15 @@ _WORDS: dict[Language, dict[str, str]] = {
         "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
         "and": " and ",
         "shown": BETTER,
+        "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
+        "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
+        "Holm), but has a value for fewer queries.",
+        "shares": "That is on the {n} queries where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "shares of one": "That is on the {n} query where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "no query": "{a} and {b} cannot be compared on {metric}: no query has a value in both. {a} "
+        "has one for {share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
         "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
         "detectable": "Differences under {by} may well not show with {queries}{within}.",
@@ -1330,6 +1417,16 @@ _WORDS: dict[Language, dict[str, str]] = {
         "and": ", ",
         "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
         "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
+        "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
+        "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
+        "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
+        "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
+        "{a} {share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "no query": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 양쪽 모두 값이 "
+        "있는 질문이 없습니다. 값이 있는 질문의 비율: {a} {share_a}, {b} {share_b}(Holm 보정 p "
+        "{p_share}).",
         "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
         "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
         "보정 p {p}).",
@@ -1445,14 +1542,16 @@ def sentence(
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
         undefined = w["and"].join(name for name, value in values.items() if math.isnan(value))
+        if not undefined:
+            return w["no query"].format(**known, **_shares_in_words(row))
         return w["undefined"].format(**known, without=undefined)
-    known |= {"level": _percent(level), "p": _p_words(row.p_holm)}
+    known |= {"level": _percent(level), "p": p_in_words(row.p_holm)}
     known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
-    if not row.is_shown(level):
+    if not row.p_holm < 1 - level:
         low, high = _short(row.ci_low), _short(row.ci_high)
         told = w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
-        return " ".join([told, *told_detectable(row, language)])
-    low, high = map(_short, sorted((abs(row.ci_low), abs(row.ci_high))))
+        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    low, high = map(_short, toward_better(row))
     better, worse = ("a", "b") if row.better == row.a else ("b", "a")
     known |= {
         "better": known[better],
@@ -1460,8 +1559,28 @@ def sentence(
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    shown = shown or w["shown"]
-    return shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    shown = w["of fewer"] if row.is_of_fewer else shown or w["shown"]
+    told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    return " ".join([told, *told_shares(row, language)])
+
+
+def toward_better(row: Difference) -> tuple[float, float]:
+    """Return the interval of how much better the better system is."""
+    return (row.ci_low, row.ci_high) if row.difference >= 0 else (-row.ci_high, -row.ci_low)
+
+
+def told_shares(row: Difference, language: Language = "en") -> list[str]:
+    """Say on how many queries two systems were compared, where some have no value."""
+    if math.isnan(row.share_a):
+        return []
+    told = _WORDS[language]["shares of one" if row.n_both == 1 else "shares"]
+    return [told.format(a=row.a, b=row.b, **_shares_in_words(row))]
+
+
+def _shares_in_words(row: Difference) -> dict[str, Any]:
+    shares = {f"share_{name}": f"{one:.1%}" for name, one in
+              (("a", row.share_a), ("b", row.share_b))}  # fmt: skip
+    return {"n": row.n_both, "p_share": p_in_words(row.p_share_holm), **shares}
 
 
 def told_detectable(row: Difference, language: Language = "en") -> list[str]:
@@ -1474,12 +1593,9 @@ def told_detectable(row: Difference, language: Language = "en") -> list[str]:
     return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
 
 
-def told_family(p_values: Sequence[float], language: Language = "en") -> list[str]:
-    """Say for how many tests p is corrected, where there are several.
-
-    >>> told_family([0.02, 0.04]), told_family([0.02, math.nan])
-    (["Holm's correction covers the 2 tests made here."], [])
-    """
+def told_family(differences: Sequence[Difference], language: Language = "en") -> list[str]:
+    """Say for how many tests p is corrected, where there are several."""
+    p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
     return [_WORDS[language]["family"].format(n)] if n > 1 else []
 
@@ -1539,7 +1655,8 @@ def _percent(level: float) -> str:
     return f"{100 * level:.10g}"
 
 
-def _p_words(p: float) -> str:
+def p_in_words(p: float) -> str:
+    """Say what p is, or that it is small."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 

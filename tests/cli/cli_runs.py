@@ -67,9 +67,10 @@ def refusal(*arguments: object) -> str:
 def printed(output: str) -> dict[str, list[str]]:
     """Return the rows of the printed table: name -> cells.
 
-    Where micro stands beside macro, such a row is one for each of them, by their keys.
+    Where micro stands beside macro, such a row is one for each of them, by their keys. What counts
+    as found is left out of names.
     """
-    rows = [line.split() for line in output.splitlines()]
+    rows = [line.split() for line in re.sub(r" \((all|any) found\)", "", output).splitlines()]
     table = {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
     header = table.get("metric", [])
     if header and header[0] == "macro":

@@ -10,7 +10,9 @@ import datetime
 import io
 import json
 import random
+import sys
 import uuid
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from hypothesis import strategies as st
 from langsmith.schemas import Run
 
 from krag_eval import KragEvalWarning
-from krag_eval._errors import Advice, InvalidInput, InvalidType
+from krag_eval._errors import Advice, InvalidInput, InvalidType, Place
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
@@ -291,6 +293,101 @@ class TestWhichCount:
         with pytest.raises(InvalidInput) as caught:
             read_traces(spans, span="parts")
         assert caught.value.argument == "span"
+
+    def test_spans_inside_each_other_as_the_rule_says(self) -> None:
+        """Worked out here pair by pair, on forests drawn at random."""
+        drawn = random.Random(23)
+        for _ in range(200):
+            n = drawn.randrange(2, 12)
+            parents = [drawn.choice([None, *range(at)]) for at in range(n)]
+            kinds = [drawn.choice(["RETRIEVER", "RETRIEVER", "CHAIN"]) for _ in range(n)]
+            told = [drawn.random() < 0.5 for _ in range(n)]
+            kept = [at for at in range(n) if kinds[at] == "RETRIEVER"]
+            speaks = {at for at in kept if told[at]}
+            if not speaks:
+                continue
+
+            def around(at: int, parents: list[int | None] = parents) -> set[int]:
+                up = parents[at]
+                return set() if up is None else {up} | around(up)
+
+            expected = {at for at in speaks if not speaks & around(at)}
+            order = drawn.sample(range(n), n)
+            spans = [
+                span(f"q{at}", TEXTS[:1] if told[at] else None, kinds[at], f"n{at}", str(at),
+                     None if parents[at] is None else f"0x{parents[at]}")
+                for at in order
+            ]  # fmt: skip
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                dataset = read_traces(spans)
+            assert sorted(dataset.questions or ()) == sorted(f"q{at}" for at in expected)
+            below = {up for at in speaks for up in around(at)}
+            silent = {at for at in kept if at not in speaks | below and not around(at) & {*kept}}
+            assert len(caught) == bool(silent)
+
+    @pytest.mark.parametrize("kind", ["RETRIEVER", "CHAIN"])
+    def test_what_nested_spans_cost(self, kind: str) -> None:
+        """Twice the depth takes twice the calls of functions, not four times."""
+
+        def calls(n: int) -> int:
+            spans = []
+            for at in range(n):
+                up = f"0x{at - 1}" if at else None
+                spans.append(span("outer", TEXTS[:1], kind, number=str(at), parent=up))
+                spans.append(span(f"it {at}", TEXTS, number=f"r{at}", parent=f"0x{at}"))
+            counted: list[int] = []
+            asked = Dataset(["outer"], [[TEXTS[0]]], questions=["outer"])
+            sys.setprofile(lambda *event: counted.append(1))
+            try:
+                read_traces(spans, asked, calls="first")
+            finally:
+                sys.setprofile(None)
+            return len(counted)
+
+        assert calls(400) < 2.3 * calls(200)
+
+    def test_spans_inside_of_themselves(self) -> None:
+        """Are refused where the first one is, by their names."""
+        spans = [span(OPENS, TEXTS, number="1"),
+                 span(OPENS, TEXTS, number="2", parent="0x3", name="a"),
+                 span(OPENS, number="3", parent="0x4", name="b", kind="CHAIN"),
+                 span(OPENS, number="4", parent="0x3", name="c", kind="CHAIN")]  # fmt: skip
+        with pytest.raises(DatasetError) as caught:
+            read_traces(spans)
+        assert caught.value.place == Place("spans", row=2)
+        assert "('b', 'c')" in caught.value.problem
+        # One that names itself has none around it.
+        assert retrieved(read_traces([span(OPENS, TEXTS, number="1", parent="0x1")])) == [TEXTS]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"start_time": "9" * 5000},
+            {"start_time": 10**5000},
+            {"context": {"span_id": 10**5000}},
+            {"name": 10**5000},
+            {"attributes": {"gen_ai.retrieval.top_k": "9" * 5000}},
+            {"attributes": {f"retrieval.documents.{'9' * 5000}.document.content": "x"}},
+            {"attributes": {"retrieval.documents.0.document.id": 10**5000}},
+        ],
+    )
+    def test_numbers_that_python_does_not_read(self, changes: dict[str, Any]) -> None:
+        """Are refused where they are."""
+        one = span(OPENS, TEXTS)
+        one |= {**changes, "attributes": one["attributes"] | changes.get("attributes", {})}
+        with pytest.raises(DatasetError) as caught:
+            read_traces([one])
+        assert caught.value.place == Place("spans", row=0)
+        assert "digits" in caught.value.problem
+
+    def test_a_number_that_json_does_not_read(self, tmp_path: Path) -> None:
+        """The line is named."""
+        text = json.dumps(span(OPENS, TEXTS)).replace('"0x1"', "9" * 5000)
+        (tmp_path / "spans.jsonl").write_text(text, "utf-8")
+        with pytest.raises(DatasetError) as caught:
+            read_traces(tmp_path / "spans.jsonl")
+        assert (caught.value.place.line, "4,300 digits" in caught.value.problem) == (1, True)
 
     def test_several_calls_for_a_question(self) -> None:
         """In the order of time, not of the file; what differs must be chosen."""
