@@ -696,3 +696,29 @@ def test_large_things_are_told_fast() -> None:
     vocabulary = [f"word {i}" for i in range(10_000)]
     assert digest_of(vocabulary)[1]
     assert not digest_of([[i] for i in range(100_000)])[1]
+
+
+def test_a_history_holds_a_metric_against_runs_of_the_same_function(tmp_path: Path) -> None:
+    """Runs by another are left out, and refused where there is no other."""
+    result = evaluated(metric=counted(1.0))
+    evaluated(metric=counted(0.0)).to_json(tmp_path / "other.json")
+    history = History.of(tmp_path)
+    with pytest.raises(InvalidInput) as caught:
+        history.check(result, metric="mean_mine@1")
+    assert caught.value.argument == "history"
+    unsure({}, counted(1.0)).to_json(tmp_path / "coverage.json")
+    evaluated(metric=counted(1.0)).to_json(tmp_path / "same.json")
+    assert History.of(tmp_path).check(result, metric="mean_mine@1").passed
+
+
+def test_a_path_counts_from_home_or_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same folder of models is elsewhere on every machine."""
+    names = set()
+    for user in ("ann", "bo"):
+        (tmp_path / user).mkdir()
+        monkeypatch.setattr("os.path.expanduser", lambda _, user=user: str(tmp_path / user))
+        for path in (str(tmp_path / user / "model"), tmp_path / user / "model"):
+            names.add((type(path).__name__, mark_of(functools.partial(first, path))))
+    assert len(names) == 2
