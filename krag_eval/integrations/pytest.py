@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
+    from krag_eval._errors import Language
     from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
@@ -204,12 +205,16 @@ def _no_baseline(path: str, error: Exception) -> str:
 
 def _words() -> Mapping[str, str]:
     """Return what is said, in the language that people are told things in."""
+    return _WORDS[_language()]
+
+
+def _language() -> Language:
     from krag_eval._errors import InvalidInput, language_of
 
     try:
-        return _WORDS[language_of()]
+        return language_of()
     except InvalidInput:  # a mistake in KRAG_EVAL_LANG, which must not end the whole run
-        return _WORDS["en"]
+        return "en"
 
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
@@ -314,10 +319,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        from krag_eval._errors import language_of
         from krag_eval.statistics.gates import WORDS
 
-        unsure = WORDS[language_of()]["inconclusive"].upper()
+        unsure = WORDS[_language()]["inconclusive"].upper()
         terminalreporter.section(_words()["gates"])
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))
