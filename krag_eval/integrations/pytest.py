@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from krag_eval._errors import Language
     from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
@@ -205,16 +204,12 @@ def _no_baseline(path: str, error: Exception) -> str:
 
 def _words() -> Mapping[str, str]:
     """Return what is said, in the language that people are told things in."""
-    return _WORDS[_language()]
-
-
-def _language() -> Language:
     from krag_eval._errors import InvalidInput, language_of
 
     try:
-        return language_of()
+        return _WORDS[language_of()]
     except InvalidInput:  # a mistake in KRAG_EVAL_LANG, which must not end the whole run
-        return "en"
+        return _WORDS["en"]
 
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
@@ -321,7 +316,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if lines:
         from krag_eval.statistics.gates import WORDS
 
-        unsure = WORDS[_language()]["inconclusive"].upper()
+        unsure = tuple(words["inconclusive"].upper() for words in WORDS.values())
         terminalreporter.section(_words()["gates"])
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))
