@@ -251,7 +251,8 @@ def test_gates():
     ]
     worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
     assert worse.gates[0].reason == (
-        "macro_recall@2 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다"
+        "macro_recall@2 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다. 이 질문들만으로는 "
+        "1.0000까지의 하락은 배제할 수 없습니다"
     )
 
 

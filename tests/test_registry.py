@@ -25,7 +25,7 @@ BETTER = [["a", "x", "y", "b"], ["d"], ["x", "f", "e"]] * 12
 WORSE = [["x", "y", "a", "b"], ["x", "d"], ["x", "y", "z"]] * 12
 JUDGED = [["x"], ["x"], ["x", "y"]] * 12
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value|No installed font)"),
+    pytest.mark.filterwarnings("ignore:.*(few|Fewer|same value)"),
     pytest.mark.usefixtures("closed_pictures"),
 ]
 every_metric = pytest.mark.parametrize("name", METRICS)

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = [
     "audit",
@@ -275,7 +276,7 @@ def evaluate(
             print_slices(slices)
         if outputs:
             told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
-            _write(outputs, result, language, tag, told, texts=texts)
+            _write(outputs, result, language, tag, told, texts=texts, gate=verdict)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -310,6 +311,7 @@ def _write(
     told: tuple[Callable[[Any], None], str],
     *,
     texts: bool,
+    gate: GateReport | None,
 ) -> None:
     last = result.k[-1]
 
@@ -324,7 +326,7 @@ def _write(
             "format": told,
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, "one row per query"),
-            "json": (partial(write_json, result, texts=texts), "the result"),
+            "json": (partial(write_json, result, texts=texts, gate=gate), "the result"),
             "csv": (
                 lambda target: write_csv(rows_of(result), target),
                 "one row per query and cutoff",

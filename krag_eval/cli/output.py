@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._errors import InvalidInput, Language, language_of, warn
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
@@ -45,6 +45,7 @@ __all__ = [
     "forms_of_misses",
     "forms_of_result",
     "four_digits",
+    "note_verdict",
     "or_none",
     "print_audit",
     "print_cells",
@@ -86,6 +87,8 @@ _PROGRESS = {"per_query": ".partial"}
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "wrote": "wrote {} ({})",
+        "not noted": "what became of this gate could not be written into {new} ({error}), so that "
+        "a history takes it for any other run",
         "what is printed": "what is printed",
         "the result": "the result",
         "the audit": "the audit",
@@ -206,6 +209,8 @@ Where to go next
     },
     "ko": {
         "wrote": "{} 저장 완료({})",
+        "not noted": "게이트의 판정을 {new} 파일에 적지 못해({error}), 평가 기록에서는 여느 실행과 "
+        "똑같이 다룹니다",
         "what is printed": "출력 내용",
         "the result": "평가 결과",
         "the audit": "점검 결과",
@@ -609,14 +614,20 @@ def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if value == value else None for name, value in values.items()}
 
 
-def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
-    """Save a result."""
+def write_json(
+    result: EvaluationResult,
+    target: Target,
+    *,
+    texts: bool = False,
+    gate: GateReport | None = None,
+) -> None:
+    """Save a result, with what became of the gate that it was held to."""
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
         target.write(as_text(result, "-", texts=texts))
     else:
-        result.to_json(target, texts=texts)
+        result.to_json(target, texts=texts, gate=gate)
 
 
 def rows_of(result: EvaluationResult) -> pd.DataFrame:
@@ -644,6 +655,8 @@ _WRITERS: Mapping[str, Callable[[Any, Any], None]] = {
     "json": _write_as_json,
     "csv": write_table,
     "markdown": _write_as_markdown,
+    "github": write_text,
+    "gitlab": _write_as_json,
 }
 
 
@@ -1146,15 +1159,30 @@ def four_digits(value: float) -> str:
 
 
 def pronounce(report: GateReport) -> Verdict:
-    """Print what passed, and to standard error what failed; return the verdict.
+    """Print what passed, and to standard error first what did not; return the verdict.
 
     Which queries of the two results were left out is printed after them.
     """
     from krag_eval.statistics.gates import WORDS
 
-    for gate in report.gates:
-        verdict = WORDS[report.language]["passed" if gate.passed else "failed"]
-        click.echo(f"{verdict}: {printable(gate.reason)}", err=not gate.passed)
+    for gate in report.by_outcome:
+        verdict = WORDS[report.language][gate.outcome]
+        click.echo(f"{verdict}: {printable(gate.reason)}", err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
+
+
+def note_verdict(new: str, report: GateReport) -> None:
+    """Write into a saved result what became of its gate, so that no later one is held to a failure.
+
+    Warns:
+        KragEvalWarning: If the file cannot be written.
+    """
+    from krag_eval.results.saved import note_gate
+
+    try:
+        note_gate(new, report.outcome)
+    except OSError as error:
+        told = _WORDS[language_of()]["not noted"]
+        warn(told.format(new=printable(new), error=error.strerror or error))

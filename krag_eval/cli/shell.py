@@ -263,6 +263,8 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
         return _explained(error.__context__)  # click and others end so what went wrong within
     if isinstance(error, click.Abort | KeyboardInterrupt):
+        for note in _notes(error):  # what is kept
+            click.echo(printable(note), err=True)
         return _INTERRUPTED
     if isinstance(error, SystemExit):  # as after the completion of a word
         return _NO_VERDICT if error.code else 0

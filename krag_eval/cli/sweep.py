@@ -56,7 +56,7 @@ __all__ = ["sweep"]
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
 _SETTINGS = (
     *("k", "budget", "length", "metrics", "metric", "baseline", "clusters", "level"),
-    *("n_resamples", "seed", "folder", "max_concurrency", "on_error"),
+    *("n_resamples", "seed", "folder", "max_concurrency", "timeout", "on_error"),
     *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
 )
 _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
@@ -88,6 +88,12 @@ _WIDEST = 12
     help="Processes that work on cells at the same time, -1 for one per core.",
 )
 @click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    help="Seconds that an answer may take; past them the question failed.  [default: any time]",
+)
+@click.option(
     "--allow-module",
     metavar="NAME",
     multiple=True,
@@ -101,6 +107,7 @@ def sweep(
     file: str,
     folder: str | None,
     n_jobs: int | None,
+    timeout: float | None,
     allow_module: tuple[str, ...],
     format: str,
     csv: str | None,
@@ -124,11 +131,14 @@ def sweep(
     with printing_beside(outputs), warnings_as("warning"):
         with _importing_beside(file):
             arguments = _Reader(file, allow_module).arguments(_read(file))
-            if folder is not None:
-                arguments["folder"] = folder
+            typed = {"folder": folder, "timeout": timeout}
+            arguments |= {name: one for name, one in typed.items() if one is not None}
             found = swept(**arguments, n_jobs=n_jobs)
         if format == "table":
             _print_sweep(found)
+        else:
+            for line in found.told_reuse(language_of()):
+                click.echo(printable(line), err=True)
         _write(outputs, found, language, format)
 
 
@@ -178,7 +188,8 @@ class _Reader:
         from krag_eval.cli.reading import chunks_of
 
         if isinstance(named, dict):
-            return list(self._function("corpus", named)())
+            # Not list(…), which Ctrl-C does not end where there is no end.
+            return [one for one in self._function("corpus", named)()]  # noqa: C416
         paths = [named] if isinstance(named, str) else named
         if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
             allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
@@ -399,6 +410,8 @@ def _forms(found: Sweep) -> Forms:
         "json": lambda: {
             "metric": found.metric,
             "baseline": found.baseline,
+            "reused": found.n_reused,
+            "asked": found.n_asked,
             "cells": records_of(table),
             "choice": _choice(found),
             "differences": [] if found.comparison is None else records_of(found.comparison.table),

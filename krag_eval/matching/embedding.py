@@ -26,6 +26,7 @@ from krag_eval._errors import (
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
+from krag_eval.matching.timeouts import check_timeout, in_thread
 
 __all__ = [
     "EmbeddingMatcher",
@@ -72,6 +73,8 @@ class EmbeddingMatcher(TextMatcher):
             pickled; its name is in the signature.
         threshold: Similarity from which a pair is a match.
         batch_size: Texts per call of ``embed_documents``.
+        timeout: Seconds that a call of ``embed_documents`` may take, which is then made in a thread
+            of its own; any time if not given.
         cache: A dict, or anything like one, from text to vector. It is read first and filled after
             every batch, so that a run that failed half-way pays only for the rest when repeated
             with the same cache. It belongs to one model: another one needs a cache of its own.
@@ -82,6 +85,7 @@ class EmbeddingMatcher(TextMatcher):
         InvalidInput: If the threshold is outside [0, 1] or ``batch_size`` below 1; when matching,
             if the model returns anything but one vector of finite numbers, not all zero, per text,
             all of one length.
+        TimeoutError: When matching, if a call takes longer than ``timeout``.
 
     >>> class LetterCounts:
     ...     def embed_documents(self, texts):
@@ -104,11 +108,13 @@ class EmbeddingMatcher(TextMatcher):
         threshold: float,
         *,
         batch_size: int = 64,
+        timeout: float | None = None,
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
         self._source = _checked_source(embeddings)
         self.threshold = number("threshold", threshold, 0, 1)
         self.batch_size = whole("batch_size", batch_size, 1)
+        self.timeout = check_timeout(timeout)
         self.cache = _checked_cache(cache)
 
     @property
@@ -179,7 +185,8 @@ class EmbeddingMatcher(TextMatcher):
         return [found[text] for text in texts]
 
     def _embedded(self, batch: list[str]) -> list[FloatArray]:
-        vectors = list(self.embeddings.embed_documents(batch))
+        model = self.embeddings
+        vectors = in_thread(self.timeout, lambda: [*model.embed_documents(batch)])
         if len(vectors) != len(batch):
             raise InvalidInput(
                 "embeddings",

@@ -7,7 +7,6 @@ comes: in memory, and in a SQLite file if there is one. LangChain loads with thi
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import hashlib
 import inspect
 import json
@@ -16,7 +15,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -59,6 +57,7 @@ from krag_eval.matching.joins import (
     real_numbers,
     warn_of_blank_texts,
 )
+from krag_eval.matching.timeouts import check_timeout, in_loop, within
 
 __all__ = ["Judge", "JudgeCost", "JudgeMatcher"]
 
@@ -73,13 +72,8 @@ _FORMAT = 1
 _OURS = 0x6B726167
 _SECONDS_FOR_OTHERS = 60.0
 _KEYS_AT_ONCE = 500
-# Guards the counts and the loops, and nothing that takes long.
+# Guards the counts, and nothing that takes long.
 _lock = threading.Lock()
-# Event loops by process and level: a judge that evaluates by itself needs another one than its own.
-_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
-_level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_judge_level", default=0)
-# As many as calls are made at a time; a pool starts no more than it needs.
-_MOST_THREADS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -129,6 +123,8 @@ class JudgeMatcher(Matcher):
         batch_size: Pairs per call. The judge is then given three lists of up to so many texts, and
             returns a list; its answers must not depend on what else is in a batch.
         max_concurrency: Calls at a time.
+        timeout: Seconds that a call may take; any time if not given. One that takes longer has
+            failed, with a ``TimeoutError``. It is cancelled, or its thread is given up.
         max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
             judges part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
@@ -171,6 +167,7 @@ class JudgeMatcher(Matcher):
         output_key: str | None = None,
         batch_size: int | None = None,
         max_concurrency: int = 8,
+        timeout: float | None = None,
         max_calls: int | None = None,
         cache: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
@@ -183,6 +180,7 @@ class JudgeMatcher(Matcher):
         self.output_key = None if output_key is None else text("output_key", output_key, _A_FIELD)
         self.batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
         self.max_concurrency = whole("max_concurrency", max_concurrency, 1)
+        self.timeout = check_timeout(timeout)
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
         self._identity, lasting = _identity_of(judge, name, version, prompt)
@@ -301,12 +299,7 @@ class JudgeMatcher(Matcher):
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
         session = _Session(self, batches, pairs, file, bar)
         try:
-            under_way = asyncio.run_coroutine_threadsafe(session.run(), _lasting_loop())
-            try:
-                under_way.result()
-            finally:  # Ctrl-C: what is under way ends, and nothing new begins
-                session.stopped = True
-                wait([under_way])
+            in_loop(self.timeout, session.run, session.stop)
         finally:
             if bar is not None:
                 bar.close()
@@ -369,8 +362,11 @@ class _Session:
 
     async def run(self) -> None:
         """Make all calls, unless one of them fails."""
-        _level.set(_level.get() + 1)
         await asyncio.gather(*(self._work() for _ in range(self._n_at_once)))
+
+    def stop(self) -> None:
+        """Begin no other call."""
+        self.stopped = True
 
     async def _work(self) -> None:
         for batch in self._left:  # shared: each takes the next
@@ -382,7 +378,7 @@ class _Session:
         pairs = [self.pairs[key] for key in batch]
         self.matcher._count(calls=1)
         try:
-            answer = await self._answer(pairs)
+            answer = await within(self.matcher.timeout, self._answer(pairs))
             judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
         except asyncio.CancelledError as error:  # of the judge's own making
             cancelled = RuntimeError("the judge was cancelled")
@@ -647,23 +643,6 @@ class _Usage(BaseCallbackHandler):
                 input_tokens=usage.get("input_tokens", 0),
                 output_tokens=usage.get("output_tokens", 0),
             )
-
-
-def _lasting_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop in which all judges of this process are asked.
-
-    It lasts: clients keep connections from one evaluation to the next, and those of a loop that was
-    closed cannot be used. It runs in a thread of its own, as in a notebook this one has a loop.
-    """
-    key = os.getpid(), _level.get()
-    with _lock:
-        if key not in _loops:
-            loop = asyncio.new_event_loop()
-            # The pool that judges share which cannot wait by themselves; by default it is small.
-            loop.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, "krag_eval judge"))
-            threading.Thread(target=loop.run_forever, name="krag_eval judges", daemon=True).start()
-            _loops[key] = loop
-        return _loops[key]
 
 
 class _File:

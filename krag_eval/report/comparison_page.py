@@ -30,6 +30,8 @@ from krag_eval.statistics.comparison import (
     Difference,
     told_clusters,
     told_detectable,
+    told_shares,
+    toward_better,
 )
 from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
 
@@ -136,8 +138,9 @@ def sweep_page(
              (cell.same_as or cell.name) in front)
             for cell in sweep.cells
         ],
-        "same": [w["same chunks"].format(_name(cell.name), _name(cell.same_as))
-                 for cell in sweep.cells if cell.same_as is not None],
+        "same": [*sweep.told_reuse(language),
+                 *(w["same chunks"].format(_name(cell.name), _name(cell.same_as))
+                   for cell in sweep.cells if cell.same_as is not None)],
         "choice": sweep.told_choice(language),
         "pictures": [
             plotting.inline_svg(
@@ -363,15 +366,16 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
         told = w["no difference"].format(
             a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
         )
-        return " ".join([told, *told_detectable(row, language)])
-    low, high = sorted((abs(low), abs(high)))
+        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    low, high = toward_better(row)
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)
     values = (row.value_b, row.value_a) if b_wins else (row.value_a, row.value_b)
-    return w["shown"].format(
+    told = w["shown"].format(
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
+    return " ".join([told, *told_shares(row, language)])
 
 
 class _Pair(NamedTuple):

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
     from krag_eval.statistics.few_labels import Predictions
-    from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.gates import GateReport, Outcome
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.slices import Slices
 
@@ -132,6 +132,8 @@ class EvaluationResult:
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
         retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
+        gate: The outcome of the gate that it was held to, if its file says: ``"passed"``,
+            ``"inconclusive"`` or ``"failed"``.
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
@@ -158,6 +160,7 @@ class EvaluationResult:
             else datetime.fromtimestamp(round(time(), 3), UTC)  # in milliseconds, as it is saved
         )
     )
+    gate: Outcome | None = None
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -868,6 +871,7 @@ class EvaluationResult:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        strict: bool = False,
         allow_failures: int = 0,
         clusters: str | None = None,
         level: float = 0.95,
@@ -887,18 +891,22 @@ class EvaluationResult:
                 settings.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
-                than chance: if the interval of the paired difference excludes 0.
+                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
+                with 0, exactly where it shows that this result is worse. Otherwise the condition is
+                inconclusive: it holds, and says how large a drop so many queries can show.
             on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
                 queries that both have, as a set of questions grows; the report names the others.
                 Floors are of all queries of this result.
             by: A tag, as in :meth:`by`, no slice of which may drop further either. Slices of under
                 10 queries are named and not checked.
+            strict: Whether what is inconclusive fails.
             allow_failures: For how many queries of this result, and of the baseline, the retriever
                 may have failed. They count as nothing retrieved; the report says how many they are.
             clusters: A tag of the queries, such as ``"source"``: those that share its value belong
-                together, and are drawn together for that interval.
-            level: How often that interval should cover the true difference, between 0 and 1.
-            n_resamples: Number of resamples of the bootstrap.
+                together, and are swapped and drawn together.
+            level: 1 less what p must be below, after Holm's correction for the metrics, and how
+                often the interval that is shown should cover the true difference.
+            n_resamples: Number of random swaps, and of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
             language: Of the reasons, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
                 ``"en"``.
@@ -931,6 +939,7 @@ class EvaluationResult:
             max_drop=max_drop,
             on=on,
             by=by,
+            strict=strict,
             allow_failures=allow_failures,
             sampling=sampling,
             language=language,
@@ -1021,8 +1030,8 @@ class EvaluationResult:
         If none failed, nothing is asked, and this result is returned.
 
         Args:
-            **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
-                than the first time.
+            **changes: ``on_error``, ``max_concurrency``, ``timeout``, ``config`` or ``progress``,
+                to be other than the first time.
 
         Raises:
             ValueError: If there is no retriever to ask: the result was read from a file, pickled,
@@ -1160,7 +1169,13 @@ class EvaluationResult:
         ]
         return [header, *rows]
 
-    def to_json(self, path: str | os.PathLike[str], *, texts: bool = False) -> None:
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        texts: bool = False,
+        gate: GateReport | None = None,
+    ) -> None:
         """Save the result with its evidence; :meth:`from_json` reads it back.
 
         The file appears complete or not at all. Undefined values are ``null``.
@@ -1170,6 +1185,8 @@ class EvaluationResult:
             texts: Whether to keep the documents' texts too, for :meth:`explain`, with their ids and
                 what is short in their metadata: numbers, booleans and texts of 200 characters at
                 most. Without them everything else still works.
+            gate: What became of the gate that it was held to. A history does not hold later results
+                to one that failed.
 
         Raises:
             ValueError: If ``texts`` are asked for and this result has none, or the file is the one
@@ -1178,7 +1195,7 @@ class EvaluationResult:
         """
         from krag_eval.results.saved import write
 
-        write(path, self, texts=texts)
+        write(path, self if gate is None else replace(self, gate=gate.outcome), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:

@@ -46,6 +46,7 @@ __all__ = [
     "FORMAT_VERSION",
     "as_text",
     "check_not_its_rows",
+    "note_gate",
     "read",
     "write",
 ]
@@ -54,6 +55,7 @@ _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
 # No list is that long, and a query with more could not be explained.
 _MOST_RETRIEVED = 10**7
+_OUTCOMES = ("passed", "inconclusive", "failed")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Content: TypeAlias = dict[str, Any]
@@ -96,6 +98,25 @@ def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bo
         content["retrieval"] = result.retrieval.content()
     if result.made is not None:
         content["made"] = result.made.isoformat(timespec="milliseconds")
+    if result.gate is not None:
+        content["gate"] = result.gate
+    return _laid_out(content)
+
+
+def note_gate(path: str | os.PathLike[str], outcome: str) -> None:
+    """Write into the file of a result what became of the gate that it was held to.
+
+    Nothing else in it changes, nor does the time of the file, by which old results are ordered.
+    """
+    content, kept = _loaded(path), os.stat(path)
+    del content["checksum"]
+    with replacing(path) as temporary:
+        temporary.write_text(_laid_out(content | {"gate": outcome}), "utf-8")
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+
+
+def _laid_out(content: Content) -> str:
+    """Return the text of a file, with its checksum."""
     content["checksum"] = _checksum(content)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a character cannot be written as UTF-8; JSON can spell it.
@@ -279,11 +300,12 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "conventions": Conventions.parse(content["conventions"]),
         "declared": declared_of(content),
         "made": _moment(content["made"]) if "made" in content else None,
+        "gate": _outcome(content["gate"]) if "gate" in content else None,
     }
     if "summary" not in content:
         return common | _whole_parts(content)
     totals = Summary.from_json(content["summary"])
-    of_its_own = ("settings", "made")
+    of_its_own = ("settings", "made", "gate")
     if any(getattr(totals, name) != value for name, value in common.items()
            if name not in of_its_own):  # fmt: skip
         raise ValueError("its summary is of another run")
@@ -292,6 +314,12 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         "rows": rows_named(content["rows"], path.parent, totals),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
     }
+
+
+def _outcome(text: object) -> str:
+    if text not in _OUTCOMES:
+        raise ValueError("what became of its gate is unknown")
+    return str(text)
 
 
 def _moment(text: str) -> datetime:

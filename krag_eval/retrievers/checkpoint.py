@@ -129,10 +129,10 @@ class Checkpoint:
         end = len(first)
         for number, line in enumerate(self._file, 2):
             if not line.endswith(b"\n"):
-                break  # torn by a kill; asked again
+                self._file.truncate(end)  # torn by a kill; asked again
+                break
             self._take(line, Place(self._path, number))
             end += len(line)
-        self._file.truncate(end)
 
     def _take(self, line: bytes, place: Place) -> None:
         try:

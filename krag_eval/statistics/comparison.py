@@ -80,16 +80,21 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "compared",
     "dependent_tags",
     "differing",
     "named_tag",
+    "p_in_words",
     "part_of",
     "rounded_p",
     "sentence",
+    "settings_of",
     "told_clusters",
     "told_detectable",
     "told_family",
     "told_left_out",
+    "told_shares",
+    "toward_better",
 ]
 
 
@@ -145,12 +150,13 @@ def compare(
       as ``scipy.stats.bootstrap(…, paired=True, method="percentile")``. Differences have heavy
       tails but little skew; there percentiles keep their level better than BCa, which is for single
       averages. It is not widened for the number of comparisons.
-    - **A permutation test**, two-sided. Were the two systems alike, the outcomes of any query could
-      as well be swapped (Fisher's randomization test, which Smucker, Allan and Carterette 2007
-      recommend for retrieval). With up to 14 differing queries all swaps are enumerated; beyond,
-      ``n_resamples`` random ones give p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth
-      2010). For averages that are not means over queries, such as the micro averages, the counts
-      behind them are swapped and the average formed anew.
+    - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
+      systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
+      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
+      differing queries all swaps are enumerated; beyond, ``n_resamples`` random ones give
+      p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth 2010). For averages that are not
+      means over queries, such as the micro averages, the counts behind them are swapped and the
+      average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
     - **Holm's correction** (1979) of the permutation p, over all pairs and metrics asked for.
     - **An effect size**, Cohen's d_z: the mean difference per query over its standard deviation,
@@ -165,6 +171,10 @@ def compare(
     by it passes 1.5.
 
     All pairs and metrics share the same resamples and the same random swaps.
+
+    Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
+    compared on those where both systems have one. The summary says how many these are and how large
+    the share with a value is in each system; nobody is called better who has the smaller one.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
     position. Where the cutoffs differ, what is compared is at those that all results have.
@@ -216,9 +226,33 @@ def compare(
     >>> several.pairs
     [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
-    check_sampling(level, n_resamples, seed)
     given, asked = _results_and_metric((results, *others), metric)
-    named = _checked_results(_by_name(given, names))
+    return compared(
+        _checked_results(_by_name(given, names)),
+        asked,
+        baseline=baseline,
+        on=on,
+        clusters=clusters,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def compared(
+    named: Mapping[str, EvaluationResult],
+    asked: Any,
+    *,
+    baseline: str | None = None,
+    on: On = "all",
+    clusters: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    max_drop: float = 0.0,
+) -> Comparison:
+    """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
+    check_sampling(level, n_resamples, seed)
     if baseline is not None:
         one_of("baseline", baseline, list(named))
     one_of("on", on, get_args(On))
@@ -236,6 +270,7 @@ def compare(
         seed=seed,
         baseline=baseline,
         clusters=grouped,
+        max_drop=max_drop,
     )
     return Comparison(
         differences=differences,
@@ -250,6 +285,7 @@ def compare(
         baseline=baseline,
         left_out=left_out,
         clusters=clusters,
+        max_drop=max_drop,
         dependent={}
         if clusters is not None
         else dependent_tags(
@@ -348,8 +384,9 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
     return listed
 
 
-# What a row of the table does not show of a difference, or only with clusters.
-_NO_COLUMNS = ("average", "spread", "detectable")
+# What a row of the table shows only where queries may have no value, and what it never does.
+_SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
+_NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
 #: What a star in a leaderboard means.
 BEST: Mapping[Language, str] = {
     "en": "* the best average; the differences below say what is more than chance",
@@ -441,7 +478,7 @@ def part_of(
     rows = rows_at(result.rows, every, cutoffs or result.k)
     return replace(
         result,
-        settings=_settings_of(result.settings, rows),
+        settings=settings_of(result.settings, rows),
         rows=rows,
         evidence=result.evidence if positions is None else None,
         totals=None,
@@ -449,7 +486,7 @@ def part_of(
     )
 
 
-def _settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
+def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
     """Return the settings of some of a result's rows."""
     n_skipped = int(np.count_nonzero(~rows.counted))
     policy = settings.get("no_ground_truth", "").partition("(")[0]
@@ -500,6 +537,7 @@ class Comparison:
         clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
         dependent: Tag -> the greatest design effect by it, where a tag was found that speaks for
             clusters and none were asked for.
+        max_drop: What a gate allows b to fall behind a; 0 in any other comparison.
     """
 
     differences: tuple[Difference, ...]
@@ -516,6 +554,7 @@ class Comparison:
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
     clusters: str | None = None
     dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
+    max_drop: float = 0.0
 
     @property
     def metrics(self) -> list[str]:
@@ -586,14 +625,19 @@ class Comparison:
         return math.inf if math.isnan(value) else value if lower else -value
 
     def _best(self, metric: str) -> list[str]:
-        """Return the systems with the best average, several if they are equal."""
+        """Return the systems with the best average, several if they are equal.
+
+        Where queries may have no value, none is the best that has one for fewer than another.
+        """
         losses = {
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
         if math.isinf(least):
             return []
-        return [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
+        best = [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        return [name for name in best if n_of[name] == max(n_of.values())]
 
     @property
     def leaderboard(self) -> pd.DataFrame:
@@ -625,11 +669,13 @@ class Comparison:
         """One row per pair and metric; the columns are the numbers of :class:`Difference`.
 
         With clusters also ``standard_error`` and ``design_effect`` of its ``spread``; where queries
-        failed, ``failed_a`` and ``failed_b``, how many of each system.
+        have no value, also on how many both have one, the shares that have one, and p of these;
+        where some failed, ``failed_a`` and ``failed_b``, how many of each system.
         """
         import pandas as pd
 
         columns = [one.name for one in fields(Difference) if one.name not in _NO_COLUMNS]
+        columns += _SHARES if any(not math.isnan(row.share_a) for row in self.differences) else ()
         rows = [[getattr(row, name) for name in columns] for row in self.differences]
         table = pd.DataFrame(rows, columns=columns)
         if self.clusters is not None:
@@ -845,7 +891,7 @@ class Comparison:
 
     def _told(self, language: Language) -> list[str]:
         lines = [sentence(difference, self.level, language) for difference in self.differences]
-        lines += told_family([row.p_holm for row in self.differences], language)
+        lines += told_family(self.differences, language)
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
         return [*lines, *told_clusters(self, language=language),
@@ -1260,6 +1306,15 @@ _WORDS: dict[Language, dict[str, str]] = {
         "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
         "and": " and ",
         "shown": BETTER,
+        "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
+        "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
+        "Holm), but has a value for fewer queries.",
+        "shares": "That is on the {n} queries where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "shares of one": "That is on the {n} query where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "no query": "{a} and {b} cannot be compared on {metric}: no query has a value in both. {a} "
+        "has one for {share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
         "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
         "detectable": "Differences under {by} may well not show with {queries}{within}.",
@@ -1304,6 +1359,16 @@ _WORDS: dict[Language, dict[str, str]] = {
         "and": ", ",
         "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
         "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
+        "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
+        "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
+        "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
+        "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
+        "{a} {share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "no query": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 양쪽 모두 값이 "
+        "있는 질문이 없습니다. 값이 있는 질문의 비율: {a} {share_a}, {b} {share_b}(Holm 보정 p "
+        "{p_share}).",
         "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
         "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
         "보정 p {p}).",
@@ -1416,14 +1481,16 @@ def sentence(
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
         undefined = w["and"].join(name for name, value in values.items() if math.isnan(value))
+        if not undefined:
+            return w["no query"].format(**known, **_shares_in_words(row))
         return w["undefined"].format(**known, without=undefined)
-    known |= {"level": _percent(level), "p": _p_words(row.p_holm)}
+    known |= {"level": _percent(level), "p": p_in_words(row.p_holm)}
     known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
-    if not row.is_shown(level):
+    if not row.p_holm < 1 - level:
         low, high = _short(row.ci_low), _short(row.ci_high)
         told = w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
-        return " ".join([told, *told_detectable(row, language)])
-    low, high = map(_short, sorted((abs(row.ci_low), abs(row.ci_high))))
+        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    low, high = map(_short, toward_better(row))
     better, worse = ("a", "b") if row.better == row.a else ("b", "a")
     known |= {
         "better": known[better],
@@ -1431,8 +1498,28 @@ def sentence(
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    shown = shown or w["shown"]
-    return shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    shown = w["of fewer"] if row.is_of_fewer else shown or w["shown"]
+    told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    return " ".join([told, *told_shares(row, language)])
+
+
+def toward_better(row: Difference) -> tuple[float, float]:
+    """Return the interval of how much better the better system is."""
+    return (row.ci_low, row.ci_high) if row.difference >= 0 else (-row.ci_high, -row.ci_low)
+
+
+def told_shares(row: Difference, language: Language = "en") -> list[str]:
+    """Say on how many queries two systems were compared, where some have no value."""
+    if math.isnan(row.share_a):
+        return []
+    told = _WORDS[language]["shares of one" if row.n_both == 1 else "shares"]
+    return [told.format(a=row.a, b=row.b, **_shares_in_words(row))]
+
+
+def _shares_in_words(row: Difference) -> dict[str, Any]:
+    shares = {f"share_{name}": f"{one:.1%}" for name, one in
+              (("a", row.share_a), ("b", row.share_b))}  # fmt: skip
+    return {"n": row.n_both, "p_share": p_in_words(row.p_share_holm), **shares}
 
 
 def told_detectable(row: Difference, language: Language = "en") -> list[str]:
@@ -1445,12 +1532,9 @@ def told_detectable(row: Difference, language: Language = "en") -> list[str]:
     return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
 
 
-def told_family(p_values: Sequence[float], language: Language = "en") -> list[str]:
-    """Say for how many tests p is corrected, where there are several.
-
-    >>> told_family([0.02, 0.04]), told_family([0.02, math.nan])
-    (["Holm's correction covers the 2 tests made here."], [])
-    """
+def told_family(differences: Sequence[Difference], language: Language = "en") -> list[str]:
+    """Say for how many tests p is corrected, where there are several."""
+    p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
     return [_WORDS[language]["family"].format(n)] if n > 1 else []
 
@@ -1510,7 +1594,8 @@ def _percent(level: float) -> str:
     return f"{100 * level:.10g}"
 
 
-def _p_words(p: float) -> str:
+def p_in_words(p: float) -> str:
+    """Say what p is, or that it is small."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 

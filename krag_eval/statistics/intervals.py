@@ -214,6 +214,8 @@ def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
     if column.startswith(DEFINED):
+        if column in result.tables[k]:  # of several runs: in how many of them it is defined
+            return np.asarray(result.tables[k][column][result.counted], np.float64)
         values = per_query(result, column.removeprefix(DEFINED), k)
         return np.asarray(~np.isnan(values), np.float64)
     return np.asarray(result.tables[k][column][result.counted], np.float64)
@@ -248,6 +250,22 @@ class QuerySums:
         """Return the positions of the columns that one of the averages is made of."""
         average, k = self.averages[i]
         return [self.positions[name, k] for name in average.sums]
+
+    def has_value(self, i: int) -> FloatArray:
+        """Return whether each query has a value of one of the averages, 0 or 1; mostly all have.
+
+        Of several runs, it is in what share of them.
+        """
+        average, k = self.averages[i]
+        if average.ratios != ((average.column, DEFINED + average.column),):
+            return np.ones(len(self.columns))
+        return self.columns[:, self.positions[DEFINED + average.column, k]]
+
+    def where(self, chosen: NDArray[np.bool_], i: int) -> QuerySums:
+        """Return one of the averages over some of the queries, all of which have a value."""
+        columns, (average, k) = self.columns[chosen], self.averages[i]
+        columns[:, self.positions[DEFINED + average.column, k]] = 1.0
+        return replace(self, columns=columns, averages=(self.averages[i],))
 
     def average(self, i: int, sums: FloatArray) -> FloatArray:
         """Return one of the averages that follow from sums, shape (…, columns) -> (…)."""

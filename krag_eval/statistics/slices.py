@@ -68,7 +68,7 @@ from krag_eval.statistics.intervals import (
     tags_of,
     wilson,
 )
-from krag_eval.statistics.paired import Difference, holm, paired_differences
+from krag_eval.statistics.paired import Difference, corrected, holm, paired_differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +109,10 @@ _FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
 _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
+# Fields of a slice's difference that files saved before lack.
+_LATER = ("n_both", "share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer")
+
+
 @dataclass(frozen=True)
 class Slice:
     """One slice on one metric; numbers are NaN where there are too few queries.
@@ -145,9 +149,10 @@ class Slice:
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the slice is shown to differ from the rest.
 
-        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0.
+        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0: a slice
+        and the rest may spread differently, for which the permutation test alone is not made.
         """
-        return self.as_difference().is_shown(level)
+        return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
 
     def as_difference(self, *, lower_is_better: bool = False) -> Difference:
         """Return it as what sets the slice apart from the rest."""
@@ -175,6 +180,8 @@ class SlicedDifference:
         wins: Queries on which b is better.
         ties: Queries on which they are equal.
         losses: Queries on which b is worse.
+        n_both, share_a, share_b, p_share, p_share_holm, is_of_fewer: Where queries have no value,
+            as of a difference between two systems.
     """
 
     slice: str
@@ -192,16 +199,23 @@ class SlicedDifference:
     wins: int = 0
     ties: int = 0
     losses: int = 0
+    n_both: int = 0
+    share_a: float = math.nan
+    share_b: float = math.nan
+    p_share: float = math.nan
+    p_share_holm: float = math.nan
+    is_of_fewer: bool = False
 
     def is_shown(self, level: float = 0.95) -> bool:
-        """Tell whether the difference is shown: p is small and the interval excludes 0."""
+        """Tell whether the difference is shown, as of the whole: the corrected p is small."""
         return self.as_difference().is_shown(level)
 
     def as_difference(self, *, lower_is_better: bool = False) -> Difference:
         """Return the difference without the slice."""
         pair = self.a, self.b, self.value_a, self.value_b
         counts = self.wins, self.ties, self.losses
-        return _difference(self, *pair, *counts, lower_is_better=lower_is_better)
+        found = _difference(self, *pair, *counts, lower_is_better=lower_is_better)
+        return replace(found, **{name: getattr(self, name) for name in _LATER})
 
 
 def _difference(
@@ -647,6 +661,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "float": (int, float, type(None)),
+    "bool": (bool,),
 }
 
 
@@ -660,14 +675,15 @@ def _checked(name: str, value: Any, kind: str) -> Any:
     Raises:
         TypeError: If it is of another type.
     """
-    if isinstance(value, bool) or not isinstance(value, _KINDS[kind]):
+    if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _KINDS[kind]):
         raise TypeError(f"{name} is {clipped(value)}")
     return float(_number_of(value)) if kind == "float" else value
 
 
 def _row_of(row: type, content: Mapping[str, Any]) -> Any:
     kinds = {one.name: str(one.type) for one in fields(row)}
-    return row(**{name: _checked(name, content[name], kind) for name, kind in kinds.items()})
+    kept = {name: kind for name, kind in kinds.items() if name in content or name not in _LATER}
+    return row(**{name: _checked(name, content[name], kind) for name, kind in kept.items()})
 
 
 def _checked_fields(kind: type[_Sliced], content: Mapping[str, Any]) -> dict[str, Any]:
@@ -1391,6 +1407,8 @@ def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
 def differences_by(comparison: Comparison, tag: str) -> Iterator[tuple[str, int, list[Difference]]]:
     """Yield each slice's name, its number of queries, and its differences, if it has enough.
 
+    Holm's correction is over all slices, pairs and metrics, as in :func:`sliced_comparison`.
+
     Raises:
         InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
             many.
@@ -1423,7 +1441,8 @@ def _paired(
 ) -> Iterator[tuple[str, int, list[Difference]]]:
     metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
     too_many = _are_too_many(division, len(comparison.differences))
-    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
+    found = []
+    for number, n in enumerate(division.sizes):
         inside, differences = division.place == number, tuple[Difference, ...]()
         clusters = comparison.grouping and comparison.grouping.within(inside)
         units = n if clusters is None else clusters.n
@@ -1437,8 +1456,12 @@ def _paired(
                 n_resamples=comparison.n_resamples,
                 seed=comparison.seed,
                 clusters=clusters,
+                max_drop=comparison.max_drop,
             )
-        yield name, n, list(differences)
+        found.append(differences)
+    among = iter(corrected([row for rows in found for row in rows], comparison.level))
+    for name, n, rows in zip(division.names, division.sizes, found, strict=True):
+        yield name, n, [next(among) for _ in rows]
 
 
 def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifference, ...], str]:
@@ -1453,6 +1476,4 @@ def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifferen
         if not differences:
             asked = [(one.a, one.b, one.metric) for one in comparison.differences]
             rows += [SlicedDifference(name, *names, n) for names in asked]
-    corrected = holm([row.p_permutation for row in rows])
-    with_holm = [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
-    return tuple(with_holm), division.about
+    return tuple(rows), division.about

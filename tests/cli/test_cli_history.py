@@ -97,19 +97,74 @@ def test_what_cannot_be_shown_is_refused(folder: Path, tmp_path: Path) -> None:
     assert refusal("history", folder, "--metric", "ndcg@7").startswith("--metric")
 
 
-def test_the_gate_takes_the_best_run(folder: Path, tmp_path: Path) -> None:
-    """10 of 40 against 36, although the last run had 30; it ends with 1."""
-    new = evaluated(tmp_path / "runs", "new", 10, 3)
+def test_the_gate_takes_the_mean_of_the_runs(folder: Path, tmp_path: Path) -> None:
+    """36, 30 and 30 of 40 are a mean of 0.8; 10 fail against it, and against the last run alone."""
+    evaluated(folder, "third", 30, 3)
+    new = evaluated(tmp_path / "runs", "new", 10, 4)
     done = run("gate", new, "--history", folder, "--metric", "ndcg@10")
     assert done.exit_code == 1
-    assert "ndcg@10 went from 0.9000 to 0.2500" in done.stderr
-    assert "ndcg@10 of best" in done.stdout
+    assert "ndcg@10 went from 0.8000 to 0.2500" in done.stderr
+    assert "(ndcg@10): third, after, best." in done.stdout
     last = run("gate", new, "--history", folder, "--metric", "ndcg@10", "--last", "1")
     assert "ndcg@10 went from 0.7500 to 0.2500" in last.stderr
 
 
+def test_a_run_whose_gate_failed_is_no_norm(folder: Path) -> None:
+    """The gate writes into the file what became of it, and later results pass it over."""
+    failing = evaluated(folder, "failing", 5, 3)
+    options = ("--history", folder, "--metric", "ndcg@10")
+    assert run("gate", failing, *options).exit_code == 1
+    assert json.loads(failing.read_text("utf-8"))["gate"] == "failed"
+    new = evaluated(folder, "new", 30, 4)
+    done = run("gate", new, *options)
+    assert done.exit_code == 0
+    assert "went from 0.7500 to 0.7500" in done.stdout
+    assert "Left out, as their gate failed: failing." in done.stdout
+    assert json.loads(new.read_text("utf-8"))["gate"] == "passed"
+
+
+def test_a_result_that_cannot_be_written_has_a_verdict(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a warning: what became of the gate is not in the file."""
+
+    def refusing(path: str, outcome: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("krag_eval.results.saved.note_gate", refusing)
+    done = run(
+        *("gate", folder / "after.json", "--history", folder, "--metric", "ndcg@10"),
+        *("--max-drop", "0.2"),
+    )
+    assert done.exit_code == 0
+    assert "warning: what became of this gate could not be written" in done.stderr
+
+
+def test_floors_are_a_gate_too(folder: Path) -> None:
+    """What is saved under a floor that it misses says so, and counts no more."""
+    lines = [FOUND % i for i in range(20)] + [MISSED % i for i in range(20, N)]
+    file, saved = folder.parent / "run.jsonl", folder / "floored.json"
+    file.write_text("".join(lines), "utf-8")
+    floors = ("--fail-under", "mrr@5=0.9", "--fail-under", "mrr@10=0.1")
+    assert run("evaluate", file, "-k", "5,10", "--json", saved, *floors).exit_code == 1
+    assert json.loads(saved.read_text("utf-8"))["gate"] == "failed"
+
+
+def test_a_baseline_beside_the_history(folder: Path) -> None:
+    """Both hold the result: 28 against the last run, with 30, and against the 36 of before."""
+    evaluated(folder, "new", 28, 3)
+    done = run(
+        *("gate", folder / "new.json", "--history", folder, "--metric", "ndcg@10"),
+        *("--baseline", folder / "best.json", "--max-drop", "0.12"),
+    )
+    assert done.exit_code == 0
+    assert "passed: ndcg@10 went from 0.7500 to 0.7000" in done.stdout
+    assert "inconclusive: ndcg@10 went from 0.9000 to 0.7000" in done.stderr
+    assert "(against the baseline)" in done.stderr
+
+
 def test_the_gate_leaves_out_the_result_itself(folder: Path) -> None:
-    """The best run is held against the second best."""
+    """One of the two is held against the other."""
     done = run("gate", folder / "best.json", "--history", folder, "--metric", "ndcg@10")
     assert done.exit_code == 0
     assert "ndcg@10 went from 0.7500 to 0.9000" in done.stdout
@@ -122,16 +177,16 @@ def test_the_gate_with_floors_and_as_json(folder: Path, tmp_path: Path) -> None:
         *("--fail-under", "recall@5=0.7", "--max-drop", "0.2", "--format", "json"),
     )
     content = json.loads(done.stdout)
+    assert content["outcome"] == "passed"
+    assert [one["outcome"] for one in content["gates"]] == ["passed", "passed"]
     assert [one["passed"] for one in content["gates"]] == [True, True]
     assert "best" in content["note"]
     assert done.exit_code == 0
 
 
 def test_a_gate_without_a_verdict(folder: Path) -> None:
-    """With two baselines, nothing to compare with, or --last without a history."""
+    """With nothing to compare with, or --last without a history."""
     best, first = folder / "best.json", folder / "new-year.json"
-    both = refusal("gate", best, "--history", folder, "--baseline", first, "--metric", "ndcg@10")
-    assert both.startswith("--history")
     alone = refusal("gate", first, "--history", folder, "--metric", "ndcg@10")
     assert alone.startswith("--history")
     lacking = refusal("gate", best, "--baseline", first, "--last", "3", "--metric", "ndcg@10")

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import refusal, run
+from cli_runs import ENVIRONMENT, refusal, run
 
 from krag_eval import sweep
 
@@ -119,6 +120,37 @@ def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
     assert "sentences + half" in page.read_text("utf-8")
     assert len(list(kept.glob("*/answers.jsonl"))) == 4
     assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
+
+
+def test_an_edited_argument_is_asked_anew(file: Path, tmp_path: Path) -> None:
+    """In the same folder, under the same name; what is reused is said."""
+    options = ("--folder", tmp_path / "kept", "--format", "json")
+    recalls = []
+    for first in (20, 30, 30):
+        text = file.read_text("utf-8").replace("first = 20", f"first = {first}")
+        file.write_text(text, "utf-8")
+        done = run("sweep", file, *options)
+        found = json.loads(done.stdout)
+        recalls.append([found["reused"], found["asked"], found["cells"][1]["macro_recall@1"]])
+    assert recalls == [[0, 160, 0.5], [80, 80, 0.25], [160, 0, 0.25]]
+    assert "160 answers of" in done.stderr
+    assert "160 answers of" in run("sweep", file, *options[:2]).stdout
+
+
+def test_an_edited_function_is_asked_anew(file: Path, tmp_path: Path) -> None:
+    """Not for a comment; the same for one that it calls."""
+    (module,) = file.parent.glob("rag_*.py")
+    code = module.read_text("utf-8")
+    helped = code.replace("number >= first", "late_enough(number, first)")
+    helper = "def late_enough(number, first):\n    return number >= first\n"
+    versions = [code, "# A comment\n" + code, helped + helper, helped + helper.replace(">=", ">")]
+    asked = []
+    for version in versions:
+        module.write_text(version, "utf-8")
+        sys.modules.pop(module.stem, None)
+        options = ("--folder", tmp_path / "kept", "--format", "json")
+        asked.append(json.loads(run("sweep", file, *options).stdout)["asked"])
+    assert asked == [160, 0, 160, 160]
 
 
 def test_the_report_of_one_cell(file: Path, tmp_path: Path) -> None:
@@ -323,7 +355,11 @@ def test_public_functions_of_ours(file: Path) -> None:
 
 def test_processes_find_the_file_beside(file: Path) -> None:
     """As this one does."""
-    one, two = (run("sweep", file, "--format", "json", *jobs) for jobs in ((), ("--jobs", 2)))
+    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--format", "json"]
+    one, two = (
+        subprocess.run([*command, *jobs], env=ENVIRONMENT, capture_output=True, check=True)
+        for jobs in ([], ["--jobs", "2"])
+    )
     values = [[cell["macro_recall@1"] for cell in json.loads(done.stdout)["cells"]]
               for done in (one, two)]  # fmt: skip
     assert values == [[1, 0.5, 1, 0.5]] * 2

@@ -1,0 +1,689 @@
+"""What a thing of the user's is: its name, and a digest of what it holds.
+
+Functions, tokenizers, embeddings, metrics and judges go by it in signatures: ``shop.stem#3f2a9c…``.
+The digest is of the source (as a syntax tree: comments, docstrings and layout do not matter), of
+the values that it uses (closures, defaults, globals, bound arguments) and of what objects were made
+with. What is installed is known by its name, what is ours too, and neither has a digest. Where an
+object cannot be told, the name ends in ``#unknown``. Nothing is called, no secret gets in, and a
+text in the home or working directory counts from there, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import datetime
+import enum
+import hashlib
+import inspect
+import json
+import linecache
+import logging
+import os
+import re
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
+from decimal import Decimal
+from functools import lru_cache, partial
+from itertools import chain
+from numbers import Real
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GenericAlias,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+__all__ = [
+    "UNKNOWN",
+    "bound_values",
+    "digest_of",
+    "function_name",
+    "is_bound",
+    "is_secret",
+    "mark_of",
+    "same",
+]
+
+#: What stands behind the name of what cannot be told.
+UNKNOWN = "#unknown"
+_MARK = re.compile(
+    r"#(?:[0-9a-f]{12}|unknown)(?![0-9A-Za-z_])|\(settings unknown\)|,settings unknown"
+)
+# More than this takes long, and is no setting.
+_MOST_PARTS = 20_000
+_MOST_BYTES = 1 << 26
+
+# Words of a name, whether they are joined by _ or by capitals.
+_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRET = re.compile(
+    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
+    "s?$",
+    re.IGNORECASE,
+)
+# The name of a field, not a key that opens something.
+_FIELD_KEY = re.compile(
+    "(text|content|output|input|id|page|document|metadata|question|answer|score|sort|group)_?keys?$",
+    re.IGNORECASE,
+)
+# Secrets within texts: the keys of well-known providers, users of addresses, parts of queries.
+_SECRETS_WITHIN = (
+    (re.compile(r"\b(?:sk|hf|gsk|ghp|xai|pplx|nvapi|r8)[-_][\w-]{8,}|\b(?:AKIA|AIza|eyJ)[\w.-]{12,}"
+                r"|(?i:bearer) [\w.=-]+"), ""),
+    (re.compile(r"://[^/@\s]*@"), "://"),
+    (re.compile(r"([?&][^=&\s]*(?:key|token|secret|sig|signature|code|password|auth)=)[^&\s]*",
+                re.IGNORECASE), r"\1"),
+)  # fmt: skip
+# What LangChain's objects hold beside what they answer with: who is told, how often is tried.
+_PLUMBING = frozenset({
+    "name", "callbacks", "callback_manager", "tags", "metadata", "run_name", "run_id", "verbose",
+    "cache", "rate_limiter", "custom_get_token_ids", "config_factories", "custom_input_type",
+    "custom_output_type", "max_concurrency", "recursion_limit", "max_retries", "timeout",
+    "request_timeout", "default_request_timeout", "deps", "i",
+})  # fmt: skip
+_PLAIN = (bool, int, float, complex, type(None), Decimal, uuid.UUID, range, datetime.date,
+          datetime.time, datetime.timedelta, datetime.tzinfo)  # fmt: skip
+# What works beside the answers, and says nothing of them.
+_BESIDE = (type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event,
+           threading.Condition, threading.Semaphore, logging.Logger)  # fmt: skip
+_CHANGES = frozenset({
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end", "pop",
+    "popitem", "popleft", "put", "remove", "setdefault", "update",
+})  # fmt: skip
+_FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+def function_name(function: Any, *, marked: bool = True) -> str:
+    """Return what a signature calls a function: its qualified name, and a mark of what it holds.
+
+    An attribute ``name`` of its own, or a property, is taken at its word; one of the class is not,
+    where the object holds something.
+
+    Args:
+        function: The function.
+        marked: Whether the mark is wanted, as in signatures, or the name alone, as in errors.
+
+    >>> function_name(str.split), function_name(partial(str.split, sep=",")).partition("#")[0]
+    ('builtins.str.split', 'builtins.str.split(partial)')
+    """
+    name = getattr(function, "name", None)
+    if isinstance(name, str) and name:
+        kind = type(function)
+        fixed = _is_own(kind) and inspect.getattr_static(kind, "name", None) is name
+        return name + (mark_of(function) if marked and fixed and _held(function) else "")
+    return _qualified(function) + (mark_of(function) if marked else "")
+
+
+def _qualified(function: Any) -> str:
+    if isinstance(function, partial):
+        return f"{_qualified(function.func)}(partial)"
+    named: Any = function if hasattr(function, "__qualname__") else type(function)
+    # Methods of built-in types have no module.
+    return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"
+
+
+def mark_of(thing: Any) -> str:
+    """Return the mark that stands behind a name: nothing where the name tells all.
+
+    >>> mark_of(len), mark_of(iter("ab")), mark_of(partial(len)) == mark_of(partial(len))
+    ('', '#unknown', True)
+    """
+    with suppress(Exception):  # of what others made, anything may fail
+        if _is_known_by_name(thing):
+            return ""
+    digest, complete = digest_of(thing)
+    return f"#{digest[:12]}" if complete else UNKNOWN
+
+
+def digest_of(*things: Any) -> tuple[str, bool]:
+    """Return a digest of what things hold, as far as it can be told, and whether that is all."""
+    telling = _Telling()
+    try:
+        told = json.dumps([telling.of(thing) for thing in things])
+    except Exception:
+        return "", False
+    return hashlib.sha256(told.encode("ascii")).hexdigest(), telling.complete
+
+
+def is_bound(function: FunctionType) -> bool:
+    """Tell whether a function holds values from where it was made."""
+    return bool(function.__closure__ or function.__defaults__ or function.__kwdefaults__)
+
+
+def bound_values(function: Any) -> dict[str, Any]:
+    """Return the plain values that are bound to a function: by partial, a closure or a default."""
+    bound: dict[Any, Any] = {}
+    while isinstance(function, partial):
+        bound = {**dict(enumerate(function.args)), **function.keywords, **bound}
+        function = function.func
+    function = getattr(function, "__func__", function)
+    if isinstance(function, FunctionType):
+        found = _found(function)
+        written = set() if found is None else _written(found[0])
+        held = {**_defaults(function), **_cells(function)}
+        bound = {name: one for name, one in held.items() if name not in written} | bound
+    return {
+        str(name): value
+        for name, value in bound.items()
+        if isinstance(value, (str, *_PLAIN)) and not _is_left_out(str(name), value)
+    }
+
+
+def same(ours: str, theirs: str) -> bool | None:
+    """Tell whether two parts of signatures name the same; ``None``: they do not tell.
+
+    >>> same("shop.stem#0123456789ab", "shop.stem#0123456789ab"), same("kiwi", "unicode")
+    (True, False)
+    >>> same("shop.stem#0123456789ab", "shop.stem"), same("stem#unknown", "stem#unknown")
+    (None, None)
+    """
+    (bare, marks), (other, others) = map(_without_marks, (ours, theirs))
+    if bare != other:
+        return False
+    pairs = [(marks.get(place, ""), others.get(place, "")) for place in {**marks, **others}]
+    sure = [all(one.startswith("#") and one != UNKNOWN for one in pair) for pair in pairs]
+    if any(one != other for (one, other), told in zip(pairs, sure, strict=True) if told):
+        return False
+    return True if all(sure) else None
+
+
+def _without_marks(text: str) -> tuple[str, dict[int, str]]:
+    """Return a part of a signature without marks, and where they stood."""
+    bare, marks, end = "", {}, 0
+    for found in _MARK.finditer(text):
+        bare += text[end : found.start()]
+        marks[len(bare)] = found[0]
+        end = found.end()
+    return bare + text[end:], marks
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Tell whether a setting is to be left out for its name.
+
+    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("tokenizer", "")
+    (True, True, False)
+    >>> is_secret("max_tokens", 100), is_secret("tokens", "a,b")
+    (False, True)
+    """
+    words = _WORD.findall(name)
+    if isinstance(value, Real):  # max_tokens=100 counts tokens
+        words = [word for word in words if word.lower() != "tokens"]
+    return any(_SECRET.search(word) for word in words)
+
+
+def _is_left_out(name: Any, value: object) -> bool:
+    """Tell whether a value is a secret; a list of tokens is none, nor is the name of a field."""
+    return (
+        isinstance(name, str)
+        and not isinstance(value, list | tuple | set | frozenset | FunctionType)
+        and not _FIELD_KEY.search(name)
+        and is_secret(name, value)
+    )
+
+
+def _without_secrets(text: str) -> str:
+    for pattern, instead in _SECRETS_WITHIN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _from_here(text: str) -> str:
+    """Return a path as seen from the working directory or from home, if it is in one of them."""
+    if not os.path.isabs(text):
+        return text
+    for name, start in ((".", os.getcwd()), ("~", os.path.expanduser("~"))):
+        if text.startswith(start.rstrip(os.sep) + os.sep):
+            return (name + text[len(start.rstrip(os.sep)) :]).replace(os.sep, "/")
+    return text
+
+
+def _is_known_by_name(thing: Any) -> bool:
+    """Tell whether a name tells all: of ours, and of what is installed and can be imported."""
+    if _is_importable(thing):
+        return not _is_own(thing)
+    return type(thing).__module__.startswith("krag_eval.") and not _held(thing)
+
+
+def _is_importable(function: Any) -> bool:
+    """Tell whether a function is what its module has by its name."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "builtins")
+    for part in getattr(function, "__qualname__", "<none>").split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
+def _is_own(thing: Any) -> bool:
+    """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
+    module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
+    package = (module or "builtins").partition(".")[0]
+    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
+        return False
+    code = getattr(thing, "__code__", None)
+    file = code.co_filename if code else getattr(sys.modules.get(module or ""), "__file__", None)
+    return not {"site-packages", "dist-packages"} & {*re.split(r"[\\/]", file or "")}
+
+
+class _Telling:
+    """Tells what a thing holds, as lists of texts; ``complete`` until something cannot be told."""
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._left = _MOST_PARTS
+        self._under_way: list[int] = []
+        self._told: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, value: Any) -> Any:
+        """Return what a value is."""
+        self._left -= 1
+        if self._left < 0:
+            raise OverflowError
+        value = value.item() if _is_numpy(value, "generic") else value
+        if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
+            return [type(value).__name__, repr(value)]
+        if isinstance(value, str | bytes | bytearray) and not isinstance(value, enum.Enum):
+            return [type(value).__name__, _shortened(value)]
+        key = id(value)
+        if key in self._under_way:  # it holds itself
+            return ["above", len(self._under_way) - self._under_way.index(key)]
+        if key not in self._told:
+            self._under_way.append(key)
+            self._told[key] = self._thing(value), value  # held, so that its id stays its own
+            self._under_way.pop()
+        return self._told[key][0]
+
+    def _thing(self, value: Any) -> Any:
+        if _is_importable(value) and not _is_own(value):
+            return _qualified(value)
+        if _is_numpy(value, "ndarray"):
+            return self._array(value)
+        for kinds, tell in self._kinds:
+            if isinstance(value, kinds):
+                return [type(value).__name__, tell(self, value)]
+        return self._object(value)
+
+    def named(self, values: Iterable[tuple[Any, Any]]) -> list[Any]:
+        """Return what values are under their names, but for secrets; whatever their order."""
+        told = [(self.of(name), self.of(value)) for name, value in sorted(values, key=_by_name)
+                if not _is_left_out(name, value)]  # fmt: skip
+        return sorted(told, key=json.dumps)
+
+    def _unknown(self, value: Any) -> Any:
+        self.complete = False
+        return ["?", _qualified(type(value))]
+
+    def _function(self, function: FunctionType) -> Any:
+        found = _found(function) if _is_own(function) else None
+        if found is None and _is_own(function):
+            return self._unknown(function)
+        source = _qualified(function) if found is None else _tree(found[0])
+        return [source, self._used(function, None if found is None else found[0])]
+
+    def _used(self, function: FunctionType, node: ast.AST | None) -> list[Any]:
+        """Return the values that a function uses and does not change."""
+        used = {**_defaults(function), **_cells(function)}
+        if node is None:
+            return self.named(used.items())
+        written = _written(node)
+        used = {name: value for name, value in used.items() if name not in written}
+        loaded = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - written
+        space = function.__globals__
+        for name in loaded.intersection(_names(function.__code__), space):
+            used[name] = space[name]
+        for one in ast.walk(node):  # config.MODEL
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
+                module = used.get(one.value.id)
+                if isinstance(module, ModuleType) and _is_own(module) and one.attr in vars(module):
+                    used[f"{one.value.id}.{one.attr}"] = vars(module)[one.attr]
+        return self.named(used.items())
+
+    def _method(self, method: Any) -> Any:
+        return [self.of(getattr(method, "__func__", method.__name__)), self.of(method.__self__)]
+
+    def _class(self, kind: type) -> Any:
+        methods = list(_methods(kind))
+        node = next(filter(None, map(_class_around, methods)), None)
+        bases = [self.of(base) for base in kind.__bases__ if base is not object]
+        taken = self.named((name, one) for name, one in vars(kind).items()
+                           if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
+        bases += [taken] if taken else []
+        if node is not None:
+            return [_tree(node), bases, [self._used(one, node) for one in methods]]
+        if methods:
+            return self._unknown(kind)
+        named = {name: one for name, one in vars(kind).items() if not name.startswith("__")}
+        values = {
+            name: one for name, one in named.items() if isinstance(one, (str, tuple, *_PLAIN))
+        }
+        fields = vars(kind).get("__pydantic_fields__") or vars(kind).get("__annotations__") or {}
+        shown = {name: re.sub(r" at 0x\w+", "", repr(one)) for name, one in fields.items()}
+        return [_qualified(kind), bases, self.named(values.items()), self.named(shown.items())]
+
+    def _partial(self, function: partial[Any]) -> Any:
+        return [self.of(function.func), self.of(function.args), self.of(function.keywords)]
+
+    def _items(self, values: Iterable[Any]) -> list[Any]:
+        return [self.of(value) for value in values]
+
+    def _set(self, values: Iterable[Any]) -> list[Any]:
+        return sorted(self._items(values), key=json.dumps)
+
+    def _array(self, array: Any) -> Any:
+        if array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+            return self._unknown(array)
+        return [array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
+
+    def _module(self, module: ModuleType) -> str:
+        return module.__name__
+
+    _kinds: tuple[tuple[Any, Callable[..., Any]], ...] = (
+        (FunctionType, _function),
+        (MethodType | BuiltinFunctionType, _method),
+        (GenericAlias, lambda self, alias: repr(alias)),
+        (type, _class),
+        (partial, _partial),
+        (enum.Enum, lambda self, one: [_qualified(type(one)), one.name]),
+        (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
+        (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
+        (Mapping, lambda self, mapping: self.named(mapping.items())),
+        (list | tuple, _items),
+        (Set, _set),
+        (ModuleType, _module),
+        (staticmethod | classmethod, lambda self, method: self.of(method.__func__)),
+        (property, lambda self, one: self._items((one.fget, one.fset))),
+        (_BESIDE, lambda self, one: None),
+    )
+
+    def _object(self, value: Any) -> Any:
+        """Return the class of an object, and what it was made with."""
+        kind = type(value)
+        if "__wrapped__" in getattr(value, "__dict__", ()) and not _is_own(kind):  # lru_cache
+            return [_qualified(kind), self.of(value.__wrapped__)]
+        if kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret"):
+            return None
+        if not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind):
+            return self.of(kind) if kind is object else self._unknown(value)
+        held = _held(value)
+        fields = getattr(kind, "__pydantic_fields__", None)
+        langchain = any(one.__module__.startswith("langchain_core.") for one in kind.__mro__)
+        if langchain:
+            if kind.__name__ in ("RunnableBinding", "RunnableRetry"):
+                return self._binding(held)
+            held = {name: one for name, one in held.items() if name not in _PLUMBING}
+        if fields is not None:
+            return [self.of(kind), self._fields(held, fields)]
+        return [self.of(kind), self.named(_told_by(kind, held).items())]
+
+    def _binding(self, held: Mapping[str, Any]) -> Any:
+        """Return what is bound to a Runnable; where that is nothing, the Runnable alone."""
+        config = held.get("config") or {}
+        more = {**(held.get("kwargs") or {}), **(config.get("configurable") or {})}
+        bound = self.of(held["bound"])
+        return [bound, self.named(more.items())] if more else bound
+
+    def _fields(self, held: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
+        """Return the fields of a pydantic object that were set, or are not empty of themselves."""
+        told = {}
+        for name, one in held.items():
+            field = fields.get(name)
+            empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
+            if _is_left_out(name, one) or (field is not None and empty and field.default == one):
+                continue
+            if field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
+                told[name] = self.of(one)
+        return sorted(told.items())
+
+
+def _is_numpy(value: Any, kind: str) -> bool:
+    numpy = sys.modules.get("numpy")  # what nobody imported nobody holds
+    return numpy is not None and isinstance(value, getattr(numpy, kind))
+
+
+def _by_name(named: tuple[Any, Any]) -> str:
+    return named[0] if isinstance(named[0], str) else repr(named[0])
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, str):
+        value = _from_here(_without_secrets(value)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(value).hexdigest()
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    code, given = function.__code__, function.__defaults__ or ()
+    last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    return {**dict(zip(last, given, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _cells(function: FunctionType) -> dict[str, Any]:
+    """Return the values of a function's closure; a cell may be empty yet."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    found.pop("__class__", None)
+    return found
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names that code and the code within it load from its module."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names}.union(*map(_names, inner))
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for one in kind.__mro__ for name, slot in vars(one).items()
+            if isinstance(slot, MemberDescriptorType)]  # fmt: skip
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, but for those that its own methods change."""
+    kind = type(value)
+    held = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    held |= getattr(value, "__dict__", {})
+    if getattr(kind, "__pydantic_fields__", None) is not None:
+        held = {**held, **(getattr(value, "__pydantic_extra__", None) or {})}
+        held = {name: one for name, one in held.items() if not name.startswith("_")}
+    own = [one for one in kind.__mro__ if held and _is_own(one)]
+    methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
+    written = set[str]().union(*map(_written_to_self, methods))
+    return {name: one for name, one in held.items() if name not in written}
+
+
+def _told_by(kind: type, held: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that tell an object from others of its class.
+
+    Where all that it was made with is kept, what its constructor makes of that (a client, a
+    vocabulary) tells no more.
+    """
+    made_with = _made_with(kind)
+    if made_with is None or not made_with <= {name.removeprefix("_") for name in held}:
+        return held
+    makers = filter(_is_maker, chain.from_iterable(map(_methods, kind.__mro__)))
+    derived = set[str]().union(*map(_written_to_self, makers))
+    return {name: one for name, one in held.items()
+            if name.removeprefix("_") in made_with or name not in derived}  # fmt: skip
+
+
+def _is_maker(method: FunctionType) -> bool:
+    return method.__name__ in ("__init__", "__post_init__")
+
+
+def _written_to_self(method: FunctionType) -> set[str]:
+    """Return the attributes of its object that a method changes."""
+    found, ours = _found(method), f"{(*method.__code__.co_varnames, 'self')[0]}."
+    changed = set() if found is None else _written(found[0])
+    return {name.removeprefix(ours) for name in changed if name.startswith(ours)}
+
+
+def _made_with(kind: type) -> set[str] | None:
+    """Return the arguments that objects of a class are made with; ``None`` if that is not known."""
+    constructor = inspect.getattr_static(kind, "__init__")
+    if not isinstance(constructor, FunctionType):
+        return None
+    _, *given = inspect.signature(constructor).parameters.values()
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if not given or any(one.kind in several for one in given):
+        return None
+    return {one.name for one in given}
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    """Yield the functions that the body of a class defines, whatever they are wrapped in."""
+    for one in vars(kind).values():
+        for name in ("__func__", "fget", "func", "__wrapped__"):
+            one = getattr(one, name, one)
+        if isinstance(one, FunctionType) and _is_of(kind, one) and not _is_generated(one):
+            yield one
+
+
+def _is_of(kind: type, function: FunctionType) -> bool:
+    return function.__qualname__.startswith(f"{kind.__qualname__}.") or _is_generated(function)
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Tell whether a dataclass wrote a method for itself, from what is told of it anyway."""
+    by = ("dataclasses", "attr", "pydantic")
+    file, module = function.__code__.co_filename, function.__globals__.get("__name__", "")
+    return (file.startswith(("<string>", "<attrs")) and function.__name__.startswith("__")) or (
+        module.partition(".")[0] in by
+    )
+
+
+# Sources.
+
+
+def _found(function: FunctionType) -> tuple[Any, ast.Module] | None:
+    """Return a function's syntax tree and that of its file; ``None`` if it is not this source."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    tree, codes = _parsed(source, code.co_flags & _FUTURE)
+    if tree is None or code not in codes:
+        return None
+    nodes = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)
+             and getattr(node, "name", "<lambda>") == code.co_name
+             and _first_line(node) == code.co_firstlineno]  # fmt: skip
+    if len(nodes) > 1:  # lambdas on one line, one within another
+        places = [one for one in code.co_positions() if None not in one and one[2:] != (0, 0)]
+        nodes = [node for node in nodes if all(_within(place, node.body) for place in places)]
+        nodes = sorted(nodes, key=lambda node: node.col_offset)[-1:] if places else []
+    return (nodes[0], tree) if nodes else None
+
+
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@lru_cache(maxsize=32)
+def _parsed(source: str, flags: int) -> tuple[ast.Module | None, frozenset[CodeType]]:
+    """Return the syntax tree of a file, and all code that it makes."""
+    try:
+        tree = ast.parse(source)
+        codes = [compile(source, "<source>", "exec", flags=flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None, frozenset()
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+    return tree, frozenset(codes)
+
+
+def _first_line(node: Any) -> int:
+    decorators: list[Any] = getattr(node, "decorator_list", [])
+    return int(min(one.lineno for one in [node, *decorators]))
+
+
+def _within(place: Any, node: Any) -> bool:
+    first, last, start, end = place
+    return bool(
+        (node.lineno, node.col_offset) <= (first, start)
+        and (last, end) <= (node.end_lineno, node.end_col_offset)
+    )
+
+
+def _class_around(method: FunctionType) -> ast.AST | None:
+    found = _found(method)
+    if found is None:
+        return None
+    node, tree = found
+    classes = (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef))
+    return next((one for one in classes if node in one.body), None)
+
+
+def _tree(node: Any) -> Any:
+    """Return a syntax tree as lists, the same in every version of Python, without secrets."""
+    secrets = {id(one) for one in _secret_values(node)}
+
+    def told(one: Any) -> Any:
+        if isinstance(one, list):
+            return [told(part) for part in one]
+        if not isinstance(one, ast.AST):
+            return str(one)
+        if isinstance(one, ast.Constant):
+            value = None if id(one) in secrets else one.value
+            return [type(value).__name__, _constant(value)]
+        fields = {name: getattr(one, name, None) for name in one._fields if name not in _UNSAID}
+        if isinstance(one, _DOCUMENTED) and ast.get_docstring(one, clean=False) is not None:
+            fields["body"] = one.body[1:]
+        parts = [[name, told(part)] for name, part in sorted(fields.items()) if part]
+        return [type(one).__name__, *parts]
+
+    return told(node)
+
+
+_UNSAID = ("ctx", "type_comment", "kind")
+
+
+def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is written beside the name of a secret."""
+    pairs: list[tuple[Any, Any]] = []
+    for one in ast.walk(tree):
+        if isinstance(one, ast.keyword):
+            pairs.append((one.arg, one.value))
+        elif isinstance(one, ast.Assign):
+            pairs += [(target, one.value) for target in one.targets]
+        elif isinstance(one, ast.AnnAssign):
+            pairs.append((one.target, one.value))
+        elif isinstance(one, ast.Dict):
+            pairs += zip(one.keys, one.values, strict=True)
+        elif isinstance(one, ast.arguments):
+            by_place = [*one.posonlyargs, *one.args]
+            pairs += zip(by_place[len(by_place) - len(one.defaults) :], one.defaults, strict=True)
+            pairs += zip(one.kwonlyargs, one.kw_defaults, strict=True)
+    for target, value in pairs:
+        if isinstance(target, ast.Subscript):
+            target = target.slice
+        name = next((getattr(target, a) for a in ("id", "attr", "arg", "value")
+                     if hasattr(target, a)), target)  # fmt: skip
+        if isinstance(value, ast.Constant) and _is_left_out(name, value.value):
+            yield value
+
+
+def _constant(value: Any) -> str:
+    return _without_secrets(value) if isinstance(value, str) else repr(value)
+
+
+def _written(node: Any) -> set[str]:
+    """Return what a function changes: its memory, not its settings, such as ``self.calls``."""
+    found: set[str] = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Global | ast.Nonlocal):
+            found.update(one.names)
+        changed: Any = None
+        if isinstance(one, ast.Subscript | ast.Attribute) and not isinstance(one.ctx, ast.Load):
+            changed = one
+        elif isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _CHANGES:
+            changed = getattr(one.func, "value", None)
+        while isinstance(changed, ast.Subscript):
+            changed = changed.value
+        if isinstance(changed, ast.Attribute) and isinstance(changed.value, ast.Name):
+            found.add(f"{changed.value.id}.{changed.attr}")
+        elif isinstance(changed, ast.Name):
+            found.add(changed.id)
+    return found
