@@ -39,7 +39,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "UNKNOWN",
@@ -166,7 +166,7 @@ def bound_values(function: Any) -> dict[str, Any]:
     function = getattr(function, "__func__", function)
     if isinstance(function, FunctionType):
         found = _found(function)
-        written = set() if found is None else _written(found[0])
+        written = set() if found is None else _written(found)
         held = {**_defaults(function), **_cells(function)}
         bound = {name: one for name, one in held.items() if name not in written} | bound
     return {
@@ -248,7 +248,8 @@ def _is_known_by_name(thing: Any) -> bool:
     """Tell whether a name tells all: of ours, and of what is installed and can be imported."""
     if _is_importable(thing):
         return not _is_own(thing)
-    return type(thing).__module__.startswith("krag_eval.") and not _held(thing)
+    ours = type(thing).__module__.startswith("krag_eval.") and _is_importable(type(thing))
+    return ours and not _held(thing)
 
 
 def _is_importable(function: Any) -> bool:
@@ -303,6 +304,8 @@ class _Telling:
             return _qualified(value)
         if _is_numpy(value, "ndarray"):
             return self._array(value)
+        if isinstance(value, Mapping | list | tuple | Set) and len(value) > self._left:
+            raise OverflowError
         for kinds, tell in self._kinds:
             if isinstance(value, kinds):
                 return [type(value).__name__, tell(self, value)]
@@ -322,8 +325,8 @@ class _Telling:
         found = _found(function) if _is_own(function) else None
         if found is None and _is_own(function):
             return self._unknown(function)
-        source = _qualified(function) if found is None else _tree(found[0])
-        return [source, self._used(function, None if found is None else found[0])]
+        source = _qualified(function) if found is None else _tree(found)
+        return [source, self._used(function, found)]
 
     def _used(self, function: FunctionType, node: ast.AST | None) -> list[Any]:
         """Return the values that a function uses and does not change."""
@@ -518,7 +521,7 @@ def _is_maker(method: FunctionType) -> bool:
 def _written_to_self(method: FunctionType) -> set[str]:
     """Return the attributes of its object that a method changes."""
     found, ours = _found(method), f"{(*method.__code__.co_varnames, 'self')[0]}."
-    changed = set() if found is None else _written(found[0])
+    changed = set() if found is None else _written(found)
     return {name.removeprefix(ours) for name in changed if name.startswith(ours)}
 
 
@@ -559,39 +562,62 @@ def _is_generated(function: FunctionType) -> bool:
 # Sources.
 
 
-def _found(function: FunctionType) -> tuple[Any, ast.Module] | None:
-    """Return a function's syntax tree and that of its file; ``None`` if it is not this source."""
+class _Source(NamedTuple):
+    """A file as it was compiled: its code, and its functions by name and first line."""
+
+    codes: frozenset[CodeType]
+    functions: Mapping[tuple[str, int], list[Any]]
+    classes: Mapping[Any, ast.ClassDef]
+
+
+def _found(function: FunctionType) -> Any:
+    """Return a function's syntax tree; ``None`` if its source is not there."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    tree, codes = _parsed(source, code.co_flags & _FUTURE)
-    if tree is None or code not in codes:
+    source = _source_of(code, function.__globals__)
+    if source is None:
         return None
-    nodes = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)
-             and getattr(node, "name", "<lambda>") == code.co_name
-             and _first_line(node) == code.co_firstlineno]  # fmt: skip
+    nodes = source.functions.get((code.co_name, code.co_firstlineno), [])
     if len(nodes) > 1:  # lambdas on one line, one within another
         places = [one for one in code.co_positions() if None not in one and one[2:] != (0, 0)]
         nodes = [node for node in nodes if all(_within(place, node.body) for place in places)]
         nodes = sorted(nodes, key=lambda node: node.col_offset)[-1:] if places else []
-    return (nodes[0], tree) if nodes else None
+    return nodes[0] if nodes else None
+
+
+def _source_of(code: CodeType, module: dict[str, Any]) -> _Source | None:
+    """Return the source that this code is of, though its file may have changed since."""
+    for look_again in (False, True):
+        if look_again:
+            linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, module)
+        source = _parsed("".join(lines), code.co_flags & _FUTURE)
+        if source is not None and code in source.codes:
+            return source
+    return None
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, flags: int) -> _Source | None:
+    try:
+        tree = ast.parse(text)
+        codes = [compile(text, "<source>", "exec", flags=flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+    functions: dict[tuple[str, int], list[Any]] = {}
+    classes: dict[Any, ast.ClassDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            classes.update(dict.fromkeys(node.body, node))
+        elif isinstance(node, _FUNCTIONS):
+            key = getattr(node, "name", "<lambda>"), _first_line(node)
+            functions.setdefault(key, []).append(node)
+    return _Source(frozenset(codes), functions, classes)
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-@lru_cache(maxsize=32)
-def _parsed(source: str, flags: int) -> tuple[ast.Module | None, frozenset[CodeType]]:
-    """Return the syntax tree of a file, and all code that it makes."""
-    try:
-        tree = ast.parse(source)
-        codes = [compile(source, "<source>", "exec", flags=flags, dont_inherit=True)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None, frozenset()
-    for one in codes:
-        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
-    return tree, frozenset(codes)
 
 
 def _first_line(node: Any) -> int:
@@ -608,12 +634,9 @@ def _within(place: Any, node: Any) -> bool:
 
 
 def _class_around(method: FunctionType) -> ast.AST | None:
-    found = _found(method)
-    if found is None:
-        return None
-    node, tree = found
-    classes = (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef))
-    return next((one for one in classes if node in one.body), None)
+    """Return the class in whose body a method is written."""
+    source = _source_of(method.__code__, method.__globals__)
+    return None if source is None else source.classes.get(_found(method))
 
 
 def _tree(node: Any) -> Any:
