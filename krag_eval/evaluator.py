@@ -91,6 +91,7 @@ from krag_eval.scoring.metrics import (
     chosen_metrics,
     columns_of,
     declarations,
+    marks_of,
     metrics_for,
     table_of,
     with_bounds,
@@ -215,6 +216,7 @@ class Plan:
         n_queries: int,
         n_skipped: int,
         reach: Reach | None = None,
+        metrics: Mapping[str, Metric] | None = None,
     ) -> dict[str, str]:
         """Return what the numbers depend on, for the signature.
 
@@ -224,7 +226,9 @@ class Plan:
             n_queries: Number of queries.
             n_skipped: How many of them are left out of the averages.
             reach: How far the lists reach; ``None`` if that is not known yet.
+            metrics: The metrics, by column; those of the user's own are told.
         """
+        own = marks_of((metrics or {}).values())
         return {
             "matcher": self.matcher.signature,
             "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
@@ -240,6 +244,7 @@ class Plan:
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
             **({"unjudged": self.unjudged} if self.unjudged == "leave_out" else {}),
+            **({"metrics": own} if own else {}),
             **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
             "krag_eval": __version__,
         }
@@ -706,6 +711,7 @@ class OfflineRetrievalEvaluator:
                 n_queries=len(queries.labels),
                 n_skipped=int((~counted).sum()),
                 reach=reach,
+                metrics=chosen,
             ),
             rows=RowsInMemory(
                 labels=list(queries.labels),
@@ -1325,6 +1331,7 @@ class PartitionPlan:
                 n_queries=summary.n_queries,
                 n_skipped=summary.n_queries - summary.n_counted,
                 reach=findings.reach,
+                metrics=self.metrics,
             ),
             rows=rows or NoRows(self.cutoffs, summary.n_queries),
             keys=self._keys(),
@@ -1361,7 +1368,8 @@ class PartitionPlan:
         return found, Reach.of(found, self.cutoffs, has_text=not all(map(is_blank, texts)))
 
     def _settings(self) -> dict[str, str]:
-        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0)
+        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
+                                      metrics=self.metrics)  # fmt: skip
         return {name: value for name, value in settings.items() if name != "queries"}
 
     def _keys(self) -> dict[str, str]:

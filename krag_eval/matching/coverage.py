@@ -156,8 +156,9 @@ class CoverageMatcher(TextMatcher):
         self.threshold = number("threshold", threshold, 0, 1)
         is_auto = isinstance(tokenizer, str) and tokenizer in _AUTO
         self.tokenizer = ByScript() if is_auto else resolve_tokenizer(tokenizer)
+        self._tokenizer_name = tokenizer_name(self.tokenizer)
         if min_run is None:
-            min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
+            min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
         self.numbers = boolean("numbers", numbers)
         self.union = boolean("union", union)
@@ -193,7 +194,7 @@ class CoverageMatcher(TextMatcher):
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, of what, and what else was asked for."""
-        settings = {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
+        settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
         flags = {"numbers": self.numbers, "union": self.union}
         return settings | {name: True for name, chosen in flags.items() if chosen} | either

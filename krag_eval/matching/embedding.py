@@ -25,6 +25,7 @@ from krag_eval._errors import (
 )
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.identity import mark_of
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
 from krag_eval.matching.timeouts import check_timeout, in_thread
 
@@ -94,7 +95,7 @@ class EmbeddingMatcher(TextMatcher):
     >>> matcher.similarity("aab", "baa"), matcher.similarity("aab", "ccc")
     (1.0, 0.0)
     >>> matcher.signature
-    'embedding(embeddings=LetterCounts)'
+    'embedding(embeddings=LetterCounts#...)'
     """
 
     name = "embedding"
@@ -111,7 +112,10 @@ class EmbeddingMatcher(TextMatcher):
         timeout: float | None = None,
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
-        self._source = _checked_source(embeddings)
+        self._source = source = _checked_source(embeddings)
+        made = source.make if isinstance(source, MadeOnce) else source
+        # LangChain's cache wraps a model; the vectors are those of the model inside.
+        self._mark = mark_of(getattr(made, "underlying_embeddings", made))
         self.threshold = number("threshold", threshold, 0, 1)
         self.batch_size = whole("batch_size", batch_size, 1)
         self.timeout = check_timeout(timeout)
@@ -132,15 +136,14 @@ class EmbeddingMatcher(TextMatcher):
         """Return the class of the embeddings, and the model's name if it has one.
 
         Of embeddings yet to be made, the name of the function that makes them: a signature must
-        not load a model.
+        not load a model. A digest says what the embeddings, or the function, hold.
         """
         if isinstance(self._source, MadeOnce):
-            return {"embeddings": self._source.name}
-        # LangChain's cache wraps a model; the vectors are those of the model inside.
+            return {"embeddings": self._source.name + self._mark}
         model = getattr(self.embeddings, "underlying_embeddings", self.embeddings)
         names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
         name = next((name for name in names if isinstance(name, str) and name), None)
-        settings: dict[str, object] = {"embeddings": type(model).__name__}
+        settings: dict[str, object] = {"embeddings": type(model).__name__ + self._mark}
         return settings if name is None else settings | {"model": name}
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:

@@ -115,7 +115,7 @@ def numbered(
 def _numbered(tokenizer: Tokenizer, texts: Sequence[str], numbers: dict[str, int]) -> TokenNumbers:
     if n_processes() == 1 or len(texts) < 2:
         return _number(tokenize_all(tokenizer, texts), numbers)
-    name = f"tokenizer {tokenizer_name(tokenizer)}"
+    name = f"tokenizer {tokenizer_name(tokenizer, marked=False)}"
     parts = in_processes(_number_part, tokenizer, name, _parts(texts))
     flat, sizes = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     for tokens, part in parts:

@@ -417,7 +417,7 @@ def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult, language: 
     units = {k.unit for k in budgets if isinstance(k, Budget)}
     if len(units) > 1:
         return word("budgets", language)
-    measure = fitted(result.settings.get("length", ""), _WIDTH)
+    measure = fitted(result.settings.get("length", "").partition("#")[0], _WIDTH)
     return word(f"in {units.pop()}", language).format(length=measure)
 
 

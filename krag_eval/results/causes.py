@@ -47,6 +47,7 @@ from krag_eval.documents import (
 )
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
+from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
@@ -343,7 +344,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     """
     if given is not None:
         matcher = resolve_matcher(given)
-        if matcher.signature != signature:
+        if same(matcher.signature, signature) is False:
             raise InvalidInput(
                 "matcher",
                 f"must be the one of the result, {signature}, got {matcher.signature}",

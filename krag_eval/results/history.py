@@ -36,6 +36,7 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval._reading import MAX_BYTES
+from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, TableOf
@@ -50,6 +51,8 @@ from krag_eval.statistics.comparison import (
     brought_together,
     checked_metrics,
     differing,
+    may_be_others,
+    same_metric,
     settings_of,
     told_left_out,
 )
@@ -537,7 +540,10 @@ def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, lis
 
 
 def _settings_apart(before: EvaluationResult, after: EvaluationResult) -> bool:
-    return any(one.setting not in MAY_DIFFER for one in _changed_settings(before, after))
+    return any(
+        one.setting not in MAY_DIFFER and same(one.before or "", one.after or "") is False
+        for one in _changed_settings(before, after)
+    )
 
 
 def _metrics_of(runs: Sequence[HistoryRun], metric: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -666,7 +672,7 @@ class _Comparable:
         """
         groups: dict[tuple[str, ...], tuple[list[str], list[_Pair]]] = {}
         for metric in metrics:
-            having = [pair for pair in self.pairs if metric in _known(pair[1], [metric])][:last]
+            having = [pair for pair in self.pairs if _has_same(pair, metric)][:last]
             if not having:
                 raise self._nothing(metric)
             having = having if len(having) >= _FEWEST else having[:1]
@@ -698,6 +704,9 @@ class _Comparable:
                 n=len(pairs), folder=self.history.folder, metrics=", ".join(metrics),
                 runs=", ".join(run.name for run, _, _ in pairs),
             )  # fmt: skip
+            settings = [theirs.settings for *_, theirs in pairs[:1]]
+            for name, value in may_be_others([*settings, *(one.settings for _, one, _ in pairs)]):
+                yield w["may be others"].format(name=name, value=value)
         if self.itself:
             yield w["itself"].format(", ".join(self.itself))
         if self.failed:
@@ -705,6 +714,13 @@ class _Comparable:
         if self.refused:
             name, why = next(iter(self.refused.items()))
             yield w["not comparable"].format(n=len(self.refused), run=name, why=why)
+
+
+def _has_same(pair: _Pair, metric: str) -> bool:
+    """Tell whether a run has a metric, and not by another function."""
+    _, ours, theirs = pair
+    known = _known(ours, [metric]).values()
+    return any(same_metric(ours, theirs, key) is not False for key, _ in known)
 
 
 def _mean_of(
@@ -789,6 +805,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "other ground truth",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (not comparable with the run before)",
+        "may be others": "The {name} may not be the same in all runs: {value} does not tell all "
+        "that it depends on.",
         "by file": "The time of {n} runs is that of their files (*): results saved before this was "
         "kept do not say when they were made.",
         "by file of one": "The time of {n} run is that of its file (*): results saved before this "
@@ -818,6 +836,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "정답이 바뀜",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (바로 앞 실행과 비교할 수 없음)",
+        "may be others": "{name} 설정은 실행마다 다를 수 있습니다. {value}만으로는 무엇에 따라 "
+        "정해지는지 다 알 수 없습니다.",
         "by file": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
         "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
         "by file of one": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
@@ -887,6 +907,8 @@ def told(history: History, language: Language) -> list[str]:
             kind = "since" if run.is_comparable else "not comparable with"
             changes = "; ".join(told_changes(run, language))
             lines.append(w[kind].format(run=run.name, changes=changes))
+    for name, value in may_be_others([run.result.settings for run in history.runs]):
+        lines.append(w["may be others"].format(name=name, value=value))
     n = sum(run.made_by_file for run in history.runs)
     if n:
         lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
@@ -57,6 +59,8 @@ __all__ = [
     "declared_metric",
     "is_built_in",
     "label_of",
+    "mark_in",
+    "marks_of",
     "metrics_for",
     "metrics_of",
     "precision_base",
@@ -162,6 +166,8 @@ class Metric:
     needs_words: bool = False
     needs_judged: bool = False
     needs_aspects: bool = False
+    #: What tells the user's function from others, as it stands in signatures.
+    _mark: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -172,6 +178,9 @@ class Metric:
         if self.micro:
             _check_micro(self.micro, self.of_means)
         _check_parameters(self.parameters)
+        # Where it was made its source is at hand, and a copy in another process keeps this.
+        made_of = getattr(self.compute, "function", self.compute)
+        object.__setattr__(self, "_mark", mark_of(made_of))
 
     @classmethod
     def per_query(
@@ -1088,6 +1097,25 @@ def is_built_in(metric: Metric) -> bool:
     except InvalidInput:
         return False
     return ours is not None and declarations({ours.name: ours}) == {metric.name: metric}
+
+
+def marks_of(metrics: Iterable[Metric]) -> str:
+    """Return the names of the user's own metrics, each with what tells which function it is.
+
+    >>> marks_of(METRICS.values())
+    ''
+    """
+    return ",".join(f"{one.name}{one._mark}" for one in metrics if one._mark)
+
+
+def mark_in(marks: str, name: str) -> str:
+    """Return what :func:`marks_of` said of a metric.
+
+    >>> mark_in("rank#0123456789ab,new rank#unknown", "new rank")
+    '#unknown'
+    """
+    found = re.search(rf"(?:^|,){re.escape(name)}(#\w+)(?:,|$)", marks)
+    return "" if found is None else found[1]
 
 
 _DECLARED = tuple(

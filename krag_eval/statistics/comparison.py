@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
@@ -35,11 +35,13 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval._text import padded, width_of
+from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
+from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.scoring.metrics import resolved_average
+from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import (
     ROUNDING,
@@ -260,6 +262,7 @@ def compared(
     first = check_comparable(aligned)
     check_counted(first)
     metrics = checked_metrics(named, _default_metric(first) if asked is None else asked)
+    check_same_metrics(aligned, metrics)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     grouped = None if clusters is None else Clusters.of(list(aligned.values()), clusters)
     differences, values = paired_differences(
@@ -1033,10 +1036,9 @@ def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
-MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
+MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved")
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
-_UNKNOWN = "settings unknown"
 _NAMED = 5
 _LONGEST_TAG = 60
 
@@ -1070,7 +1072,7 @@ def check_comparable(
             )
     if same_ground_truth:
         _warn_of_unknown_ground_truth(results)
-    _warn_of_unknown_settings(first)
+    _warn_of_unknown_settings([one.settings for one in results.values()])
     _warn_of_versions(results)
     return first
 
@@ -1147,7 +1149,9 @@ def _checked_results(
 def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
     names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
     pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    differing = [f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if ours != theirs]
+    differing = [
+        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
+    ]
     if set(first.k) != set(other.k):
         ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
         differing.append(f"k: {ours} vs {theirs}")
@@ -1177,7 +1181,8 @@ def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) ->
     rows = zip(first.labels, ours, theirs, strict=True)
     # The last part is of what their matcher looks at, and it is the same matcher.
     places = [label for label, our, their in rows if _seen(our) != _seen(their)]
-    if places and first.settings.get("matcher") == other.settings.get("matcher"):
+    matchers = [one.settings.get("matcher", "") for one in (first, other)]
+    if places and same(*matchers) is not False:
         differing.append(f"the ground truth of {_named(places)}")
     return differing
 
@@ -1246,14 +1251,64 @@ def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> No
         warn(w["unknown ground truth"].format(old), w["save anew"])
 
 
-def _warn_of_unknown_settings(result: EvaluationResult) -> None:
+def _warn_of_unknown_settings(settings: Sequence[Mapping[str, str]]) -> None:
+    """Warn of what may be something else in one of several results, whatever its name."""
     w = _WORDS[language_of()]
-    matcher = result.settings.get("matcher", "")
-    if _UNKNOWN in matcher:
-        warn(w["unknown settings"].format(matcher))
-    length = result.settings.get("length", "")
-    if _UNKNOWN in length:
-        warn(w["unknown length"].format(length))
+    for name, told in may_be_others(settings):
+        warn(w[f"unknown {name}"].format(told), w["name it"])
+
+
+def may_be_others(settings: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that may be others in one of several results, and what they say."""
+    for name in ("matcher", "length"):
+        first, *others = (one.get(name, "") for one in settings)
+        unsure = [other for other in others if same(first, other) is None]
+        if unsure:
+            yield name, first if first == unsure[0] else f"{first} / {unsure[0]}"
+
+
+def check_same_metrics(
+    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+) -> None:
+    """Refuse averages of the user's own metrics where two results have them by other functions.
+
+    Args:
+        results: Name -> result.
+        metrics: Spelling of an average -> its key and cutoff.
+
+    Raises:
+        InvalidInput: If the functions differ; the message names them.
+
+    Warns:
+        KragEvalWarning: If it is not known whether they do.
+    """
+    (first_name, first), *others = results.items()
+    w = _WORDS[language_of()]
+    for key in dict.fromkeys(key for key, _ in metrics.values()):
+        ours = _marked(first, key)
+        for name, other in others:
+            alike = same_metric(first, other, key)
+            if alike is False:
+                raise InvalidInput(
+                    "results",
+                    f": {first_name!r} and {name!r} cannot be compared on {key}, because their "
+                    f"functions differ ({ours} vs {_marked(other, key)})",
+                    "Evaluate both with the same function, or compare another metric",
+                )
+            if alike is None:
+                warn(w["unknown metric"].format(ours.partition("#")[0]), w["name it"])
+                break
+
+
+def same_metric(first: EvaluationResult, other: EvaluationResult, key: str) -> bool | None:
+    """Tell whether two results have an average by the same function; ``None``: unknown."""
+    return same(_marked(first, key), _marked(other, key))
+
+
+def _marked(result: EvaluationResult, key: str) -> str:
+    """Return the metric of an average, and what tells its function."""
+    column = result.definitions[key].column.removeprefix(DEFINED)
+    return column + mark_in(result.settings.get("metrics", ""), column)
 
 
 def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
@@ -1334,10 +1389,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "checked beyond the number of items, because krag_eval 0.1 saved nothing to tell it by "
         "({}).",
         "save anew": "Evaluate and save anew to have it checked",
-        "unknown settings": "Whether the results were made with the same settings of the matcher "
-        "{} could not be checked; have its settings() return them.",
-        "unknown length": "Whether the budgets of the results were counted by the same function "
-        "{} could not be checked; define it by def in a module, or give it an attribute name.",
+        "unknown matcher": "The results may be of different matchers: {} does not tell all that "
+        "it depends on.",
+        "unknown length": "The budgets of the results may be counted by different functions: {} "
+        "does not tell which one it is.",
+        "unknown metric": "The metric {} of the results may be computed by different functions.",
+        "name it": "Give what is your own an attribute name (a matcher: settings()) that changes "
+        "with it, and evaluate anew",
         "versions": "The results were made by different versions of krag_eval ({}).",
         "versions, numbers": "The results were made by different versions of krag_eval ({}), "
         "between which reported numbers changed.",
@@ -1389,10 +1447,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "unknown ground truth": "항목 수 말고는 결과들의 정답이 같은지 확인할 수 없습니다. "
         "krag_eval 0.1은 이를 확인할 정보를 저장하지 않았습니다({}).",
         "save anew": "확인하려면 다시 평가해 저장하세요",
-        "unknown settings": "매처 {}의 설정이 두 결과에서 같은지 확인할 수 없습니다. 매처의 "
-        "settings()가 설정을 돌려주게 하세요.",
-        "unknown length": "두 결과의 예산을 같은 함수({})로 쟀는지 확인할 수 없습니다. 함수를 "
-        "모듈에서 def로 정의하거나 name 속성을 붙이세요.",
+        "unknown matcher": "두 결과의 매처가 서로 다를 수 있습니다. {}만으로는 무엇에 따라 "
+        "판정했는지 다 알 수 없습니다.",
+        "unknown length": "두 결과의 예산을 서로 다른 함수로 쟀을 수 있습니다. {}만으로는 어떤 "
+        "함수인지 알 수 없습니다.",
+        "unknown metric": "두 결과의 지표 {}가 서로 다른 함수로 계산되었을 수 있습니다.",
+        "name it": "직접 만든 함수나 객체에는 내용이 바뀔 때 함께 바꿀 name 속성을 붙이고(매처는 "
+        "settings()), 다시 평가하세요",
         "versions": "결과를 만든 krag_eval 버전이 서로 다릅니다({}).",
         "versions, numbers": "결과를 만든 krag_eval 버전이 서로 다르고({}), 그 사이에 값을 "
         "계산하는 방식이 바뀌었습니다.",

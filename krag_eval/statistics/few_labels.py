@@ -32,11 +32,12 @@ from krag_eval._errors import (
     warn,
 )
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_text
+from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, metrics_of
-from krag_eval.statistics.comparison import as_html, as_text, checked_metrics
+from krag_eval.statistics.comparison import as_html, as_text, check_same_metrics, checked_metrics
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     QuerySums,
@@ -85,7 +86,7 @@ _NOTHING = 1e-9
 _NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
-_OF_THE_RUN = ("averaging", "k", "krag_eval", "queries", "retrieved")
+_OF_THE_RUN = ("averaging", "k", "krag_eval", "metrics", "queries", "retrieved")
 _OF_THE_LABELS = ("grades", "judge", "length", "matcher", "threshold")
 
 
@@ -608,7 +609,9 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
         for place, one in enumerate(systems, start=1)
     }
     if metric is not None:
-        return checked_metrics(results, metric)
+        chosen = checked_metrics(results, metric)
+        check_same_metrics(results, chosen)
+        return chosen
     first, *others = results.values()
     shared = {
         f"{key}@{spelled(k)}": (key, k)
@@ -620,6 +623,7 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
     if not shared:
         problem = ": there is no average at a cutoff that all of the results have"
         raise InvalidInput(_JUDGE, problem, "Evaluate all with the same k")
+    check_same_metrics(results, shared)
     return shared
 
 
@@ -641,7 +645,7 @@ def _refuse_other_settings(
     differing = [
         f"{name}: {theirs.get(name, '?')} vs {ours.get(name, '?')}"
         for name in {**theirs, **ours}
-        if name not in ignored and ours.get(name) != theirs.get(name)
+        if name not in ignored and same(ours.get(name, "?"), theirs.get(name, "?")) is False
     ]
     if differing:
         problem = f"was evaluated with other settings than the others: {'; '.join(differing)}"
