@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -73,6 +76,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As where a shell runs the tests in the background; what they start must be interruptible.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not os.access(os.path.expanduser("~"), os.W_OK):
+        # Matplotlib would say on standard error, in every process, that it found no place of its own.
+        own = tempfile.mkdtemp(prefix="krag-eval-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+        os.environ.setdefault("MPLCONFIGDIR", own)
     settings.load_profile("full" if config.getoption("--full") else "quick")
 
 
