@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # As where a shell runs the tests in the background; what they start must be interruptible.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not os.access(os.path.expanduser("~"), os.W_OK):
-        # Matplotlib would say on standard error, in every process, that it found no place of its own.
+        # Each process would say on standard error that matplotlib has no place of its own.
         own = tempfile.mkdtemp(prefix="krag-eval-tests-")
         config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
         os.environ.setdefault("MPLCONFIGDIR", own)
