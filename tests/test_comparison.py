@@ -241,6 +241,25 @@ def test_finding_nothing_is_not_better():
     assert comparison.table.loc[0, ["n_both", "share_a", "share_b"]].tolist() == [6, 1.0, 0.1]
 
 
+@pytest.mark.parametrize("more", [1, 20])
+def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
+    """60 go from rank 1 to 10 while some more are found: worse, and its page says so too."""
+    old = result_of([[1]] * 60 + [[]] * more)
+    new = result_of([[10]] * (60 + more))
+    comparison = compare({"old": old, "new": new}, "mean_rank@10")
+    row = only(comparison)
+    assert (row.n_both, row.difference, row.p_holm < 0.001) == (60, 9.0, True)
+    assert (row.better, row.is_of_fewer, row.is_of_more, row.is_shown()) == (
+        "old", False, True, True
+    )  # fmt: skip
+    assert "new is worse than old on mean_rank@10" in comparison.summary()
+    comparison.report(tmp_path / "page.html")
+    assert "a value for more queries" in (tmp_path / "page.html").read_text("utf-8")
+    assert new.check(baseline=old, metric="mean_rank@10").outcome == "failed"
+    # And the other way round: who gives up on the hard ones is not called better.
+    assert not only(compare({"new": new, "old": old}, "mean_rank@10")).is_shown()
+
+
 def test_the_best_of_a_leaderboard_has_a_value_for_as_many():
     """The best mean rank is that of the system that found one query of 40: it has no star."""
     results = {

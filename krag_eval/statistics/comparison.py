@@ -176,7 +176,8 @@ def compare(
 
     Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
     compared on those where both systems have one. The summary says how many these are and how large
-    the share with a value is in each system; nobody is called better who has the smaller one.
+    the share with a value is in each system; b is not called better if it has the smaller one, and
+    is worse if its values are, also if it has the larger one.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
     position. Where the cutoffs differ, what is compared is at those that all results have.
@@ -1364,6 +1365,9 @@ _WORDS: dict[Language, dict[str, str]] = {
         "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
         "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
         "Holm), but has a value for fewer queries.",
+        "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+        "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has a "
+        "value for more queries.",
         "shares": "That is on the {n} queries where both have a value: {a} has one for "
         "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "shares of one": "That is on the {n} query where both have a value: {a} has one for "
@@ -1420,6 +1424,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
         "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
         "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
+        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 {by}만큼 "
+        "나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
         "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
         "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
         "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
@@ -1559,7 +1565,8 @@ def sentence(
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    shown = w["of fewer"] if row.is_of_fewer else shown or w["shown"]
+    kind = "of fewer" if row.is_of_fewer else "of more" if row.is_of_more else ""
+    shown = w[kind] if kind else shown or w["shown"]
     told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
     return " ".join([told, *told_shares(row, language)])
 

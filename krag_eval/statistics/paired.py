@@ -200,7 +200,7 @@ class Difference:
         share_b: That of b.
         p_share: Two-sided p of the permutation test of these shares.
         p_share_holm: ``p_share``, corrected as ``p_holm``.
-        is_of_fewer: Whether the system with the better average has a value for fewer queries.
+        is_of_fewer: Whether b has the better average, of fewer queries: it is not called better.
         alpha: What p must be below to be shown alone among everything asked for.
     """
 
@@ -246,11 +246,17 @@ class Difference:
         """The system with the better average, surely or not; ``None`` if neither or undefined."""
         return self.b if self.drop < 0 else self.a if self.drop > 0 else None
 
+    @property
+    def is_of_more(self) -> bool:
+        """Whether b is worse where both have a value, and has one for more queries."""
+        return self.drop > 0 and self.share_b > self.share_a
+
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the difference is shown and not only seen: the one rule, of gates too.
 
         So it is if the corrected p is below ``1 - level``; the interval does not decide. Where
-        queries may have no value, nobody is better who has one for fewer of them.
+        queries may have no value, b is not better if it has one for fewer of them; it is worse if
+        its values are, also where it has one for more.
         """
         return self.p_holm < 1 - level and not self.is_of_fewer
 
@@ -409,8 +415,8 @@ def _of_both(
             drawing._replace(clusters=within),
         )
         found = _of_all(ours, theirs, 0, metric, drawing._replace(clusters=within))
-        more = known["share_b"] - known["share_a"]
-        of_fewer = more < 0 < -found.drop or more > 0 > -found.drop
+        # Who finds one query more is not excused for ranking all the others lower.
+        of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
         return replace(found, is_of_fewer=of_fewer, **known)
     nothing: dict[str, Any] = dict.fromkeys(
         ("difference", "ci_low", "ci_high", "p_permutation", "p_t", "p_holm", "effect_size"),
