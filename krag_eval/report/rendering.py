@@ -299,8 +299,8 @@ _ENGLISH = {
     "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
     "{value_worse}; {level} interval {low} to {high}; p {p} after Holm).",
     "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
-    "{value_better}; {level} interval {low} to {high}; p {p} after Holm), though it has a value for "
-    "more queries.",
+    "{value_better}; {level} interval {low} to {high}; p {p} after Holm), though it has a value "
+    "for more queries.",
     "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
     "({level} interval {low} to {high}; p {p} after Holm).",
     "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",

@@ -1206,7 +1206,7 @@ class EvaluationResult:
         """
         from krag_eval.results.saved import write
 
-        write(path, self if gate is None else replace(self, gate=gate.outcome), texts=texts)
+        write(path, self if gate is None else replace(self, gate=gate.noted), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:

@@ -1424,8 +1424,9 @@ _WORDS: dict[Language, dict[str, str]] = {
         "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
         "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
         "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
-        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 {by}만큼 "
-        "나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 "
+        "{by}만큼 나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm "
+        "보정 p {p}).",
         "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
         "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
         "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
