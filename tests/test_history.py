@@ -600,6 +600,21 @@ def test_a_run_under_several_names_counts_once(folder):
     assert "their gate failed: 3." in report.note
 
 
+def test_copies_whose_rows_are_gone_hinder_no_gate(folder, tmp_path):
+    """They are not comparable, as one of them alone is."""
+    rows = tmp_path / "rows.parquet"
+    file = tmp_path / "run.jsonl"
+    lines = [{"question": i, "actual": ["a"], "predicted": ["a"]} for i in map(str, range(N))]
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    evaluate_file(file, k=(5, 10), per_query=rows).to_json(folder / "old.json")
+    shutil.copy(folder / "old.json", folder / "copy.json")
+    finds(30).to_json(folder / "new.json")
+    rows.unlink()
+    report = History.of(folder).check(finds(30), metric="ndcg@10")
+    assert held(report) == ["new"]
+    assert "Not comparable: 2 of the runs" in report.note
+
+
 def test_a_run_of_the_future_is_left_out(folder):
     """Or it would stay the last for good; clocks may differ by hours."""
     now = datetime.now(UTC)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, language_of, warn
+from krag_eval._errors import InvalidInput, Language, Refusal, language_of, warn
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
@@ -1189,7 +1189,7 @@ def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> N
     for file in files.values():
         try:
             note_gate(file, report.noted, result)
-        except (OSError, InvalidInput) as error:
-            why = error.problem if isinstance(error, InvalidInput) else error.strerror or error
+        except (OSError, Refusal) as error:
+            why = error.problem if isinstance(error, Refusal) else error.strerror or error
             told = _WORDS[language_of()]["not noted"]
             warn(told.format(new=printable(file), error=why))

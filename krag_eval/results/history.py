@@ -732,11 +732,12 @@ def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
     found: list[list[HistoryRun]] = []
     at: defaultdict[datetime, list[list[HistoryRun]]] = defaultdict(list)
     for run in runs:
-        known = next((one for one in at[run.made] if one[0].result == run.result), None)
+        others = at[run.made] if _has_rows(run.result) else []
+        known = next((one for one in others if one[0].result == run.result), None)
         if known is None:
             known = []
             found.append(known)
-            at[run.made].append(known)
+            others.append(known)
         known.append(run)
     return found
 
