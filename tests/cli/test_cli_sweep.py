@@ -284,6 +284,12 @@ def calling(file: Path, call: str) -> Path:
         'rag:shell.getoutput", cmd = "touch run',
         'rag:made.run", cmd = "touch run',  # held by an object of the file's
         "rag:f.__globals__",
+        'rag:here.touch", exist_ok = true, mode = "',  # a method of an object of another's class
+        "rag:touch",
+        "rag:renamed",
+        "rag:twice",
+        "rag:Own.touch",
+        "rag:own",
         "rag:_hidden",
         "pack:f",  # a package beside
         "pack.inner:f",
@@ -317,7 +323,10 @@ def test_a_file_names_functions_of_files_beside_it_alone(
     (folder / "rag.py").write_text(
         "import os, subprocess as shell\nfrom subprocess import Popen, getoutput\n"
         "class Held: pass\nmade = Held()\nmade.run = getoutput\n"
-        f"{RUN.format(ran)}_hidden = f\n",
+        f"{RUN.format(ran)}_hidden = f\n"
+        f"import functools, pathlib\nhere = pathlib.Path({str(ran)!r})\ntouch = here.touch\n"
+        "renamed = functools.partial(touch)\ntwice = functools.partial(renamed)\n"
+        "class Own(type(here)): pass\nown = Own(here).touch\n",
         "utf-8",
     )
     assert "corpus" in refusal("sweep", calling(there, call))
@@ -340,6 +349,32 @@ def test_functions_of_other_modules_are_allowed_by_name(file: Path, tmp_path: Pa
     calling(file, "allowed_pack:os.getcwd")
     assert "os" in refusal("sweep", file, "--allow-module", "allowed_pack")
     assert str(tmp_path) not in sys.path
+
+
+@pytest.mark.parametrize("call", ["kept", "bound", "Corpus", "made", "method"])
+def test_what_a_file_makes_of_its_functions_is_its_own(file: Path, call: str) -> None:
+    """Wrapped, bound, its classes and their objects."""
+    module = next(file.parent.glob("rag_*.py"))
+    more = """
+import functools
+kept, bound = functools.lru_cache(corpus), functools.partial(corpus)
+class Corpus(list):
+    def __init__(self): self += corpus()
+    def __call__(self): return self
+made = Corpus()
+method = made.__call__
+"""
+    module.write_text(MODULE + more, "utf-8")
+    assert run("sweep", calling(file, f"{module.stem}:{call}")).exit_code == 0
+
+
+@pytest.mark.parametrize("returned", ["None", "3", "'text'", "{'a': 1}"])
+def test_a_corpus_that_is_no_list_of_texts_names_the_file(file: Path, returned: str) -> None:
+    module = next(file.parent.glob("rag_*.py"))
+    module.write_text(f"{MODULE}\ndef other(): return {returned}\n", "utf-8")
+    message = refusal("sweep", calling(file, f"{module.stem}:other"))
+    assert str(file) in message
+    assert "corpus" in message
 
 
 def test_public_functions_of_ours(file: Path) -> None:
