@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -397,6 +400,37 @@ def test_processes_find_the_file_beside(file: Path) -> None:
     values = [[cell["macro_recall@1"] for cell in json.loads(done.stdout)["cells"]]
               for done in (one, two)]  # fmt: skip
     assert values == [[1, 0.5, 1, 0.5]] * 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has another way of interrupting a process")
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
+def test_an_interrupt_tells_what_is_kept(file: Path, tmp_path: Path, jobs: list[str]) -> None:
+    """By whichever process asked: here the last 20 of 40 questions have no answer."""
+    module = next(file.parent.glob("rag_*.py"))
+    waiting = "        if number >= 20: import time; time.sleep(600)\n        return"
+    module.write_text(MODULE.replace("        return [one for one in chunks", f"{waiting} [one for "
+                                     "one in chunks"), "utf-8")  # fmt: skip
+    kept = tmp_path / "kept"
+    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--folder", str(kept)]
+    process = subprocess.Popen([*command, *jobs], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    def n_written() -> list[int]:
+        return [one.read_bytes().count(b"\n") for one in kept.glob("*/answers.jsonl")]
+
+    try:
+        while sum(n >= 21 for n in n_written()) < (2 if jobs else 1):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    folders = [one.parent.name for one in kept.glob("*/answers.jsonl")]
+    told = "".join(said.split())
+    assert told.count("20of40answersarekept") == len(folders)
+    assert all(one in told for one in folders)
 
 
 def test_what_python_refuses_is_refused(file: Path) -> None:
