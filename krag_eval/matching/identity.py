@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache, partial
+from importlib.util import find_spec, resolve_name
 from itertools import chain
 from numbers import Real
 from types import (
@@ -263,12 +264,25 @@ def _is_importable(function: Any) -> bool:
 def _is_own(thing: Any) -> bool:
     """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
     module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
-    package = (module or "builtins").partition(".")[0]
-    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
-        return False
     code = getattr(thing, "__code__", None)
     file = code.co_filename if code else getattr(sys.modules.get(module or ""), "__file__", None)
+    return _is_own_file(module or "builtins", file)
+
+
+def _is_own_file(module: str, file: str | None) -> bool:
+    package = module.partition(".")[0]
+    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
+        return False
     return not {"site-packages", "dist-packages"} & {*re.split(r"[\\/]", file or "")}
+
+
+def _is_own_package(module: str) -> bool:
+    """Tell whether a module that is not loaded is the user's, or cannot be found."""
+    package, spec = module.partition(".")[0], None
+    with suppress(ValueError, ImportError):
+        spec = find_spec(package)
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    return _is_own_file(module, next(filter(None, places), None))
 
 
 class _Telling:
@@ -339,12 +353,69 @@ class _Telling:
         space = function.__globals__
         for name in loaded.intersection(_names(function.__code__), space):
             used[name] = space[name]
-        for one in ast.walk(node):  # config.MODEL
-            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
-                module = used.get(one.value.id)
-                if isinstance(module, ModuleType) and _is_own(module) and one.attr in vars(module):
-                    used[f"{one.value.id}.{one.attr}"] = vars(module)[one.attr]
-        return self.named(used.items())
+        for name, one in self._imported(node, space):
+            if used.setdefault(name, one) is not one:  # now this, now that
+                self.complete = False
+        used |= self._of_modules(used, node) | self._at_first(function, node, written)
+        modules = {name: one for name, one in used.items() if isinstance(one, ModuleType)}
+        told = [(self.of(name), [type(one).__name__, one.__name__])
+                for name, one in modules.items()]  # fmt: skip
+        told += self.named((name, one) for name, one in used.items() if name not in modules)
+        return sorted(told, key=json.dumps)
+
+    def _imported(self, node: ast.AST, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield what of the user's a function imports itself; what is not loaded is unknown."""
+        for name, path, attribute in _imports(node):
+            path = resolve_name(path, space.get("__package__") or "")
+            module = sys.modules.get(path)
+            if module is None or not _is_own(module):
+                self.complete &= module is not None or not _is_own_package(path)
+                continue
+            found = vars(module).get(attribute, sys.modules.get(f"{path}.{attribute}"))
+            if attribute and found is None:
+                self.complete = False
+            else:
+                yield name, found if attribute else module
+
+    def _of_modules(self, used: Mapping[str, Any], node: ast.AST) -> dict[str, Any]:
+        """Return what is used of the user's modules: config.MODEL, shop.ranking.first."""
+
+        def module_of(one: Any) -> ModuleType | None:
+            if isinstance(one, ast.Attribute):
+                around = module_of(one.value)
+                found = None if around is None else vars(around).get(one.attr)
+            else:
+                found = used.get(one.id) if isinstance(one, ast.Name) else None
+            return found if isinstance(found, ModuleType) and _is_own(found) else None
+
+        found, named = {}, set()
+        for one in ast.walk(node):  # from the outside in
+            if isinstance(one, ast.Attribute) and (module := module_of(one.value)) is not None:
+                named.add(one.value)
+                if one.attr in vars(module):
+                    found[ast.unparse(one)] = vars(module)[one.attr]
+                    continue
+            elif one in named or module_of(one) is None:
+                continue
+            self.complete = False  # getattr(shop, name)
+        return found
+
+    def _at_first(self, function: FunctionType, node: ast.AST, written: set[str]) -> dict[str, Any]:
+        """Return what variables of the module were before the function changed them."""
+        source = _source_of(function.__code__, function.__globals__)
+        assigned = {} if source is None else source.values
+        shared = {name for one in ast.walk(node) if isinstance(one, ast.Global)
+                  for name in one.names}  # fmt: skip
+        found = {}
+        for name in written.intersection(_names(function.__code__)):
+            try:
+                value = ast.literal_eval(assigned[name].value)
+            except (KeyError, ValueError, TypeError, SyntaxError, RecursionError):
+                self.complete &= name not in shared
+            else:
+                if value not in (None, [], {}):  # memory that was empty
+                    found[f"{name} at first"] = _tree(assigned[name])
+        return found
 
     def _method(self, method: Any) -> Any:
         return [self.of(getattr(method, "__func__", method.__name__)), self.of(method.__self__)]
@@ -356,6 +427,8 @@ class _Telling:
         taken = self.named((name, one) for name, one in vars(kind).items()
                            if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
         bases += [taken] if taken else []
+        if issubclass(kind, enum.Enum):
+            bases += [self.named((name, one.value) for name, one in kind.__members__.items())]
         if node is not None:
             return [_tree(node), bases, [self._used(one, node) for one in methods]]
         if methods:
@@ -383,7 +456,12 @@ class _Telling:
         return [array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
 
     def _module(self, module: ModuleType) -> str:
+        self.complete &= not _is_own(module)  # held, who knows for what
         return module.__name__
+
+    def _member(self, one: enum.Enum) -> list[Any]:
+        own = [self.of(one.value), self.of(type(one))] if _is_own(type(one)) else []
+        return [_qualified(type(one)), one.name, *own]
 
     _kinds: tuple[tuple[Any, Callable[..., Any]], ...] = (
         (FunctionType, _function),
@@ -391,7 +469,7 @@ class _Telling:
         (GenericAlias, lambda self, alias: repr(alias)),
         (type, _class),
         (partial, _partial),
-        (enum.Enum, lambda self, one: [_qualified(type(one)), one.name]),
+        (enum.Enum, _member),
         (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
         (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
         (Mapping, lambda self, mapping: self.named(mapping.items())),
@@ -568,6 +646,7 @@ class _Source(NamedTuple):
     codes: frozenset[CodeType]
     functions: Mapping[tuple[str, int], list[Any]]
     classes: Mapping[Any, ast.ClassDef]
+    values: Mapping[str, Any]
 
 
 def _found(function: FunctionType) -> Any:
@@ -613,7 +692,10 @@ def _parsed(text: str, flags: int) -> _Source | None:
         elif isinstance(node, _FUNCTIONS):
             key = getattr(node, "name", "<lambda>"), _first_line(node)
             functions.setdefault(key, []).append(node)
-    return _Source(frozenset(codes), functions, classes)
+    values = {target.id: node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+              for target in getattr(node, "targets", [getattr(node, "target", None)])
+              if isinstance(target, ast.Name)}  # fmt: skip
+    return _Source(frozenset(codes), functions, classes, values)
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -690,6 +772,18 @@ def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _constant(value: Any) -> str:
     return _without_secrets(value) if isinstance(value, str) else repr(value)
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Yield what is imported within: under which name, of which module, and what of it."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Import):
+            for path, name in ((alias.name, alias.asname) for alias in one.names):
+                yield (name, path, "") if name else (path.partition(".")[0],) * 2 + ("",)
+        elif isinstance(one, ast.ImportFrom):
+            for alias in one.names:
+                path = "." * one.level + (one.module or "")
+                yield alias.asname or alias.name, path, alias.name
 
 
 def _written(node: Any) -> set[str]:

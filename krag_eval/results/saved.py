@@ -326,9 +326,10 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
     if any(getattr(totals, name) != value for name, value in common.items()
            if name not in of_its_own):  # fmt: skip
         raise ValueError("its summary is of another run")
+    beside = Path(os.path.realpath(path)) if path.is_symlink() else path  # as it was written
     return common | {
         "totals": totals,
-        "rows": rows_named(content["rows"], path.parent, totals),
+        "rows": rows_named(content["rows"], beside.parent, totals),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
     }
 

@@ -842,7 +842,7 @@ class Comparison:
             InvalidInput: If there is no such tag, or the systems were tagged differently.
 
         Warns:
-            KragEvalWarning: If the slices are too many to mean anything.
+            KragEvalWarning: If the slices are too many to mean anything, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, tags = [["a"]] * 40, {"corpus": ["wiki"] * 20 + ["chat"] * 20}
@@ -856,6 +856,8 @@ class Comparison:
         """
         from krag_eval.statistics.slices import sliced_comparison
 
+        for told in told_failed(self.failed):
+            warn(told)
         return sliced_comparison(self, tag)
 
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
@@ -945,7 +947,8 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return as_latex(self._cells(language))
+        failed = [f"% {one}\n" for one in told_failed(self.failed, language)]
+        return "".join(failed) + as_latex(self._cells(language))
 
     def __repr__(self) -> str:
         language = language_of()

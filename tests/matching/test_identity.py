@@ -208,6 +208,60 @@ def test_functions_that_are_called_count(tmp_path: Path) -> None:
     assert len(names) == 2
 
 
+# How a function comes to what shop.ranking holds, and whether it can be told before it is called.
+ROUNDABOUT = {
+    "import shop.ranking\ndef make(): return lambda texts: shop.ranking.top(texts)": True,
+    "def make():\n    from shop.ranking import top\n    return lambda texts: top(texts)": False,
+    "def make():\n    import shop.ranking\n    return lambda texts: shop.ranking.top(texts)": False,
+    "from shop import ranking\ndef make(): return lambda texts: getattr(ranking, 'top')(texts)":
+        False,
+    "import shop.ranking as one\nMODULES = [one]\ndef make(): return MODULES[0].top": False,
+    "import shop.ranking\ndef make():\n    from shop.ranking import top as first\n"
+    "    return lambda texts: first(texts)": True,
+    "from shop.ranking import Kind\ndef make(): return lambda texts: texts[:Kind.SHORT.value]":
+        True,
+    "from shop.ranking import Kind\ndef make(kind=Kind.SHORT): return lambda texts: kind": True,
+    "from shop.ranking import Size\ndef make(): return lambda texts: texts[:Size.SMALL]": True,
+    "N = {}\ndef make():\n    global N\n    N = N\n    return lambda texts: texts[:N]": True,
+    "N = int('{}')\ndef make():\n    global N\n    N = N\n    return lambda texts: texts[:N]":
+        False,
+    "N = [{}]\ndef make():\n    N[0] += 0\n    return lambda texts: texts[:N[0]]": True,
+}  # fmt: skip
+RANKING = """
+import enum
+def top(texts): return texts[:{0}]
+class Kind(enum.Enum):
+    SHORT = {0}
+class Size(enum.IntEnum):
+    SMALL = {0}
+"""
+
+
+@pytest.mark.parametrize("source", ROUNDABOUT)
+def test_an_edit_is_seen_or_it_is_said_that_it_is_not(tmp_path: Path, source: str) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    marks = []
+    for n in (11, 12):
+        (tmp_path / "shop" / "ranking.py").write_text(RANKING.format(n), "utf-8")
+        (tmp_path / "own.py").write_text(source.replace("{}", str(n)), "utf-8")
+        marks.append(_run("import own; print(mark_of(own.make))", tmp_path))
+    assert len({*marks} - {"#unknown"}) == 2 * ROUNDABOUT[source]
+
+
+def test_memory_and_installed_modules_leave_a_function_known(tmp_path: Path) -> None:
+    """Though it declares the memory global, or imports the module when it is called."""
+    source = (
+        "MODEL = None\ndef cut(text):\n    import json, numpy.linalg as n\n    global MODEL\n"
+        "    MODEL = MODEL or text.split\n    return json, n, MODEL()"
+    )
+    (tmp_path / "own.py").write_text(source, "utf-8")
+    code = "import own; print(mark_of(own.cut)); own.cut('a'); print(mark_of(own.cut))"
+    before, after = _run(code, tmp_path).split()
+    assert re.fullmatch(KNOWN, before)
+    assert after == before
+
+
 def _run(code: str, folder: Path, seed: str = "0") -> str:
     head = "from krag_eval.matching.identity import *\n"
     path = f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
