@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from krag_eval import (
     Conventions,
@@ -502,18 +501,18 @@ def test_cutoffs_within_some_list_are_not_spoken_of(k: Any) -> None:
         assert "retrieved" not in evaluator.evaluate(k).settings
 
 
-def test_the_shell_says_it_too(tmp_path: Path) -> None:
+def test_the_shell_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line on standard error, whether the file is read whole or in chunks."""
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps({"actual": [TWO], "predicted": [THREE, TWO]}), "utf-8")
     for chunks in ([], ["--chunk-size", "1"]):
         arguments = ["evaluate", str(path), "-k", "5", "-k", "5w", *chunks]
-        done = CliRunner().invoke(main, arguments)
-        assert done.exit_code == 0
-        (line,) = done.stderr.splitlines()
+        assert not main(arguments, standalone_mode=False)
+        printed, said = capsys.readouterr()
+        (line,) = said.splitlines()
         assert "2 documents" in line
-        assert "k=5,5w" in done.stdout
-        assert "@5w" in done.stdout
+        assert "k=5,5w" in printed
+        assert "@5w" in printed
 
 
 @pytest.mark.usefixtures("shown")

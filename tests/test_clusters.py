@@ -153,7 +153,7 @@ def test_intervals_of_differences_agree_with_scipy_on_clusters():
         paired=True,
         n_resamples=2_000,
         method="percentile",
-        rng=np.random.default_rng(7),
+        random_state=np.random.default_rng(7),
     ).confidence_interval
     row = compare(both(drawn), "recall@5", clusters="source", n_resamples=2_000, seed=7)
     found = row.differences[0].ci_low, row.differences[0].ci_high
@@ -174,7 +174,7 @@ def test_intervals_of_one_result_agree_with_scipy_on_clusters(method):
         paired=True,
         n_resamples=2_000,
         method=method,
-        rng=np.random.default_rng(3),
+        random_state=np.random.default_rng(3),
     ).confidence_interval
     table = confidence_intervals(
         both(drawn)["a"], n_resamples=2_000, seed=3, method=method, clusters="source"

@@ -75,7 +75,8 @@ class Shell(click.Group):
         self, name: str, sections: Mapping[str, Sequence[click.Command]], **settings: Any
     ) -> None:
         commands = {one.name or "": one for several in sections.values() for one in several}
-        super().__init__(name, commands, **settings)
+        # Asked for by main(); click before 8.2 shows the help for a path in place of a command, too.
+        super().__init__(name, commands, no_args_is_help=False, **settings)
         self._sections = sections
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -365,13 +365,16 @@ def _check_takes(
 @contextmanager
 def _importing_beside(file: str) -> Iterator[None]:
     """Find modules beside the file meanwhile, after all others: none is taken for another."""
-    folder = os.path.dirname(os.path.abspath(file))
+    folder, known = os.path.dirname(os.path.abspath(file)), {*sys.modules}
     sys.path.append(folder)
     try:
         yield
     finally:
         if folder in sys.path:  # what is imported may have added others behind it
             del sys.path[-1 - sys.path[::-1].index(folder)]
+        for name in sys.modules.keys() - known:  # another file may have one of that name
+            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") == folder:
+                del sys.modules[name]
 
 
 # What is printed.

@@ -314,10 +314,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        from krag_eval._errors import language_of
         from krag_eval.statistics.gates import WORDS
 
-        unsure = WORDS[language_of()]["inconclusive"].upper()
+        unsure = tuple(words["inconclusive"].upper() for words in WORDS.values())
         terminalreporter.section(_words()["gates"])
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))

@@ -323,7 +323,6 @@ def test_a_file_names_functions_of_files_beside_it_alone(
     assert "corpus" in refusal("sweep", calling(there, call))
     assert not ran.exists()
     assert not (file.parent / "run.csv").exists()
-    sys.modules.pop("rag", None)
 
 
 def test_functions_of_other_modules_are_allowed_by_name(file: Path, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
         "audit": ["audit", sample, "--index", chunks],
         "trec": ["trec", qrels, run_file],
         "history": ["history", runs],
-        "sweep": ["sweep", sweep],
+        "sweep": ["sweep", sweep, "--allow-module", "textwrap"],
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,4 +73,3 @@ def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         main(["sweep", str(tmp_path / "sweep.toml"), *allowed, "--csv", str(table)])
     assert ended.value.code == 0
     assert table.read_text("utf-8").count("lines + bm25") == 1
-    sys.modules.pop("cuts")

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import sys
 import warnings
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from pandas.testing import assert_frame_equal
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
-from krag_eval._errors import install_line
+from krag_eval._errors import MissingPackage, install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets import streams as streams_module
 from krag_eval.streaming import files as files_module
@@ -514,8 +515,19 @@ def test_an_output_among_the_input_is_refused(tmp_path):
 def test_a_missing_pyarrow_is_named_with_the_remedy(tmp_path, monkeypatch):
     """Before anything is evaluated; CSV needs none."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused(re.escape(install_line("parquet")), path, ImportError, per_query=tmp_path / "r.parquet")
+
+
+def test_a_pyarrow_that_does_not_fit_is_not_called_missing(tmp_path, monkeypatch):
+    """As version 26 says it beside numpy 1; installing it again would change nothing."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('pyarrow requires NumPy 2.0')", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
+    with pytest.raises(MissingPackage, match=r"pyarrow requires NumPy 2\.0") as caught:
+        evaluate_file(path, 1, per_query=tmp_path / "rows.parquet", **OPTIONS)
+    assert install_line("parquet") not in str(caught.value)
 
 
 # --- progress --------------------------------------------------------------------------------
