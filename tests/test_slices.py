@@ -261,6 +261,10 @@ def diagnosable(n: int = 12) -> tuple[EvaluationResult, list[str]]:
         return evaluator.evaluate([1, 2]), index
 
 
+HALF = "ignore:.*different documents that were retrieved"
+
+
+@pytest.mark.filterwarnings(HALF)
 def test_by_what_a_diagnosis_found() -> None:
     """The item that is furthest behind decides; one without words does not."""
     result, index = diagnosable()
@@ -277,6 +281,7 @@ def test_by_what_a_diagnosis_found() -> None:
     assert "k = 1" in slices.about
 
 
+@pytest.mark.filterwarnings(HALF)
 def test_a_diagnosis_that_was_read_back_divides_alike(tmp_path: Path) -> None:
     """So do results that were saved."""
     result, index = diagnosable()
@@ -302,6 +307,7 @@ def test_queries_without_items_have_no_class() -> None:
     assert set(slices.names) == {"found", "no_words", "(no diagnosis)"}
 
 
+@pytest.mark.filterwarnings(HALF)
 @pytest.mark.parametrize(
     ("tag", "make", "error", "argument"),
     [

@@ -1033,6 +1033,7 @@ def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
             "k": spelled(found.k),
             "n_items": len(found.items),
             "n_chunks": found.n_chunks,
+            "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
             "classes": records_of(rows),
             "counts": counts,
             "signature": signature,

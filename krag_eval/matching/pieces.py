@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
 
-__all__ = ["SharedRuns", "held_anywhere", "shared_runs"]
+__all__ = ["SharedRuns", "held_anywhere", "shared_runs", "whereabouts"]
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -335,13 +335,62 @@ def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: i
     is_there = np.zeros(runs.n, np.bool_)
     for part in parts:
         is_there[runs.found_in(part, np.arange(len(part))).run] = True
-    text, position, _ = (column[is_there[runs.places.run]] for column in runs.places)
-    start = (np.cumsum(wanted.sizes) - wanted.sizes)[text] + position
-    # One run more from each start on, one less behind its end.
-    n_runs = np.zeros(len(wanted.flat) + 1, np.int64)
-    np.add.at(n_runs, start, 1)
-    np.add.at(n_runs, start + length, -1)
-    return np.asarray(np.cumsum(n_runs)[:-1] > 0)
+    return runs.marked(is_there)
+
+
+class Whereabouts(NamedTuple):
+    """What other texts have of some texts.
+
+    Attributes:
+        held: Which tokens lie in runs that any other text has, one text after the other.
+        has_whole: Whether a text has the first run of another whose runs are all in some of the
+            texts; shape (texts,).
+        likely: For each text, some of the others that have its rarest run.
+    """
+
+    held: BoolArray
+    has_whole: BoolArray
+    likely: list[list[int]]
+
+
+def whereabouts(wanted: TokenNumbers, others: TokenNumbers, length: int, most: int) -> Whereabouts:
+    """Look some texts up among others, of which there may be very many, in one pass.
+
+    Args:
+        wanted: The texts, none of them shorter than a run.
+        others: The texts to look through.
+        length: Tokens in a run.
+        most: How many places of a rarest run to look at.
+
+    >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
+    >>> others = TokenNumbers(np.array([9, 1, 2, 3, 1, 2]), np.array([4, 2]))
+    >>> found = whereabouts(wanted, others, 2, most=10)
+    >>> found.held.tolist(), found.has_whole.tolist(), found.likely
+    ([True, True, True, False, False], [True], [[0]])
+    """
+    runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
+    found = runs.found_in(others, np.arange(len(others)))
+    counts = np.bincount(found.run, minlength=runs.n)
+    text, run = runs.places.unit, runs.places.run
+    # Of each other text, how many of its runs are there: all of them, where it is there as a whole.
+    begins = np.unique(found.unit * np.int64(1 << 32) + found.position) >> 32
+    n_runs = np.bincount(begins, minlength=len(others))
+    whole = (n_runs == others.sizes - length + 1) & (n_runs > 0)
+    first = np.zeros(runs.n, np.bool_)
+    first[found.run[(found.position == 0) & whole[found.unit]]] = True
+    has_whole = np.zeros(len(wanted), np.bool_)
+    has_whole[text[first[run]]] = True
+    # The rarest run of each text that has one in any of the others.
+    there = np.flatnonzero(counts[run])
+    order = there[np.lexsort((counts[run[there]], text[there]))]
+    rarest = order[np.diff(text[order], prepend=-1) != 0]
+    by_run = np.argsort(found.run, kind="stable")
+    start = np.searchsorted(found.run[by_run], run[rarest])
+    likely: list[list[int]] = [[] for _ in range(len(wanted))]
+    stop = start + np.minimum(counts[run[rarest]], most)
+    for one, begin, end in zip(text[rarest], start, stop, strict=True):
+        likely[one] = list(dict.fromkeys(found.unit[by_run[begin:end]].tolist()))
+    return Whereabouts(runs.marked(counts > 0), has_whole, likely)
 
 
 class _Places(NamedTuple):
@@ -637,6 +686,17 @@ class _WantedRuns:
         return replace(
             runs, places=places._replace(run=np.array(exact, np.int64)), by_tokens=numbers
         )
+
+    def marked(self, is_there: BoolArray) -> BoolArray:
+        """Return which tokens of all its texts, one after the other, lie in some of the runs."""
+        text, position, _ = (column[is_there[self.places.run]] for column in self.places)
+        sizes = np.diff(np.flatnonzero(self.tokens == 0), prepend=-1) - 1
+        start = (np.cumsum(sizes) - sizes)[text] + position
+        # One run more from each start on, one less behind its end.
+        n_runs = np.zeros(int(sizes.sum()) + 1, np.int64)
+        np.add.at(n_runs, start, 1)
+        np.add.at(n_runs, start + self.length, -1)
+        return np.asarray(np.cumsum(n_runs)[:-1] > 0)
 
     def found_in(self, tokens: TokenNumbers, texts: IntArray) -> _Places:
         """Return where the runs begin in other texts."""

@@ -332,6 +332,7 @@ def _diagnosis(
         "another_k": w["another k"].format(at, words_of(cutoff, w))
         if diagnosis.k != cutoff
         else "",
+        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(language),
         "picture": plotting.inline_svg(
             lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, language=language),
             "diagnosis",

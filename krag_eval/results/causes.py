@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import count, pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from operator import length_hint
+from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from krag_eval._errors import (
     InvalidType,
     clipped,
     muted,
+    one_of,
     text,
     whole,
 )
@@ -36,6 +38,7 @@ from krag_eval.documents import (
     Reading,
     check_chunks,
     check_documents,
+    id_of,
     is_blank,
     metadata_of,
     read_id,
@@ -47,9 +50,15 @@ from krag_eval.matching.coverage import CoverageMatcher, other_readings
 from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import held_anywhere, shared_runs
-from krag_eval.matching.tokenizers import Tokenizer, word_tokens
-from krag_eval.results.diagnosis import CLASSES, DiagnosedItem, Diagnosis
+from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
+from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
+from krag_eval.results.diagnosis import (
+    CLASSES,
+    DiagnosedItem,
+    Diagnosis,
+    ForeignIndex,
+    LookedUp,
+)
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
@@ -84,6 +93,11 @@ _REPEATS = CoverageMatcher(0.8)
 _MOST_SHORT, _SHORT = 5_000_000, 2
 # Letters in a run, as with the tokenizer "character"; and how many are looked through at a time.
 _LETTERS, _BLOCK = 15, 1 << 22
+
+
+# A document is alike if chunks hold this share of its words; so many chunks that have its rarest
+# run are compared with it.
+_MOST_WORDS, _COMPARED = 0.5, 20
 _NO_LETTER = re.compile(r"[\W_]+")
 _NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -202,6 +216,8 @@ def diagnosed(
     depth: int | None = None,
     source_key: str = "source",
     most_pairs: int = MOST_PAIRS,
+    foreign_index: ForeignIndex = "refuse",
+    of: Mapping[str, str] | None = None,
 ) -> Diagnosis:
     """Find out what became of every item; see ``EvaluationResult.diagnose``.
 
@@ -216,13 +232,20 @@ def diagnosed(
         depth: How far they are looked at.
         source_key: Metadata that name a document's source.
         most_pairs: Pairs of texts to score one by one at most.
+        foreign_index: Whether to diagnose against an index that has next to none of the documents.
+        of: What tells the result from another one.
     """
+    one_of("foreign_index", foreign_index, get_args(ForeignIndex))
     text("source_key", source_key, "the name of a metadata key")
     most_pairs = whole("most_pairs", most_pairs, 1)
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
     judge = _Judge(evidence, matcher_of(signature, evidence.matcher, matcher), index, most_pairs)
+    looked = None
+    if index is not None and evidence.texts is not None:
+        looked = _looked_up(evidence.texts, len(labels), index)
+        looked.check(foreign_index)
     state = _State.of(evidence, k, judge)
     lists = _Lists.of(state, deeper, depth, labels)
     rows = judge.rows(state, lists)
@@ -238,7 +261,67 @@ def diagnosed(
         signature,
         judge.matcher.union,
         judge.knows_words,
+        looked,
+        of or {},
     )
+
+
+def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
+    """Look all retrieved documents up in an index, each once."""
+    # A string that is an id has no text.
+    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+    named = {_id_and_text(one, are_ids)[0] for one in index.documents} - {None}
+    documents = dict.fromkeys(
+        _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
+    )
+    known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
+    rest = [
+        text
+        for identity, text in known
+        if identity not in named and not (text and text in index._numbers)
+    ]
+    there, alike = _parts_and_alike([one for one in rest if not is_blank(one)], index)
+    unknown = len(documents) - len(known)
+    return LookedUp(len(known), len(known) - len(rest) + there, alike, unknown)
+
+
+def _id_and_text(document: DocumentLike, are_ids: bool) -> tuple[str | None, str]:
+    """Return the id and the text of a document."""
+    if isinstance(document, str):
+        return (document, "") if are_ids else (None, document)
+    return id_of(document) or None, text_of(document)
+
+
+def _parts_and_alike(texts: Sequence[str], index: Index) -> tuple[int, int]:
+    """Return how many texts are a part of a chunk, and how many others are alike.
+
+    Texts are read by words or letters, as coverage reads them for a ground truth.
+    """
+    readings: dict[bool, tuple[CoverageMatcher, list[str]]] = {}
+    for one in texts:
+        matcher = CoverageMatcher()._for_ground_truth([one])
+        readings.setdefault(matcher.tokenizer is letter_tokens, (matcher, []))[1].append(one)
+    found = [_of_reading(matcher, several, index) for matcher, several in readings.values()]
+    return sum(there for there, _ in found), sum(alike for _, alike in found)
+
+
+def _of_reading(matcher: CoverageMatcher, texts: Sequence[str], index: Index) -> tuple[int, int]:
+    known, chunks = index._tokens(matcher.tokenizer)
+    tokens = numbered(matcher.tokenizer, texts, defaultdict(count(len(known)).__next__, known))
+    run, of_chunks = np.minimum(tokens.sizes, matcher.min_run), list(index._numbers)
+    there = alike = 0
+    for length in np.unique(run[run > 0]).tolist():
+        several = np.flatnonzero(run == length)
+        wanted = tokens.take(several)
+        found = whereabouts(wanted, chunks, length, _COMPARED)
+        near = found.has_whole | (wanted.counted(found.held) >= _MOST_WORDS * wanted.sizes)
+        for at, is_near, likely in zip(several.tolist(), near.tolist(), found.likely, strict=True):
+            letters = _letters(texts[at])
+            if any(letters in _letters(of_chunks[chunk]) for chunk in likely):
+                there += 1
+            else:
+                alike += is_near
+    return there, alike
 
 
 def checked_depth(depth: object, k: Cutoff) -> int | None:
@@ -431,8 +514,29 @@ class _Lists:
             return cls.of_state(state, depth, labels)
         take = _taking(deeper, labels)
         of = {query: _documents(take(query), query)[:depth] for query in state.queries}
-        longest = max(map(len, of.values()), default=int(state.limit.max(initial=1)))
+        longest = max(map(len, of.values()), default=0) or _longest(deeper, of)
+        longest = longest or int(state.limit.max(initial=1))
         return cls(of, given=True, depth=depth or longest, labels=labels)
+
+
+def _longest(deeper: Any, asked: Mapping[int, Sequence[DocumentLike]]) -> int:
+    """Return how long the longest list is where none has a document of those that were looked at.
+
+    Raises:
+        InvalidInput: If none of all has a document, so that nothing can be told from them.
+    """
+    lists = deeper.values() if isinstance(deeper, Mapping) else deeper
+    if not isinstance(lists, Iterable):
+        lists = asked.values()  # of a function, nothing else is known
+    sizes = [length_hint(one, 1) for one in lists]
+    if sizes and not any(sizes):
+        problem = f"must hold longer lists than were evaluated, got {len(sizes)} without a document"
+        raise InvalidInput(
+            "deeper",
+            problem,
+            "pass what the same retriever returns with a larger k, or leave it out",
+        )
+    return max(sizes, default=0)
 
 
 def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:

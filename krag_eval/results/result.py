@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
     from krag_eval.results.causes import Deeper, Index
-    from krag_eval.results.diagnosis import Diagnosis
+    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
@@ -537,6 +537,7 @@ class EvaluationResult:
         source_key: str = "source",
         matcher: str | Matcher | None = None,
         most_pairs: int = 10**7,
+        foreign_index: ForeignIndex = "refuse",
     ) -> Diagnosis:
         """Find out where what is missing was lost: index, splitter, ranking or search.
 
@@ -567,12 +568,19 @@ class EvaluationResult:
                 does not tell all.
             most_pairs: How many pairs of passage and chunk may be compared one by one, which all
                 matchers but coverage and those by keys must.
+            foreign_index: The retrieved documents are looked up in the index first, and a warning
+                says how many are there, if not all are. An index that has fewer than a tenth is
+                refused, unless this is ``"allow"``. A document is there if a chunk has its id, or
+                its text, or its text within a longer one (letters and digits count). One that
+                contains a chunk, or most of whose words are in chunks, in runs, is not foreign
+                either: a parent document, a window of sentences, a chunk under another heading.
 
         Raises:
             TypeError: If one of the arguments is of another type.
             ValueError: If the result holds no evidence, or no texts where they are needed, and
                 ``dataset`` is not given; the data set has other queries, ground truth or lists; the
-                index is empty; there is not one list per query; or there are too many pairs.
+                index is empty, or another one than was searched; there is not one list per query,
+                or none has a document; or there are too many pairs.
 
         Warns:
             KragEvalWarning: If queries failed: what they miss says nothing of index or ranking.
@@ -588,6 +596,7 @@ class EvaluationResult:
         0.5
         """
         from krag_eval.results.causes import diagnosed
+        from krag_eval.results.diagnosis import told_apart_by
 
         self._warn_of_failed()
         source = self
@@ -606,6 +615,8 @@ class EvaluationResult:
             depth=depth,
             source_key=source_key,
             most_pairs=most_pairs,
+            foreign_index=foreign_index,
+            of=told_apart_by(self.rows, self.settings, self.evidence),
         )
 
     def _warn_of_failed(self) -> None:

@@ -981,7 +981,8 @@ def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosi
     """Say where what is missing was lost; without the index where looking there takes too long."""
     result = replace(result, retrieval=None)  # of what failed, asking has warned already
     try:
-        return result.diagnose(index, matcher=matcher)
+        # These chunks were searched, whatever the retriever made of them.
+        return result.diagnose(index, matcher=matcher, foreign_index="allow")
     except InvalidInput as error:
         if error.argument != "index":
             raise

@@ -36,7 +36,8 @@ from krag_eval._errors import (
 )
 from krag_eval._io import replacing
 from krag_eval.documents import Tag, read_id
-from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, within
+from krag_eval.matching.tokenizers import ByScript
+from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -955,7 +956,7 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
 
 
 def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
-    """Refuse a diagnosis of other queries, or of queries with other ground truth.
+    """Refuse a diagnosis of other queries, of other ground truth, or of another result.
 
     Raises:
         InvalidType: If it is no diagnosis.
@@ -975,6 +976,10 @@ def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
         if here != there:
             problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
             raise InvalidInput("diagnosis", f"{problem}, this result {here}", fix)
+    own = told_apart_by(result.rows, result.settings, result.evidence)
+    for part, digest in own.items():
+        if diagnosis.of.get(part, digest) != digest:
+            raise InvalidInput("diagnosis", f"is of another result: the {part} differ", fix)
 
 
 #: The tag that divides by what a diagnosis found.
@@ -982,17 +987,24 @@ DIAGNOSED = "diagnosis"
 
 _LANGUAGES = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 _HAN = "Han script"
+_BY_LETTERS = {*_LANGUAGES.values(), _HAN,
+               *(f"{one} script" for one in ("Thai", "Lao", "Khmer", "Myanmar"))}  # fmt: skip
 
 
 def _language(question: str) -> str | None:
     """Return the language as far as the script of most words tells it; ``None`` without letters.
 
-    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these.
+    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these. A
+    question that coverage would read by letters is of one of the languages that it reads so.
 
     >>> [_language(one) for one in ("RAG에서 recall이란?", "What is 김치 made of?", "東京の天気")]
     ['Korean', 'Latin script', 'Japanese']
+    >>> _language("A B C 대한민국만세")
+    'Korean'
     """
     words = Counter(script for word in question.split() if (script := _script(word)))
+    if ByScript().by_letters([question]):
+        words = Counter({one: n for one, n in words.items() if one in _BY_LETTERS}) or words
     for language in set(_LANGUAGES.values()) & words.keys():
         words[language] += words.pop(_HAN, 0)
     return max(words, key=lambda one: (words[one], one), default=None)
