@@ -124,7 +124,8 @@ def test_comparing_follows_the_direction(name):
             max_drop=min(high - low, 1000.0),
             n_resamples=100,
         )
-        assert report.passed
+        # Any drop is allowed, but not that fewer queries have a value, as with the lists above.
+        assert report.passed is not (row.share_a < row.share_b)
     assert comparison_forest(comparison).get_title(loc="left")
 
 

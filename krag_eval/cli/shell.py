@@ -75,7 +75,7 @@ class Shell(click.Group):
         self, name: str, sections: Mapping[str, Sequence[click.Command]], **settings: Any
     ) -> None:
         commands = {one.name or "": one for several in sections.values() for one in several}
-        # Asked for by main(); click before 8.2 shows the help for a path in place of a command, too.
+        # main() asks for it; click before 8.2 also shows the help for a path in place of a command.
         super().__init__(name, commands, no_args_is_help=False, **settings)
         self._sections = sections
 

@@ -686,7 +686,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "another model or of other settings.",
     },
     "ko": {
-        "earlier": "{file}에 있는 판정 {n}건을 다시 묻습니다. 이전 버전의 krag_eval이 판정 모델 "
+        "earlier": "{file}에 있는 판정 {n}건을 다시 묻습니다. 이전 버전의 krag_eval이 LLM 심판 "
         "{judge}의 이름과 프롬프트만으로 저장한 것이라, 다른 모델이나 다른 설정의 판정일 수 "
         "있습니다.",
     },

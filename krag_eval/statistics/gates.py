@@ -127,7 +127,7 @@ WORDS: dict[Language, dict[str, str]] = {
         "of both, one": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → "
         "{after})",
         "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다. {left}",
-        "ruled out": "이 질문들로 보아 값이 떨어지지는 않았습니다",
+        "ruled out": "이 질문들로 하락을 배제할 수 있습니다",
         "not ruled out": "이 질문들만으로는 {}까지의 하락은 배제할 수 없습니다",
         "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다(p {p}, "
         "{interval})",

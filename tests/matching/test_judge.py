@@ -859,7 +859,7 @@ def test_a_diagnosis_asks_with_the_question() -> None:
     assert diagnosis.counts["ranked_too_low"] == 1
     assert {question for question, *_ in seen.calls} == {"Where?"}
     with pytest.raises(InvalidInput) as caught:
-        result.diagnose(index=["an x"])
+        result.diagnose(index=["an x", "a"])
     assert caught.value.argument == "index"
 
 
@@ -874,5 +874,5 @@ def test_a_combination_looks_at_what_its_parts_look_at() -> None:
             k=1
         )
     with pytest.raises(InvalidInput) as caught:
-        result.diagnose(index=["b"])
+        result.diagnose(index=["a", "b"])
     assert caught.value.argument == "index"

@@ -325,7 +325,7 @@ def test_a_diagnosis_reads_the_index_as_each_query_does() -> None:
 )
 def test_a_diagnosis_closes_gaps_inside_numbers(matcher: str, index: list[str], cause: str) -> None:
     actual = [[f"{BEFORE}2024년{BEHIND}"], [KOREAN]]
-    result = OfflineRetrievalEvaluator(actual, [["없음"], [KOREAN]], matcher=matcher).evaluate(1)
+    result = OfflineRetrievalEvaluator(actual, [[KOREAN], [KOREAN]], matcher=matcher).evaluate(1)
     assert result.diagnose([KOREAN, *index]).items[0].cause == cause
 
 

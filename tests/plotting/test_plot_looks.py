@@ -72,8 +72,8 @@ def pictures(language: Any = "en") -> dict[str, Callable[[Axes], object]]:
         runs = [HistoryRun("a", result, MADE), HistoryRun("b", result, MADE, is_comparable=False)]
         history = History("runs", tuple(runs), ("macro_recall@2", "ndcg@2"))
         history.bounds(runs[0], "ndcg@2")
+        diagnosis = result.diagnose(["doc1", "doc2"], k=2)
     chosen = ["macro_recall@1", "micro_recall@1", "recall@2"]
-    diagnosis = result.diagnose(["doc1", "doc2"], k=2)
     plan = QuestionPlan("macro_recall@2", 0.1, 0.8, 0.05, Spread(0.5, 100, 0.05))
     return {
         "bars": lambda ax: plotting.metric_bars(words, "5w", ax, **told),
