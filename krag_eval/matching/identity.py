@@ -29,7 +29,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import chain
-from numbers import Real
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -50,6 +50,7 @@ __all__ = [
     "is_secret",
     "mark_of",
     "same",
+    "words_of",
 ]
 
 #: What stands behind the name of what cannot be told.
@@ -60,18 +61,14 @@ _MARK = re.compile(
 # More than this takes long, and is no setting.
 _MOST_PARTS = 20_000
 _MOST_BYTES = 1 << 26
+_LONGEST_SETTING = 10_000
 
-# Words of a name, whether they are joined by _ or by capitals.
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Names of texts that open something; "key" and "token" alone say too little.
 _SECRET = re.compile(
-    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
-    "s?$",
-    re.IGNORECASE,
-)
-# The name of a field, not a key that opens something.
-_FIELD_KEY = re.compile(
-    "(text|content|output|input|id|page|document|metadata|question|answer|score|sort|group)_?keys?$",
-    re.IGNORECASE,
+    r"(?:^|_)(?:(?:api|access|secret|private|subscription)_?keys?|secret|pass(?:word|wd|phrase)|pwd"
+    r"|(?:api|access|auth|bearer|bot|github|hf|id|refresh|session)_?token|authorization|bearer"
+    r"|credentials?|cookies?)$"
 )
 # Secrets within texts: the keys of well-known providers, users of addresses, parts of queries.
 _SECRETS_WITHIN = (
@@ -113,7 +110,7 @@ def function_name(function: Any, *, marked: bool = True) -> str:
     >>> function_name(str.split), function_name(partial(str.split, sep=",")).partition("#")[0]
     ('builtins.str.split', 'builtins.str.split(partial)')
     """
-    name = getattr(function, "name", None)
+    name = _attribute(function, "name")
     if isinstance(name, str) and name:
         kind = type(function)
         fixed = _is_own(kind) and inspect.getattr_static(kind, "name", None) is name
@@ -124,9 +121,17 @@ def function_name(function: Any, *, marked: bool = True) -> str:
 def _qualified(function: Any) -> str:
     if isinstance(function, partial):
         return f"{_qualified(function.func)}(partial)"
-    named: Any = function if hasattr(function, "__qualname__") else type(function)
+    named: Any = function if _attribute(function, "__qualname__") else type(function)
     # Methods of built-in types have no module.
     return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """Return an attribute; ``None`` if there is none, or getting it fails."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:  # of what others made, anything may fail
+        return None
 
 
 def mark_of(thing: Any) -> str:
@@ -172,7 +177,7 @@ def bound_values(function: Any) -> dict[str, Any]:
     return {
         str(name): value
         for name, value in bound.items()
-        if isinstance(value, (str, *_PLAIN)) and not _is_left_out(str(name), value)
+        if isinstance(value, (str, *_PLAIN)) and not is_secret(str(name), value)
     }
 
 
@@ -204,28 +209,26 @@ def _without_marks(text: str) -> tuple[str, dict[int, str]]:
     return bare + text[end:], marks
 
 
-def is_secret(name: str, value: object) -> bool:
-    """Tell whether a setting is to be left out for its name.
+def is_secret(name: Any, value: object) -> bool:
+    """Tell whether a value is a text that is to be left out for its name.
 
-    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("tokenizer", "")
+    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("token_pattern", "")
     (True, True, False)
-    >>> is_secret("max_tokens", 100), is_secret("tokens", "a,b")
-    (False, True)
+    >>> is_secret("api_key", 100), is_secret("key", "title")
+    (False, False)
     """
-    words = _WORD.findall(name)
-    if isinstance(value, Real):  # max_tokens=100 counts tokens
-        words = [word for word in words if word.lower() != "tokens"]
-    return any(_SECRET.search(word) for word in words)
+    texts = value is None or isinstance(value, str | bytes) or _is_pydantic_secret(value)
+    return texts and isinstance(name, str) and bool(_SECRET.search("_".join(words_of(name))))
 
 
-def _is_left_out(name: Any, value: object) -> bool:
-    """Tell whether a value is a secret; a list of tokens is none, nor is the name of a field."""
-    return (
-        isinstance(name, str)
-        and not isinstance(value, list | tuple | set | frozenset | FunctionType)
-        and not _FIELD_KEY.search(name)
-        and is_secret(name, value)
-    )
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, whether they are joined by ``_`` or by capitals."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _is_pydantic_secret(value: object) -> bool:
+    kind = type(value)
+    return kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret")
 
 
 def _without_secrets(text: str) -> str:
@@ -314,7 +317,7 @@ class _Telling:
     def named(self, values: Iterable[tuple[Any, Any]]) -> list[Any]:
         """Return what values are under their names, but for secrets; whatever their order."""
         told = [(self.of(name), self.of(value)) for name, value in sorted(values, key=_by_name)
-                if not _is_left_out(name, value)]  # fmt: skip
+                if not is_secret(name, value)]  # fmt: skip
         return sorted(told, key=json.dumps)
 
     def _unknown(self, value: Any) -> Any:
@@ -391,6 +394,7 @@ class _Telling:
         (GenericAlias, lambda self, alias: repr(alias)),
         (type, _class),
         (partial, _partial),
+        (itemgetter | attrgetter | methodcaller, lambda self, one: self.of(one.__reduce__())),
         (enum.Enum, lambda self, one: [_qualified(type(one)), one.name]),
         (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
         (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
@@ -408,7 +412,7 @@ class _Telling:
         kind = type(value)
         if "__wrapped__" in getattr(value, "__dict__", ()) and not _is_own(kind):  # lru_cache
             return [_qualified(kind), self.of(value.__wrapped__)]
-        if kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret"):
+        if _is_pydantic_secret(value):
             return None
         if not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind):
             return self.of(kind) if kind is object else self._unknown(value)
@@ -436,7 +440,7 @@ class _Telling:
         for name, one in held.items():
             field = fields.get(name)
             empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
-            if _is_left_out(name, one) or (field is not None and empty and field.default == one):
+            if is_secret(name, one) or (field is not None and empty and field.default == one):
                 continue
             if field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
                 told[name] = self.of(one)
@@ -454,7 +458,9 @@ def _by_name(named: tuple[Any, Any]) -> str:
 
 def _shortened(value: Any) -> str:
     if isinstance(value, str):
-        value = _from_here(_without_secrets(value)).encode("utf-8", "surrogatepass")
+        short = len(value) <= _LONGEST_SETTING  # a document is no setting, and takes long
+        value = _from_here(_without_secrets(value)) if short else value
+        value = value.encode("utf-8", "surrogatepass")
     return hashlib.sha256(value).hexdigest()
 
 
@@ -482,7 +488,7 @@ def _names(code: CodeType) -> set[str]:
 
 def _slots(kind: type) -> list[str]:
     return [name for one in kind.__mro__ for name, slot in vars(one).items()
-            if isinstance(slot, MemberDescriptorType)]  # fmt: skip
+            if isinstance(slot, MemberDescriptorType) and not name.startswith("__")]  # fmt: skip
 
 
 def _held(value: Any) -> dict[str, Any]:
@@ -684,7 +690,7 @@ def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
             target = target.slice
         name = next((getattr(target, a) for a in ("id", "attr", "arg", "value")
                      if hasattr(target, a)), target)  # fmt: skip
-        if isinstance(value, ast.Constant) and _is_left_out(name, value.value):
+        if isinstance(value, ast.Constant) and is_secret(name, value.value):
             yield value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
@@ -427,10 +429,10 @@ def test_a_key_in_the_source_changes_nothing(tmp_path: Path) -> None:
     """By its name or by its form, in code, in an address, as a default."""
     source = """
 def ask(text, api_key="{0}"):
-    token = "{0}"
-    return call(text, key="{0}", headers={{"Authorization": "Bearer {0}"}}, to="http://u:{0}@h/",
+    access_token = "{0}"
+    return call(text, password="{0}", headers={{"Authorization": "Bearer {0}"}}, to="http://u:{0}@h/",
                 other="sk-live-{0}")
-def call(*args, **options): return [token]
+def call(*args, **options): return []
 """
     names = set()
     for key in ("hunter2hunter2", "swordfish12345"):
@@ -722,3 +724,78 @@ def test_a_path_counts_from_home_or_the_working_directory(
         for path in (str(tmp_path / user / "model"), tmp_path / user / "model"):
             names.add((type(path).__name__, mark_of(functools.partial(first, path))))
     assert len(names) == 2
+
+
+# --- what counts ---
+
+
+def renamed(thing: Any, **globals_: Any) -> Any:
+    """Return a function that sees other globals."""
+    return type(thing)(thing.__code__, {**thing.__globals__, **globals_}, thing.__name__)
+
+
+TOKEN_RE = re.compile(r"\w+")
+
+
+def tokens(text: str) -> list[str]:
+    return TOKEN_RE.findall(text)
+
+
+class Sized:
+    def __init__(self, min_token_length: int = 1, by_token: bool = True) -> None:
+        self.min_token_length, self.by_token = min_token_length, by_token
+
+
+def of_field(key: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda found: found[key]
+
+
+#: Two of each, which differ.
+PAIRS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "pattern": lambda: (tokens, renamed(tokens, TOKEN_RE=re.compile(r"\w"))),
+    "number": lambda: (Sized(1), Sized(5)),
+    "bool": lambda: (Sized(), Sized(by_token=False)),
+    "key of a dict": lambda: (of_field("title"), of_field("body")),
+    "bound number": lambda: (Model().bind(token_limit=5), Model().bind(token_limit=9)),
+    "picked": lambda: (chain().pick("relevant"), chain().pick("same")),
+    "parser": lambda: (
+        JsonOutputKeyToolsParser(key_name="a"),
+        JsonOutputKeyToolsParser(key_name="b"),
+    ),
+    "itemgetter": lambda: (operator.itemgetter("a"), operator.itemgetter("b")),
+    "attrgetter": lambda: (operator.attrgetter("a"), operator.attrgetter("b", "c")),
+    "methodcaller": lambda: (operator.methodcaller("a", 1), operator.methodcaller("a", b=1)),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_two_that_differ_are_not_the_same(kind: str) -> None:
+    """And each is what it is, made once more."""
+    one, other = map(mark_of, PAIRS[kind]())
+    assert re.fullmatch(KNOWN, one)
+    assert one != other
+    assert (one, other) == tuple(map(mark_of, PAIRS[kind]()))
+
+
+def test_what_is_picked_is_the_same_in_every_process(tmp_path: Path) -> None:
+    """An address is not what it is."""
+    code = "import operator; print(mark_of(operator.itemgetter('a')))"
+    assert _run(code, tmp_path) == mark_of(operator.itemgetter("a"))
+
+
+def test_a_long_text_is_told_fast() -> None:
+    """20 MB in less than a second."""
+    text = "word://" * 3_000_000
+    start = time.perf_counter()
+    assert digest_of(text)[1]
+    assert time.perf_counter() - start < 1
+
+
+def test_a_tokenizer_whose_name_fails_is_named_after_its_class() -> None:
+    class Broken:
+        @property
+        def name(self) -> str:
+            raise RuntimeError
+
+    assert function_name(Hostile()) == f"{__name__}.Hostile#unknown"
+    assert ".Broken#" in function_name(Broken())
