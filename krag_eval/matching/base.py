@@ -51,7 +51,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.matching.identity import is_bound, mark_of, words_of
+from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -533,7 +533,7 @@ def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> 
 
 
 def _spelled(value: object) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else without_secrets(str(value))
 
 
 def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str, object], bool]:
