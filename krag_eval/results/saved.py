@@ -192,7 +192,10 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         problem = f"not a saved krag_eval result (no 'format': '{_FORMAT}')"
         raise _unusable(path, problem, _HOW_TO_SAVE)
-    version = content.get("format_version")
+    if "format_version" not in content:
+        problem = "the saved result is damaged (it does not say which format it is in)"
+        raise _unusable(path, problem, _HOW_TO_SAVE)
+    version = content["format_version"]
     if isinstance(version, bool) or version != FORMAT_VERSION:
         raise _unusable(
             path,
