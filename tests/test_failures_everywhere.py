@@ -211,7 +211,7 @@ def test_what_is_no_number_of_failures(results, wrong, error):
     assert caught.value.argument == "allow_failures"
 
 
-def test_a_gate_in_the_shell(results, tmp_path):
+def test_a_gate_in_the_shell(results, tmp_path, capsys):
     """Exit code 2, naming the option; with it, 0 and a note."""
     arguments = ("gate", tmp_path / "flaky.json", "--baseline", tmp_path / "steady.json",
                  "--metric", "recall@5")  # fmt: skip
@@ -220,8 +220,8 @@ def test_a_gate_in_the_shell(results, tmp_path):
     assert "--allow-failures" in refused.output
     allowed = shell(*arguments, "--allow-failures", 20)
     assert (allowed.exit_code, "20 of new" in allowed.output) == (0, True)
-    content = shell(*arguments, "--allow-failures", 20, "--format", "json").stdout
-    assert json.loads(content)["failed"] == {"new": 20}
+    main([*map(str, arguments), "--allow-failures=20", "--format=json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["failed"] == {"new": 20}
 
 
 def test_a_gate_in_pytest(results, tmp_path):
