@@ -549,7 +549,7 @@ class _Telling:
 
     def _fields(self, held: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
         """Return the fields of a pydantic object that were set, or are not empty of themselves."""
-        told = {}
+        told: dict[str, Any] = {}
         for name, one in held.items():
             field = fields.get(name)
             empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
