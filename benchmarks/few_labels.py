@@ -1,6 +1,6 @@
 """Check by simulation that few labels of people correct many of a judge as surely as they say.
 
-    python -m benchmarks.few_labels [--runs 1500] [--level 0.95]
+    python -m benchmarks.few_labels [--runs 1500] [--level 0.95] [--only zeros-and-ones]
 
 Two made-up retrievers answer 100,000 questions, which stand for all there are. People's ground
 truth is known for all of them, and so is a judge's, which overlooks some documents and lets others
@@ -10,6 +10,11 @@ that of people's labels alone and that of ``debias``; and by how much the last i
 second. Then the same of a difference of the two retrievers, of questions in unequal clusters, and
 of a retriever that finds little: there most questions have the value 0, and few of them tell
 little.
+
+Last, plain zeros and ones, as of a hit rate, for true values from 0.05 to 0.95 and judges from one
+that never errs to one that says yes to all. For each number of labels and each judge the lowest
+share of all true values is printed: of ``debias``, whose interval is a score interval there, and of
+the interval by Student's t or the normal distribution (PPI++), which it has for other values.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from scipy.special import ndtri
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, debias
 from krag_eval.results.rows import RowsInMemory
-from krag_eval.statistics.few_labels import DebiasedValue
+from krag_eval.statistics.few_labels import DebiasedValue, Values, interval_with
 from krag_eval.statistics.intervals import QuerySums
 
 POPULATION = 100_000
@@ -38,6 +43,17 @@ METRICS = [f"{key}@{CUTOFF}" for key in KEYS]
 #: Questions people label, and questions they do not.
 SIZES = ((20, 200), (50, 200), (200, 800))
 OVERLOOKED, LET_PASS = 0.1, 0.4
+#: Of zeros and ones: labels, others, true values, and how often a judge says yes where people do
+#: and where they do not.
+LABELS, OTHERS, SHARES = (10, 20, 50, 100, 200), 300, (0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95)
+JUDGES = {
+    "perfect": (1.0, 0.0),
+    "good": (0.95, 0.05),
+    "lenient": (1.0, 0.4),
+    "strict": (0.6, 0.0),
+    "useless": (0.5, 0.5),
+    "constant": (1.0, 1.0),
+}
 
 Lists = list[list[str]]
 
@@ -197,13 +213,64 @@ def in_clusters(
     return np.array(runs, np.float64)
 
 
+def of_zeros_and_ones(
+    rng: np.random.Generator, n: int, judge: tuple[float, float], options: argparse.Namespace
+) -> NDArray[np.float64]:
+    """Return, per true value, how often debias and the plain PPI++ interval hold it, and widths."""
+    found = []
+    for share in SHARES:
+        held = np.zeros(4)
+        for _ in range(options.runs):
+            people = rng.random(n + OTHERS) < share
+            said = np.where(rng.random(n + OTHERS) < np.where(people, *judge), 1.0, 0.0)
+            y, f, u = people[:n] * 1.0, said[:n], said[n:]
+            ours = debias(human=y, judge=f, unlabelled=u, level=options.level)["value"]
+            parts = [Values(float(one.mean()), one) for one in (y, f, u)]
+            _, low, high = interval_with(ours.weight, *parts, options.level)
+            held += (
+                ours.low <= share <= ours.high,
+                low <= share <= high,
+                ours.high - ours.low,
+                ours.human_high - ours.human_low,
+            )
+        found.append(held / options.runs)
+    return np.array(found)
+
+
+def print_zeros_and_ones(rng: np.random.Generator, options: argparse.Namespace) -> None:
+    """Print the lowest shares over all true values; by how much the interval is narrower."""
+    values = f"{SHARES[0]:g} to {SHARES[-1]:g}"
+    print(f"Zeros and ones, {OTHERS} others: lowest of true values {values}, for each judge")
+    print(f"{'labelled':>8}  {'judge':10}{'debias':>10}{'at':>6}{'PPI++':>10}{'narrower by':>14}")
+    for n in LABELS:
+        for name, judge in JUDGES.items():
+            found = of_zeros_and_ones(rng, n, judge, options)
+            lowest = int(found[:, 0].argmin())
+            narrower = 1 - found[:, 2].mean() / found[:, 3].mean()
+            print(
+                f"{n:8}  {name:10}{found[lowest, 0]:10.3f}{SHARES[lowest]:6g}"
+                f"{found[:, 1].min():10.3f}{narrower:14.0%}"
+            )
+    print()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=1_500)
     parser.add_argument("--level", type=float, default=0.95)
+    parser.add_argument("--only", choices=["retrievers", "zeros-and-ones"])
     options = parser.parse_args()
     warnings.simplefilter("ignore", KragEvalWarning)
     start = time.perf_counter()
+    if options.only != "zeros-and-ones":
+        print_retrievers(options)
+    if options.only != "retrievers":
+        print_zeros_and_ones(np.random.default_rng(2025), options)
+    print(f"{time.perf_counter() - start:.0f} s")
+
+
+def print_retrievers(options: argparse.Namespace) -> None:
+    """Print the tables of the made-up retrievers."""
     rng = np.random.default_rng(2024)
     a, b, poor = populations(rng, (0.9, 0.97, 0.3))
     of_a, of_b = ([one[0].averages(CUTOFF)[key] for key in KEYS] for one in (a, b))
@@ -225,7 +292,6 @@ def main() -> None:
     for size in SIZES[:2]:
         title = f"A poor retriever, {size[0]} labelled, {size[1]} others"
         shown(title, METRICS, simulated(rng, [poor], of_poor, options, size))
-    print(f"{time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

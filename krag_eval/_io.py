@@ -18,7 +18,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval._errors import Fix, InvalidInput, InvalidType, clipped
+from krag_eval._errors import (
+    Fix,
+    InvalidInput,
+    InvalidType,
+    MissingPackage,
+    clipped,
+    install_line,
+)
 
 __all__ = [
     "Bar",
@@ -31,6 +38,7 @@ __all__ = [
     "differences",
     "lock",
     "naming",
+    "parquet_for",
     "replacing",
     "shielded",
     "unshielded",
@@ -456,3 +464,19 @@ def _can_redraw() -> bool:
     if kernel is not None:
         return bool(getattr(kernel, "_allow_stdin", True))
     return bool(sys.stderr and sys.stderr.isatty())
+
+
+def parquet_for(task: str, argument: str = "") -> Any:
+    """Return ``pyarrow.parquet``, which a task needs.
+
+    Raises:
+        MissingPackage: If pyarrow is missing, or does not fit the numpy there is.
+    """
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise MissingPackage(argument, f"{task} needs pyarrow", install_line("parquet")) from error
+    except ImportError as error:
+        fix = "install versions of pyarrow and numpy that fit"
+        raise MissingPackage(argument, f"{task} needs pyarrow: {error}", fix) from error
+    return parquet

@@ -648,8 +648,9 @@ def parsed(text: str) -> Any:
             "not a character; expected whole characters",
             "an emoji was probably cut in two",
         ) from error
-    except ValueError as error:  # a number too long for Python
-        raise InvalidInput("", f"not usable JSON: {error}") from error
+    except ValueError as error:
+        problem = f"not usable JSON: a number has more than {sys.get_int_max_str_digits():,} digits"
+        raise InvalidInput("", problem, "write it as a text if it is an id") from error
     return content
 
 

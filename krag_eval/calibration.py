@@ -38,11 +38,20 @@ _BLOCK = 4_000_000
 # What a calibration comes to, in both languages.
 _SUMMARY: Mapping[Language, str] = {
     "en": "Calibration of {matcher} on {pairs} pairs ({relevant} relevant)\n"
-    "best threshold {best:.4f} ({level:.0f}% interval {low:.4f} to {high:.4f}): "
+    "best threshold {best:.4f} ({range}): "
     "precision {precision:.4f}, recall {recall:.4f}, F1 {f1:.4f}",
     "ko": "{matcher} 임계값 조정: {pairs}쌍(관련 있음 {relevant}쌍)\n"
-    "최적 임계값 {best:.4f}({level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}): "
+    "최적 임계값 {best:.4f}({range}): "
     "정밀도 {precision:.4f}, 재현율 {recall:.4f}, F1 {f1:.4f}",
+}
+# Where it may lie: by resampling, or anywhere between pairs that it separates.
+_INTERVAL: Mapping[Language, str] = {
+    "en": "{level:.0f}% interval {low:.4f} to {high:.4f}",
+    "ko": "{level:.0f}% 신뢰구간 {low:.4f}~{high:.4f}",
+}
+_GAP: Mapping[Language, str] = {
+    "en": "any above {:.4f} up to {:.4f} separates all pairs",
+    "ko": "{:.4f} 초과 {:.4f} 이하이면 모든 쌍을 가름",
 }
 
 
@@ -396,7 +405,8 @@ class Calibration:
         best_threshold: The threshold with the highest F1 of the decision, half-way between the
             similarities it separates; of equally good ones, the highest.
         interval: Bootstrap percentile interval of the best threshold. A wide one says that the
-            labelled pairs do not settle the threshold: label more near it.
+            labelled pairs do not settle the threshold: label more near it. Where a threshold
+            separates all pairs, it says little, and :attr:`gap` is shown in its place.
         level: Confidence level of the interval.
     """
 
@@ -452,6 +462,21 @@ class Calibration:
         }
 
     @property
+    def gap(self) -> tuple[float, float] | None:
+        """The highest similarity of an irrelevant pair, and the lowest of a relevant one above it.
+
+        Every threshold above the first and up to the second decides all pairs as they are labelled:
+        the pairs do not tell one from another, so label some in between. ``None`` if no threshold
+        separates them.
+
+        >>> pairs = [("a b c d", "a b c x", True), ("a b c d", "a x y z", False)]
+        >>> calibrate("rouge1", pairs).gap
+        (0.25, 0.75)
+        """
+        below, above = self.similarity[~self.relevant].max(), self.similarity[self.relevant].min()
+        return (float(below), float(above)) if below < above else None
+
+    @property
     def best_f1(self) -> float:
         """F1 of the decision at the best threshold."""
         return self.decision(self.best_threshold)["f1"]
@@ -491,18 +516,19 @@ class Calibration:
     def summary(self, language: Language | None = None) -> str:
         """Return the best threshold, its interval and how well it decides, in two lines.
 
+        Where a threshold separates all pairs, all that do stand in the place of the interval.
+
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        low, high = self.interval
-        return _SUMMARY[language_of(language)].format(
+        language, (low, high), gap = language_of(language), self.interval, self.gap
+        where = _INTERVAL[language].format(level=100 * self.level, low=low, high=high)
+        return _SUMMARY[language].format(
             matcher=self.matcher,
             pairs=len(self.relevant),
             relevant=int(self.relevant.sum()),
             best=self.best_threshold,
-            level=100 * self.level,
-            low=low,
-            high=high,
+            range=where if gap is None else _GAP[language].format(*gap),
             **self.decision(self.best_threshold),
         )
 

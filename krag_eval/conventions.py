@@ -72,7 +72,8 @@ class Conventions:
 
     Attributes:
         precision_at: Precision divides by the documents retrieved within the cutoff, min(k, m)
-            (``"retrieved"``), or always by k (``"k"``: trec_eval, ranx).
+            (``"retrieved"``), or always by k (``"k"``: trec_eval, ranx); so do ``judged`` and
+            ``precision_upper``.
         macro_f1: Harmonic mean of macro precision and macro recall (``"of_means"``), or mean of
             the queries' F1 (``"mean_of_f1"``: trec_eval, AutoRAG).
         gain: Gain of grade r in DCG: 2**r - 1 (``"exponential"``) or r (``"linear"``: trec_eval).

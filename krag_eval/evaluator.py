@@ -61,6 +61,7 @@ from krag_eval.matching.base import KeyMatcher, Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
+from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import (
     JudgedRows,
@@ -91,6 +92,7 @@ from krag_eval.scoring.metrics import (
     chosen_metrics,
     columns_of,
     declarations,
+    marks_of,
     metrics_for,
     table_of,
     with_bounds,
@@ -215,6 +217,7 @@ class Plan:
         n_queries: int,
         n_skipped: int,
         reach: Reach | None = None,
+        metrics: Mapping[str, Metric] | None = None,
     ) -> dict[str, str]:
         """Return what the numbers depend on, for the signature.
 
@@ -224,7 +227,9 @@ class Plan:
             n_queries: Number of queries.
             n_skipped: How many of them are left out of the averages.
             reach: How far the lists reach; ``None`` if that is not known yet.
+            metrics: The metrics, by column; those of the user's own are told.
         """
+        own = marks_of((metrics or {}).values())
         return {
             "matcher": self.matcher.signature,
             "threshold": repr(self.threshold) if self.matcher.takes_threshold else "-",
@@ -240,6 +245,7 @@ class Plan:
             "no_ground_truth": self.no_ground_truth + (f"({n_skipped})" if n_skipped else ""),
             "queries": str(n_queries),
             **({"unjudged": self.unjudged} if self.unjudged == "leave_out" else {}),
+            **({"metrics": own} if own else {}),
             **({"retrieved": f"<={reach.most}"} if reach and reach.beyond(cutoffs) else {}),
             "krag_eval": __version__,
         }
@@ -482,6 +488,7 @@ class OfflineRetrievalEvaluator:
             None if judged is None else looked_at(judged, query_set, plan.matcher, grades)
         )
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs, aspects)
+        self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
@@ -516,6 +523,16 @@ class OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
         other._plan = self._plan.with_conventions(conventions)
+        return other
+
+    def with_failures(self, failures: Sequence[Failure]) -> OfflineRetrievalEvaluator:
+        """Return an evaluator of the same matches whose results know what failed.
+
+        Args:
+            failures: The queries whose retriever failed, which count as nothing retrieved.
+        """
+        other = copy.copy(self)
+        other._retrieval = RetrievalRun(np.full(len(self.queries), np.nan), tuple(failures))
         return other
 
     def calculate_hit_rate(self, k: Cutoff | str = None) -> dict[str, float]:
@@ -706,6 +723,7 @@ class OfflineRetrievalEvaluator:
                 n_queries=len(queries.labels),
                 n_skipped=int((~counted).sum()),
                 reach=reach,
+                metrics=chosen,
             ),
             rows=RowsInMemory(
                 labels=list(queries.labels),
@@ -726,6 +744,7 @@ class OfflineRetrievalEvaluator:
                 plan.matcher,
             ),
             declared=declarations(chosen),
+            retrieval=self._retrieval,
         )
 
     def explain_conventions(self, k: Cutoff | str = None) -> pd.DataFrame:
@@ -767,7 +786,8 @@ class OfflineRetrievalEvaluator:
         next_to_nothing = _NEXT_TO_NOTHING * hits <= len(relevance.grade)
         worth_a_look = next_to_nothing or self._plan.matcher.counts_words
         if worth_a_look and matching.is_first(f"likeness at {threshold!r}"):
-            tried = partial(_tried_by_coverage, matching.queries, self._plan.matcher, cutoffs)
+            counted = self._plan.counted(relevance)
+            tried = partial(_tried_by_coverage, matching.queries, counted, self._plan, cutoffs)
             Likeness.of(relevance).warn(self._plan.matcher, threshold, tried)
         return relevance
 
@@ -822,37 +842,46 @@ _TRIED = 1_000_000
 _WORTH_SAYING = 0.2
 
 
-def _tried_by_coverage(queries: QuerySet, matcher: Matcher, cutoffs: Sequence[Cutoff]) -> Fix:
+def _tried_by_coverage(
+    queries: QuerySet, counted: NDArray[np.bool_], plan: Plan, cutoffs: Sequence[Cutoff]
+) -> Fix:
     """Say how much coverage finds, where the matcher is a built-in one of texts.
 
     Empty if that is not much either, or the matcher asks for something else than texts.
 
     Args:
-        queries: The queries; the first of them are looked at.
-        matcher: What found next to nothing.
+        queries: The queries.
+        counted: Which of them count in the averages; the first of these are looked at.
+        plan: How they were evaluated: its matcher found next to nothing.
         cutoffs: Those asked for, of which the deepest counts; all ranks without any.
     """
+    matcher = plan.matcher
     is_ours = type(matcher).__module__.startswith(__name__.partition(".")[0] + ".")
     if matcher.counts_words or not is_ours or matcher._document_reading is not read_text:
         return ""
+    asked = np.flatnonzero(counted).tolist()
     n_queries, sizes = 0, 0
-    for predicted in queries.predicted:
-        sizes += sum(len(text_of(document)) for document in predicted)
+    for query in asked:
+        sizes += sum(len(text_of(document)) for document in queries.predicted[query])
         if n_queries and sizes > _TRIED:
             break
         n_queries += 1
-    actual, predicted = (list(one)[:n_queries] for one in (queries.actual, queries.predicted))
+    tried = asked[:n_queries]
     k = deepest(cutoffs) if cutoffs else None
     if isinstance(k, Budget) and k.unit == "t":
         k = None  # what measured it is not known here
     with muted():
         by_coverage = OfflineRetrievalEvaluator(
-            actual, predicted, matcher="coverage", no_ground_truth="zero"
+            [queries.actual[query] for query in tried],
+            [queries.predicted[query] for query in tried],
+            matcher="coverage",
+            no_ground_truth="zero",
+            grade_key=plan.grade_key,
         )
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    some = "all queries" if n_queries == queries.n_queries else "first queries"
+    some = "all queries" if tried == asked else "first queries"
     told = _WORDS[language_of()][some].format(
         coverage="{}", k=spelled(k), value=recall, n=n_queries
     )
@@ -1315,6 +1344,7 @@ class PartitionPlan:
                 n_queries=summary.n_queries,
                 n_skipped=summary.n_queries - summary.n_counted,
                 reach=findings.reach,
+                metrics=self.metrics,
             ),
             rows=rows or NoRows(self.cutoffs, summary.n_queries),
             keys=self._keys(),
@@ -1351,7 +1381,8 @@ class PartitionPlan:
         return found, Reach.of(found, self.cutoffs, has_text=not all(map(is_blank, texts)))
 
     def _settings(self) -> dict[str, str]:
-        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0)
+        settings = self.plan.settings(self.cutoffs, self.length, n_queries=0, n_skipped=0,
+                                      metrics=self.metrics)  # fmt: skip
         return {name: value for name, value in settings.items() if name != "queries"}
 
     def _keys(self) -> dict[str, str]:

@@ -20,6 +20,8 @@ from typing import Any
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 PICTURES = ("image/png", "image/svg+xml")
+# What a machine without a Korean font warns of: the pictures are its own, and are not compared.
+NO_FONT = ("No installed font can show", "설치된 글꼴로는")
 MEASURED = "measured"  # the tag of a cell that shows times, which differ from run to run
 
 
@@ -60,9 +62,17 @@ def shown(notebook: dict[str, Any]) -> list[str]:
     for number, cell in enumerate(notebook["cells"], start=1):
         measured = MEASURED in cell["metadata"].get("tags", ())
         for output in _joined(cell.get("outputs", [])):
+            if _is_about_fonts(output):
+                continue
             lines.append(f"[cell {number}, {output.get('name', output['output_type'])}]")
             lines.extend(["measured"] if measured else _lines_of(output))
     return lines
+
+
+def _is_about_fonts(output: dict[str, Any]) -> bool:
+    """Tell whether an output holds warnings, of missing fonts alone."""
+    told = [line for line in output.get("text", ()) if "Warning: " in line]
+    return bool(told) and all(any(one in line for one in NO_FONT) for line in told)
 
 
 def _lines_of(output: dict[str, Any]) -> list[str]:

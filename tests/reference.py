@@ -299,6 +299,7 @@ def averages(
     ranks = [found.relevant[0] for found in founds if found.relevant]
     return {
         "hit_rate": mean("hit_rate"),
+        "success": mean("success"),
         "micro_precision": micro_precision,
         "macro_precision": mean("precision"),
         "micro_recall": micro_recall,

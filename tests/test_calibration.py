@@ -227,6 +227,33 @@ def test_a_calibration_has_the_names_of_other_results() -> None:
     assert "best threshold 0.4000" in calibration.summary()
 
 
+def test_pairs_that_a_threshold_separates_show_the_gap() -> None:
+    """0.3 and 0.7: every threshold above the first, up to the second; there an interval has none.
+
+    Resampling finds 0.5 each time, which says nothing about the other thresholds.
+    """
+    from matplotlib.figure import Figure
+
+    calibration = calibrate(Given(), pairs(*[(0.7, True)] * 9, *[(0.3, False)] * 9))
+    assert calibration.interval == (0.5, 0.5)
+    assert calibration.gap == (0.3, 0.7)
+    for threshold in (0.31, 0.7):
+        assert calibration.decision(threshold)["f1"] == 1
+    for threshold in (0.3, 0.71):
+        assert calibration.decision(threshold)["f1"] < 1
+    for language in ("en", "ko"):
+        said = calibration.summary(language)
+        assert "0.3000" in said
+        assert "0.7000" in said
+        assert "95" not in said
+    ax = calibration.plot(ax=Figure().subplots())
+    assert [patch.get_label() for patch in ax.patches] == ["Separates all pairs"]
+    mixed = calibrate(Given(), MIXED, n_resamples=10)
+    assert mixed.gap is None
+    # Of a relevant pair without any similarity, nothing can be found.
+    assert calibrate(Given(), pairs((0.7, True), (0.0, True), (0.0, False))).gap is None
+
+
 # Both yes 20, the matcher alone 10, people alone 5, both no 15.
 FIFTY = pairs(*[(0.9, True)] * 20, *[(0.9, False)] * 10, *[(0.1, True)] * 5, *[(0.1, False)] * 15)
 

@@ -153,7 +153,7 @@ def test_intervals_of_differences_agree_with_scipy_on_clusters():
         paired=True,
         n_resamples=2_000,
         method="percentile",
-        rng=np.random.default_rng(7),
+        random_state=np.random.default_rng(7),
     ).confidence_interval
     row = compare(both(drawn), "recall@5", clusters="source", n_resamples=2_000, seed=7)
     found = row.differences[0].ci_low, row.differences[0].ci_high
@@ -174,13 +174,47 @@ def test_intervals_of_one_result_agree_with_scipy_on_clusters(method):
         paired=True,
         n_resamples=2_000,
         method=method,
-        rng=np.random.default_rng(3),
+        random_state=np.random.default_rng(3),
     ).confidence_interval
     table = confidence_intervals(
         both(drawn)["a"], n_resamples=2_000, seed=3, method=method, clusters="source"
     )
     found = table.loc["micro_recall@5", ["low", "high"]].tolist()
     assert found == pytest.approx([expected.low, expected.high], rel=1e-9)
+
+
+def wilson_of(share: float, n: float) -> Any:
+    """Return the p between which |share - p| = z·√(p(1 - p)/n), solved as a quadratic."""
+    z2 = stats.norm.ppf(0.975) ** 2
+    roots = np.roots([1 + z2 / n, -(2 * share + z2 / n), share**2])
+    return pytest.approx(sorted(roots.real.tolist()), abs=1e-9)
+
+
+def test_a_share_in_clusters_is_one_of_fewer_queries():
+    """Of n over the design effect: four clusters in which all or none are found, and one of both.
+
+    The design effect is worked out as inspect_ai's error of the mean, squared, over s²/n.
+    """
+    sources = np.repeat(np.arange(25), 4)
+    found = np.where(sources < 24, sources % 2 == 0, [True, True, False, False] * 25).astype(int)
+    lists = [["a"] if one else ["x"] for one in found]
+    evaluator = OfflineRetrievalEvaluator([["a"]] * 100, lists, tags={"source": sources.tolist()})
+    table = evaluator.evaluate(k=1).confidence_intervals(clusters="source")
+    effect = error_of_inspect_ai(found, sources) ** 2 / (found.var(ddof=1) / 100)
+    assert effect > 3.5
+    for name in ("hit_rate@1", "macro_recall@1", "micro_recall@1"):
+        assert table.loc[name, ["low", "high"]].tolist() == wilson_of(0.5, 100 / effect)
+
+
+def test_equal_queries_count_as_their_clusters():
+    """All found, which tells nothing of the clusters: as if each spoke once, n²/Σn_c²."""
+    sources = [*range(20), *range(20), 0, 0]
+    lists = [["a"]] * len(sources)
+    result = OfflineRetrievalEvaluator(lists, lists, tags={"source": sources}).evaluate(k=1)
+    table = result.confidence_intervals(clusters="source")
+    n = 42**2 / (4**2 + 19 * 2**2)
+    expected = wilson_of(1.0, n)
+    assert table.loc["macro_recall@1", ["low", "high"]].tolist() == expected
 
 
 def test_a_cluster_for_each_query_changes_nothing():

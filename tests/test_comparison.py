@@ -31,8 +31,14 @@ from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
 from krag_eval.scoring.metrics import metrics_of
-from krag_eval.statistics.comparison import Comparison, check_comparable, compare
+from krag_eval.statistics.comparison import (
+    Comparison,
+    check_comparable,
+    compare,
+    toward_better,
+)
 from krag_eval.statistics.paired import Difference, holm
+from krag_eval.statistics.slices import SlicedComparison
 
 few_queries = pytest.mark.filterwarnings("ignore:The intervals rest on")
 nothing_matched = pytest.mark.filterwarnings("ignore:The matcher .* matched nothing")
@@ -98,7 +104,7 @@ def test_table_has_a_row_per_pair_and_metric():
 def test_values_and_difference_are_those_of_the_results():
     """The difference is the second average minus the first, each as its result prints it."""
     results = random_results(2, 40, k=(3, None))
-    metrics = [name for name in results["system 0"].to_dict() if name != "mean_rank@3"]
+    metrics = [name for name in results["system 0"].to_dict() if not name.startswith("mean_rank")]
     for row in compare(results, metrics, n_resamples=100).differences:
         assert row.value_a == results["system 0"].to_dict()[row.metric]
         assert row.value_b == results["system 1"].to_dict()[row.metric]
@@ -129,15 +135,15 @@ def test_intervals_agree_with_scipy(level):
     def micro(x, y, n, axis=-1):
         return (y.sum(axis=axis) - x.sum(axis=axis)) / n.sum(axis=axis)
 
-    def mean_rank(x, y, axis=-1):
-        return np.nanmean(y, axis=axis) - np.nanmean(x, axis=axis)
-
     metrics = ["ndcg@10", "micro_recall@10", "mean_rank@10"]
     rows = compare(results, metrics, level=level, n_resamples=2_000, seed=7).differences
     ndcg, recall, rank = ([row.ci_low, row.ci_high] for row in rows)
     assert ndcg == by_scipy(lambda d, axis=-1: d.mean(axis=axis), b["ndcg"] - a["ndcg"])
     assert recall == by_scipy(micro, a["covered"], b["covered"], a["ground_truth"])
-    assert rank == by_scipy(mean_rank, a["rank"], b["rank"])
+    differences = b["rank"] - a["rank"]  # of those where both found something
+    of_both = differences[~np.isnan(differences)]
+    assert 0 < len(of_both) < 80
+    assert rank == by_scipy(lambda d, axis=-1: d.mean(axis=axis), of_both)
 
 
 # The permutation test.
@@ -165,7 +171,7 @@ def test_permutation_of_means_agrees_with_enumeration(seed):
 
 
 @few_queries
-@pytest.mark.parametrize("metric", ["micro_f1", "micro_precision", "macro_f1", "mean_rank"])
+@pytest.mark.parametrize("metric", ["micro_f1", "micro_precision", "macro_f1"])
 def test_permutation_of_other_averages_agrees_with_enumeration(metric):
     """Averages that are not means are formed anew from the swapped outcomes of each query."""
     first = [[1], [2], [3, 1], [9], [5], [6, 2], [4]]
@@ -216,15 +222,144 @@ def test_random_swaps_never_give_zero():
     assert row.p_permutation == 1 / 1000
 
 
-@few_queries
-def test_a_swap_that_leaves_a_side_undefined_counts_as_extreme():
-    """Of the four ways to swap two queries, two give one side all that was found."""
-    results = {"a": result_of([[1], []]), "b": result_of([[], [4]])}
+def test_among_many_tests_the_clearest_difference_is_shown():
+    """Of 45 pairs on eight metrics: all against one, with more swaps than asked for."""
+    results = {f"s{i}": result_of([[1], *[[1] if i else []] * 39], k=(5, 10)) for i in range(10)}
+    metrics = [f"{name}@{k}" for name in ("mrr", "ndcg", "map", "hit_rate") for k in (5, 10)]
+    comparison = compare(results, metrics)
+    row = comparison.differences[0]
+    assert row.p_permutation == pytest.approx(1 / 14_401)  # 2 · 360 / 0.05 swaps
+    assert row.p_holm < 0.025
+    assert row.is_shown()
+    # Where 10,000 are enough, so many are made.
+    (few,) = compare([results["s0"], results["s1"]], metric="mrr@5").differences
+    assert few.p_permutation == 1 / 10_001
+
+
+def test_few_swaps_and_several_metrics():
+    """A gate, whole and by slices, can fail however few resamples it takes."""
+    tags = {"part": ["x"] * 40 + ["y"] * 40}
+    lists = [[1]] * 80, [[1], *[[]] * 39] * 2
+    old, new = (result_of(one, k=5, tags=tags) for one in lists)
+    metrics = ["ndcg@5", "mrr@5", "map@5", "recall@5", "hit_rate@5", "precision@5"]
+    report = new.check(baseline=old, metric=metrics, n_resamples=100, by="part")
+    assert [gate.outcome for gate in report.gates] == ["failed"] * 18
+
+
+def test_more_than_any_number_of_swaps_can_show():
+    """At a level of one in a million, it takes two million swaps, which are not made unasked."""
+    results = {"a": result_of([[9]] * 60), "b": result_of([[1]] * 60)}
+    with pytest.warns(KragEvalWarning, match="n_resamples=2000000"):
+        row = only(compare(results, "mrr@10", level=1 - 1e-6, n_resamples=100))
+    assert row.p_permutation == 1 / 100_001
+
+
+# Averages over the queries that have a value.
+
+
+def test_finding_nothing_is_not_better():
+    """60 of 60 are found at rank 3, or 6 at rank 1: lower where both found one, and of fewer."""
+    results = {"base": result_of([[3]] * 60), "new": result_of([[1]] * 6 + [[]] * 54)}
+    comparison = compare(results, "mean_rank@10")
+    row = only(comparison)
+    assert (row.value_a, row.value_b, row.n_both) == (3.0, 1.0, 6)
+    assert (row.share_a, row.share_b) == (1.0, 0.1)
+    assert row.p_permutation == 2 / 2**6  # six differences of one sign
+    assert (row.better, row.is_of_fewer, row.is_shown()) == ("new", True, False)
+    assert row.shows_fewer()
+    assert "is better than" not in comparison.summary()
+    assert "on the 6 queries where both have a value" in comparison.summary()
+    assert "base has one for 100.0% of the queries, new for 10.0%" in comparison.summary()
+    assert comparison.table.loc[0, ["n_both", "share_a", "share_b"]].tolist() == [6, 1.0, 0.1]
+
+
+@pytest.mark.parametrize("more", [1, 20])
+def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
+    """60 go from rank 1 to 10 while some more are found: worse, and its page says so too."""
+    old = result_of([[1]] * 60 + [[]] * more)
+    new = result_of([[10]] * (60 + more))
+    comparison = compare({"old": old, "new": new}, "mean_rank@10")
+    row = only(comparison)
+    assert (row.n_both, row.difference, row.p_holm < 0.001) == (60, 9.0, True)
+    assert (row.better, row.is_of_fewer, row.is_of_more, row.is_shown()) == (
+        "old", False, True, True
+    )  # fmt: skip
+    assert "new is worse than old on mean_rank@10" in comparison.summary()
+    comparison.report(tmp_path / "page.html")
+    assert "a value for more queries" in (tmp_path / "page.html").read_text("utf-8")
+    assert new.check(baseline=old, metric="mean_rank@10").outcome == "failed"
+    # And the other way round: who gives up on the hard ones is not called better.
+    assert not only(compare({"new": new, "old": old}, "mean_rank@10")).is_shown()
+
+
+def test_the_best_of_a_leaderboard_has_a_value_for_as_many():
+    """The best mean rank is that of the system that found one query of 40: it has no star."""
+    results = {
+        "all": result_of([[2]] * 40),
+        "one": result_of([[1]] + [[]] * 39),
+        "late": result_of([[3]] * 40),
+    }
+    board = compare(results, ["mean_rank@10", "mrr@10"]).leaderboard
+    assert not board["mean_rank@10_best"].any()
+    assert board["mrr@10_best"].to_dict() == {"one": False, "all": True, "late": False}
+    del results["one"]
+    assert compare(results, "mean_rank@10").leaderboard["mean_rank@10_best"].tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_the_share_with_a_value_is_a_test_of_its_own():
+    """And is counted by Holm's correction: p of 0.03125 is doubled."""
+    results = {"base": result_of([[3]] * 60), "new": result_of([[1]] * 6 + [[]] * 54)}
     row = only(compare(results, "mean_rank@10"))
-    assert row.difference == 3
-    assert row.p_permutation == 1
-    assert math.isfinite(row.ci_low)
-    assert math.isfinite(row.ci_high)
+    found = only(compare(results, "found_rate@10"))
+    assert row.p_share == found.p_permutation
+    assert [row.p_share_holm, row.p_holm] == holm([row.p_share, row.p_permutation])
+
+
+def test_a_rank_of_as_many_is_better():
+    """Both miss one query, each another one; 58 ranks went from 3 to 1."""
+    results = {"a": result_of([[], *[[3]] * 59]), "b": result_of([*[[1]] * 59, []])}
+    row = only(compare(results, "mean_rank@10"))
+    assert (row.value_a, row.value_b, row.n_both, row.is_of_fewer) == (3.0, 1.0, 58, False)
+    assert (row.better, row.is_shown()) == ("b", True)
+
+
+@few_queries
+def test_ranks_without_a_query_in_common():
+    """Each found what the other did not: the averages stay, and nothing is compared."""
+    results = {"a": result_of([[1], []]), "b": result_of([[], [4]])}
+    comparison = compare(results, "mean_rank@10")
+    row = only(comparison)
+    assert (row.value_a, row.value_b, row.n_both) == (1.0, 4.0, 0)
+    assert math.isnan(row.difference)
+    assert math.isnan(row.p_permutation)
+    assert "no query has a value in both" in comparison.summary()
+
+
+def test_where_all_have_a_value_nothing_is_said_of_it():
+    """The table has its usual columns."""
+    comparison = compare({"a": result_of([[3]] * 40), "b": result_of([[1]] * 40)}, "mean_rank@10")
+    assert list(comparison.table.columns) == COLUMNS
+    assert "have a value" not in comparison.summary()
+    assert only(comparison).is_shown()
+
+
+def test_slices_go_by_the_same_rule(tmp_path):
+    """In one slice b finds less at better ranks: it is better in the other alone."""
+
+    def tagged(ranks):
+        predicted = [[*["?"] * (rank - 1), "a"] if rank else ["?"] for rank in ranks]
+        tags = {"part": ["x"] * 30 + ["y"] * 30}
+        return OfflineRetrievalEvaluator([["a"]] * 60, predicted, tags=tags).evaluate(10)
+
+    results = {"a": tagged([3] * 60), "b": tagged([1] * 10 + [0] * 20 + [1] * 30)}
+    sliced = compare(results, "mean_rank@10").by("part")
+    assert [(row.slice, row.is_shown()) for row in sliced.rows] == [("x", False), ("y", True)]
+    assert (sliced.rows[0].n_both, sliced.rows[0].share_b) == (10, 1 / 3)
+    sliced.to_json(tmp_path / "slices.json")
+    assert SlicedComparison.from_json(tmp_path / "slices.json") == sliced
 
 
 # The t-test and the effect size.
@@ -247,7 +382,7 @@ def test_t_test_and_effect_size_agree_with_scipy_and_the_formula():
         ("micro_precision@10", False),
         ("micro_f1@10", False),
         ("macro_f1@10", False),
-        ("mean_rank@10", False),
+        ("mean_rank@10", True),
         ("macro_recall@10", True),
         ("found_rate@10", True),
         ("hit_rate@10", True),
@@ -383,12 +518,12 @@ def test_lower_ranks_are_better():
         "b": result_of([[2]] * 30 + [[2], [9], [], []]),
     }
     row = only(compare(results, "mean_rank@10"))
-    # (30 × 2 + 2 + 9) / 32 against (30 × 3 + 1 + 2) / 32.
-    assert row.difference == pytest.approx(71 / 32 - 93 / 32)
+    # Of the 31 queries where both found it: (30 × 2 + 2) / 31 against (30 × 3 + 1) / 31.
+    assert row.difference == pytest.approx(62 / 31 - 91 / 31)
     assert (row.wins, row.ties, row.losses) == (31, 1, 2)
     assert row.better == "b"
     assert (
-        "b is better than a on mean_rank@10 by 0.688 (2.219 against 2.906;"
+        "b is better than a on mean_rank@10 by 0.935 (2.000 against 2.935;"
         in compare(results, "mean_rank@10").summary()
     )
 
@@ -413,7 +548,7 @@ def test_undefined_averages_are_not_compared():
 
 
 def test_partly_undefined_metrics_of_ones_own():
-    """Where a metric of one's own is undefined for either system, the query is a tie."""
+    """Where a metric of one's own is undefined for either system, the query is left out."""
     metric = Metric(
         "depth",
         lambda relevance, k, _: (
@@ -429,9 +564,9 @@ def test_partly_undefined_metrics_of_ones_own():
 
     results = {"a": result([0, 1, 1, 2] * 10), "b": result([1, 2, 0, 2] * 10)}
     row = only(compare(results, "mean_depth@5"))
-    assert (row.value_a, row.value_b) == (pytest.approx(4 / 3), pytest.approx(5 / 3))
+    assert (row.value_a, row.value_b, row.n_both) == (1.5, 2.0, 20)
     assert (row.wins, row.ties, row.losses) == (10, 30, 0)
-    assert math.isnan(row.p_t)
+    assert row.p_t == pytest.approx(stats.ttest_rel([1, 2] * 10, [2, 2] * 10).pvalue)
     assert row.ci_low <= row.difference <= row.ci_high
 
 
@@ -620,7 +755,12 @@ def test_settings_that_are_unknown_warn():
         name: over(["a"], matcher=Matcher.from_function(asking(name), name="asking"))
         for name in ("one", "two")
     }
-    with pytest.warns(KragEvalWarning, match=r"same settings of the matcher asking\(settings unk"):
+    refused("matcher: asking#.* vs asking#", *results.values())
+    results = {
+        name: over(["a"], matcher=Matcher.from_function(asking(iter(name)), name="asking"))
+        for name in ("one", "two")
+    }
+    with pytest.warns(KragEvalWarning, match="asking#unknown"):
         compare(results, n_resamples=100)
 
 
@@ -1110,10 +1250,11 @@ def test_the_leaderboard_has_the_intervals_of_each_result():
         for metric in METRICS:
             found = board.loc[name, [metric, f"{metric}_low", f"{metric}_high"]].tolist()
             assert found == intervals.loc[metric, ["value", "low", "high"]].tolist()
-    assert (
-        board["mean_rank@10_best"].tolist()
-        == (board["mean_rank@10"] == board["mean_rank@10"].min()).tolist()
-    )
+    found = board.index.map({name: one.averages(10)["found_rate"] for name, one in results.items()})
+    is_best = (board["mean_rank@10"] == board["mean_rank@10"].min()) & (found == found.max())
+    assert board["mean_rank@10_best"].tolist() == is_best.tolist()
+    is_best = board["ndcg@10"] == board["ndcg@10"].max()
+    assert board["ndcg@10_best"].tolist() == is_best.tolist()
 
 
 @nothing_matched
@@ -1296,12 +1437,15 @@ def test_small_numbers_do_not_read_as_zero():
     assert "by 4e-05 (0.500 against 0.500; 95 % interval 1e-05 to 7e-05;" in comparison.summary()
 
 
-def test_shown_takes_both_the_test_and_the_interval():
-    """Either alone does not show a difference."""
+def test_what_is_shown_goes_by_the_test_alone():
+    """The interval is told, and does not decide; it is told toward the better system."""
     row = only(compare({"a": result_of([[2]] * 40), "b": result_of([[1]] * 40)}, "mrr@10"))
     assert row.is_shown()
     assert not row.is_shown(level=0.99999)
-    assert not dataclasses.replace(row, ci_low=-0.1).is_shown()
+    beyond = dataclasses.replace(row, ci_low=-0.1)
+    assert beyond.is_shown()
+    assert toward_better(beyond) == (-0.1, 0.5)
+    assert toward_better(dataclasses.replace(beyond, difference=-0.2)) == (-0.5, 0.1)
     assert not dataclasses.replace(row, p_holm=0.06).is_shown()
     assert dataclasses.replace(row, p_holm=0.06).is_shown(level=0.9)
 
@@ -1383,8 +1527,8 @@ def test_a_result_is_pasted_as_markdown_and_latex():
     result = result_of([[1], []], k=[1, None])
     lines = result.to_markdown().splitlines()
     assert lines[:3] == ["| metric | @1 | @all |", "| --- | ---: | ---: |",
-                         "| hit_rate | 0.5000 | 0.5000 |"]  # fmt: skip
-    assert len(lines) == 2 + len(result.metrics.columns)
+                         "| hit_rate (all found) | 0.5000 | 0.5000 |"]  # fmt: skip
+    assert len(lines) == 2 + len(result.shown)
     latex = result.to_latex().splitlines()
     assert latex[0] == r"\begin{tabular}{lrr}"
     assert r"mean\_rank & 1.0000 & 1.0000 \\" in latex

@@ -10,6 +10,7 @@ import json
 import math
 import pickle
 import random
+import warnings
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -34,11 +35,18 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.datasets import Dataset
-from krag_eval.results.diagnosis import CLASSES
+from krag_eval.results.diagnosis import CLASSES, LookedUp
 
 # --- the slow reference ----------------------------------------------------------------------
+
+# Some of what is retrieved here is in no index, and queries are few, which is said each time.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*different documents that were retrieved"),
+    pytest.mark.filterwarnings("ignore:Without a document in the deeper list"),
+    pytest.mark.filterwarnings("ignore:.*too many to mean anything"),
+]
 
 FURTHEST = ("found", "found_in_pieces", "ranked_too_low", "not_retrieved", "not_in_top_k",
             "cut_apart", "not_in_index", "not_seen")  # fmt: skip
@@ -148,6 +156,7 @@ def compare(seed, *, union):
     lists = None
     if source.random() < 0.5:
         lists = [source.sample(pool, source.randint(0, len(pool))) for _ in queries]
+        lists = lists if any(map(any, lists)) else None  # which is refused
     depth = source.choice([None, None, 4, 6])
     asked = [
         Asked(k, index, None if lists is None else lists[n], depth) for n in range(len(queries))
@@ -163,8 +172,9 @@ def compare(seed, *, union):
         ).evaluate([1, 2, 3, None])  # fmt: skip
     texts = None if lists is None else [[written(one) for one in several] for several in lists]
     diagnosis = result.diagnose(
-        None if index is None else map(written, index), texts, "all" if k is None else k, depth
-    )
+        None if index is None else map(written, index), texts, "all" if k is None else k, depth,
+        foreign_index="allow",
+    )  # fmt: skip
     told = [(item.cause, item.rank) for item in diagnosis.items]
     assert told == slow(queries, asked, rules), seed
     return result, diagnosis, "all" if k is None else k
@@ -327,7 +337,7 @@ def test_only_where_something_is_missed_is_anything_asked():
 def test_interchangeable_documents_are_as_good_as_the_best_of_them():
     """One is nowhere, one cut apart, one in the index: the item is not retrieved."""
     result = evaluated([[AnyOf([NOWHERE, LOAN, PETS])], [AnyOf([NOWHERE, LOAN])]], [["x"], ["x"]])
-    diagnosis = result.diagnose(CHUNKS, k=1)
+    diagnosis = result.diagnose(CHUNKS, k=1, foreign_index="allow")
     assert causes(diagnosis) == ["not_in_top_k", "cut_apart"]
     assert [item.chunk for item in diagnosis.items] == [4, 2]
 
@@ -407,6 +417,7 @@ def test_other_matchers_have_the_class_of_the_definition(matcher):
             None if lists is None else [list(map(written, one)) for one in lists],
             k,
             depth,
+            foreign_index="allow",
         )
         asked = [Asked(k, index, lists and lists[at], depth) for at in range(len(queries))]
         expected = slow(queries, asked, Rules(1.0, 1))
@@ -449,19 +460,21 @@ def test_numbers_decide_about_a_document_alone(matcher):
     """The words are in the index with another number; nothing is in pieces."""
     result = evaluated([["the fee for a lost card is 5 euros"], [LOAN]], [["x"], ["x"]], matcher)
     chunks = ["the fee for a lost card is 6 euros", *CHUNKS]
-    assert causes(result.diagnose(chunks, k=1)) == ["not_in_index", "not_in_index"]
+    told = result.diagnose(chunks, k=1, foreign_index="allow")
+    assert causes(told) == ["not_in_index", "not_in_index"]
 
 
 def test_coverage_in_either_direction_decides_about_a_document_alone():
     """Of the long passage every piece is a match."""
     matcher = CoverageMatcher(direction="either")
     result = evaluated([[LOAN]], [["nothing of the kind at all"]], matcher)
-    assert causes(result.diagnose(CHUNKS[2:4], k=1)) == ["not_in_top_k"]
+    told = result.diagnose(CHUNKS[2:4], k=1, foreign_index="allow")
+    assert causes(told) == ["not_in_top_k"]
 
 
 def test_pairs_are_scored_up_to_a_limit():
     """One passage and seven chunks are seven pairs; keys and runs of words need none."""
-    result = evaluated([[NOWHERE]], [["x"]], "fuzzy")
+    result = evaluated([[NOWHERE]], [[CHUNKS[0]]], "fuzzy")
     with pytest.raises(InvalidInput) as refused:
         result.diagnose(CHUNKS, k=1, most_pairs=6)
     assert refused.value.argument == "index"
@@ -469,7 +482,7 @@ def test_pairs_are_scored_up_to_a_limit():
     assert "most_pairs" in str(refused.value.fix)
     assert causes(result.diagnose(CHUNKS, k=1, most_pairs=7)) == ["not_in_index"]
     for matcher in ("text", "coverage"):
-        evaluated([[NOWHERE]], [["x"]], matcher).diagnose(CHUNKS, k=1, most_pairs=1)
+        evaluated([[NOWHERE]], [[CHUNKS[0]]], matcher).diagnose(CHUNKS, k=1, most_pairs=1)
 
 
 class SameLength(Matcher):
@@ -484,15 +497,15 @@ class SameLength(Matcher):
 def test_a_matcher_of_your_own_comes_back_with_the_result():
     """In memory it is known; what was pickled must be told."""
     result = evaluated([["abc", "abcd"]], [["x"]], SameLength())
-    assert causes(result.diagnose(["xyz"], k=1)) == ["not_in_top_k", "not_in_index"]
+    assert causes(result.diagnose(["xyz", "x"], k=1)) == ["not_in_top_k", "not_in_index"]
     copied = pickle.loads(pickle.dumps(result))
     with pytest.raises(InvalidInput) as refused:
-        copied.diagnose(["xyz"], k=1)
+        copied.diagnose(["xyz", "x"], k=1)
     assert refused.value.argument == "matcher"
-    again = copied.diagnose(["xyz"], k=1, matcher=SameLength())
+    again = copied.diagnose(["xyz", "x"], k=1, matcher=SameLength())
     assert causes(again) == ["not_in_top_k", "not_in_index"]
     with pytest.raises(InvalidInput) as refused:
-        result.diagnose(["xyz"], k=1, matcher="text")
+        result.diagnose(["xyz", "x"], k=1, matcher="text")
     assert "SameLength" in str(refused.value)
 
 
@@ -510,7 +523,7 @@ def test_an_index_is_read_once():
     index = Index(iter([*CHUNKS, CHUNKS[0]]))
     for passage in (NOWHERE, PARSED):
         result = evaluated([[passage]], [["x"]], CoverageMatcher(tokenizer=tokens))
-        result.diagnose(index, k=1)
+        result.diagnose(index, k=1, foreign_index="allow")
     assert len(index) == 8
     assert [seen.count(chunk) for chunk in CHUNKS] == [1] * 7
 
@@ -529,7 +542,7 @@ def test_what_is_no_index(one, index, kind):
 
 def test_a_chunk_without_an_id_is_named_by_its_place_in_the_index():
     """What the matcher needs, the index must have."""
-    result = evaluated([["9"]], [["3"]], IdMatcher())
+    result = evaluated([["9"]], [["1"]], IdMatcher())
     with pytest.raises(InvalidInput) as refused:
         result.diagnose(["1", Document("text")], k=1)
     assert (refused.value.argument, refused.value.within) == ("index", "[1]")
@@ -589,7 +602,7 @@ def test_a_saved_result_by_id_lacks_the_ids(tmp_path):
     """A file keeps texts; nothing is guessed from them."""
     evaluated([["1"]], [["3"]], IdMatcher()).to_json(tmp_path / "r.json", texts=True)
     with pytest.raises(InvalidInput) as refused:
-        EvaluationResult.from_json(tmp_path / "r.json").diagnose(["1"], k=1)
+        EvaluationResult.from_json(tmp_path / "r.json").diagnose(["1", "3"], k=1)
     assert refused.value.argument == "matcher"
 
 
@@ -772,7 +785,7 @@ def test_recall_now_is_with_pieces_where_the_matcher_joins_them():
 )  # fmt: skip
 def test_the_summary_names_the_largest_cause(passages, documents, options, said):
     """And the remedy it points to, as one sentence."""
-    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, foreign_index="allow", **options)
     assert said in diagnosis.summary()
     for summary in (diagnosis.summary(), diagnosis.summary("ko")):
         assert summary.endswith(".")
@@ -791,7 +804,7 @@ def test_the_summary_names_the_largest_cause(passages, documents, options, said)
 )  # fmt: skip
 def test_the_summary_speaks_korean(passages, documents, options, said):
     """The same cause, with the same numbers."""
-    diagnosis = evaluated([passages], [documents]).diagnose(k=2, **options)
+    diagnosis = evaluated([passages], [documents]).diagnose(k=2, foreign_index="allow", **options)
     assert said in diagnosis.summary("ko")
 
 
@@ -804,7 +817,7 @@ def test_the_summary_speaks_no_other_language(one):
 
 def test_the_summary_doubts_a_matcher_that_knows_no_words():
     """All the letters are there: the passage is cut apart, and "contains" cannot tell."""
-    result = evaluated([[LOAN]], [["x"]], "contains")
+    result = evaluated([[LOAN]], [[CHUNKS[0]]], "contains")
     diagnosis = result.diagnose(
         [*CHUNKS[:2], " ".join(CHUNKS[2:4]).replace(" films", " any films")]
     )
@@ -876,3 +889,217 @@ def test_a_question_that_was_never_given_is_asked_for():
     with pytest.raises(InvalidInput) as refused:
         result.explain("How long?")
     assert "queries=" in str(refused.value.fix)
+
+
+# --- another index, another result -------------------------------------------------------------
+
+FOREIGN = [
+    "bicycles may be parked in the yard behind the town hall all year",
+    "the swimming pool opens at seven and closes at ten in the evening",
+]
+KOREAN = [
+    "도서관은 평일 오전 아홉 시에 열고 오후 여섯 시에 닫습니다",
+    "책은 한 번에 다섯 권까지 두 주 동안 빌릴 수 있습니다",
+    "주차장은 회원이라면 누구나 무료로 이용할 수 있습니다",
+]
+
+
+def looked_up(documents, index, matcher="coverage", **options):
+    """Return what was looked up, and what was said."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        diagnosis = evaluated([[NOWHERE]], [documents], matcher).diagnose(index, **options)
+    return diagnosis.looked_up, [one.message for one in caught]
+
+
+@pytest.mark.parametrize(("documents", "index"), [
+    (CHUNKS[:4], CHUNKS),
+    ([CHUNKS[0].upper() + "!", CHUNKS[0].replace(" ", "\n")], CHUNKS),  # folded
+    (["fee for a lost card is fi"], CHUNKS),  # within a chunk, cut inside a word
+    ([one.replace(" ", "") for one in KOREAN], KOREAN),
+    ([KOREAN[0][3:20]], KOREAN),
+    ([{"id": "7", "page_content": "a lost card is five"}], [{"id": "7", "page_content": ""}]),
+    ([{"id": "7", "page_content": f"{FOREIGN[0]}. {CHUNKS[0]}"}],  # under a heading
+     [{"id": "7", "page_content": CHUNKS[0]}]),
+    ([{"id": "7", "page_content": CHUNKS[0] + " and ten cents"}],  # edited since
+     [{"id": "7", "page_content": "Today " + CHUNKS[0] + ", no more"}]),
+    ([{"id": 7, "page_content": ""}], [{"id": "7", "page_content": CHUNKS[0]}]),
+], ids=str)  # fmt: skip
+def test_what_was_retrieved_is_there(documents, index):
+    """By its id, by its letters, or as a part of a chunk; then nothing is said."""
+    found, said = looked_up(documents, index)
+    assert (found.n, found.there, found.alike) == (len(documents), len(documents), 0)
+    assert not said
+
+
+@pytest.mark.parametrize(("document", "index"), [
+    (". ".join(CHUNKS[:4]), CHUNKS),  # a parent document
+    (" ".join(FOREIGN) + " " + CHUNKS[0], CHUNKS),  # a chunk, behind a long heading
+    (CHUNKS[0] + " and so on", [CHUNKS[0] + " " + one for one in FOREIGN]),  # nine of twelve words
+    (" ".join(KOREAN), KOREAN),  # a window of sentences
+    ("도서관 안내 > 이용 시간: " + KOREAN[0], KOREAN),
+], ids=["parent", "heading", "most_words", "window", "korean_heading"])  # fmt: skip
+def test_what_contains_a_chunk_or_most_of_its_words_is_not_foreign(document, index):
+    """It is no chunk as it is, which is said; but the index is not refused."""
+    found, said = looked_up([document], index)
+    assert (found.n, found.there, found.alike) == (1, 0, 1)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("index", [FOREIGN, KOREAN, [{"id": "9", "page_content": FOREIGN[0]}]])
+def test_another_index_is_refused(index):
+    """None of the documents is in it; what it lacks says nothing of the index that was searched."""
+    documents = [{"id": str(n), "page_content": one} for n, one in enumerate(CHUNKS)]
+    with pytest.raises(InvalidInput) as refused:
+        looked_up(documents, index)
+    assert refused.value.argument == "index"
+    assert "foreign_index" in str(refused.value.fix)
+    found, said = looked_up(documents, index, foreign_index="allow")
+    assert (found.n, found.there, found.alike, len(said)) == (7, 0, 0, 1)
+
+
+def test_a_tenth_is_enough():
+    """One of ten is there, or one of eleven; each document counts once."""
+    others = [f"{number} {FOREIGN[0]}" for number in range(10)]
+    found, said = looked_up([CHUNKS[0], CHUNKS[0], *others[:9]], CHUNKS)
+    assert (found.n, found.there, len(said)) == (10, 1, 1)
+    with pytest.raises(InvalidInput):
+        looked_up([CHUNKS[0], *others], CHUNKS)
+
+
+def test_ids_alone_are_looked_up_as_ids():
+    """Of the matcher "id", in chunks that are ids as well."""
+    found, said = looked_up(["1", "2", "8"], ["1", "2", "3"], "id")
+    assert (found.n, found.there, len(said)) == (3, 2, 1)
+    with pytest.raises(InvalidInput):
+        looked_up(["1", "2"], [{"id": "a", "page_content": CHUNKS[0]}], "id")
+
+
+def test_what_has_neither_id_nor_text_cannot_be_looked_up():
+    """Which is said where nothing else is known."""
+    bare = {"page_content": "", "metadata": {"page": 1}}
+    result = evaluated([[bare]], [[bare]], MetadataMatcher("page"))
+    with pytest.warns(match="neither"):
+        diagnosis = result.diagnose([bare], k=1)
+    assert diagnosis.looked_up == LookedUp(0, 0, 0, 1)
+
+
+def test_only_two_answers_to_a_foreign_index():
+    """The refusal names them."""
+    with pytest.raises(InvalidInput) as refused:
+        looked_up(CHUNKS, CHUNKS, foreign_index="yes")
+    assert refused.value.argument == "foreign_index"
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_what_was_looked_up_is_kept_and_shown(tmp_path, language):
+    """In a file, and beside the waterfall."""
+    result = evaluated([[NOWHERE]], [[CHUNKS[0], FOREIGN[0]]])
+    diagnosis = result.diagnose(CHUNKS)
+    diagnosis.to_json(tmp_path / "d.json")
+    again = Diagnosis.from_json(tmp_path / "d.json")
+    assert again == diagnosis
+    assert (again.looked_up, again.of) == (diagnosis.looked_up, diagnosis.of)
+    result.report(tmp_path / "page.html", diagnosis=again, language=language)
+    note = diagnosis.looked_up.note(language)
+    assert note in (tmp_path / "page.html").read_text("utf-8")
+    assert diagnosis.looked_up.note("en") in repr(diagnosis)
+
+
+def test_lists_without_a_document_are_no_deeper_lists(one):
+    """Of nothing that comes back, nothing can be said to be ranked too low or not retrieved."""
+    queries = [f"q{number}" for number in range(2)]
+    two = evaluated([[FEE], [NOWHERE]], [[CHUNKS[0]]] * 2, queries=queries)
+    blank = [[" "], [{"page_content": ""}]]
+    for deeper in ([[]] * 2, blank, {key: [] for key in queries}, lambda question: ["\n"]):
+        with pytest.raises(InvalidInput) as refused:
+            two.diagnose(CHUNKS, deeper, 1)
+        assert refused.value.argument == "deeper"
+    # The other query has documents: this one was looked for, and nothing came back.
+    for nothing in ([], [" "]):
+        with pytest.warns(KragEvalWarning, match="deeper list: 1 of 1"):
+            diagnosis = two.diagnose(CHUNKS, [CHUNKS[:3], nothing], 1)
+        assert diagnosis.depth == 3
+
+
+@pytest.mark.parametrize("texts", [FOREIGN, KOREAN])
+def test_numbers_that_run_from_0_everywhere_are_no_sign_of_the_same_index(texts):
+    """An id counts for nothing where another text stands under it; alone, it is enough."""
+    documents = [{"id": str(n), "page_content": one} for n, one in enumerate(CHUNKS[:2])]
+    index = [{"id": str(n), "page_content": one} for n, one in enumerate(texts)]
+    with pytest.raises(InvalidInput):
+        looked_up(documents, index)
+    bare = [{**one, "page_content": ""} for one in index]
+    assert looked_up(documents, bare)[0].there == 2
+    # A text under another number is that text all the same.
+    assert looked_up(documents, [*index, *CHUNKS])[0].there == 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 1.0])
+def test_of_very_many_documents_not_all_are_looked_for(monkeypatch, share):
+    """Only so many as tell that a tenth is there; how many were left out is said."""
+    monkeypatch.setattr("krag_eval.results.causes._MANY", 20)
+
+    def distinct(start):
+        words = ("".join(chr(97 + int(one)) for one in str(n)) for n in range(start, start + 1200))
+        return [" ".join(six) for six in zip(*[words] * 6, strict=True)]
+
+    documents, others = distinct(1_000), distinct(5_000)
+    n_same = round(200 * share)
+    index = [f"Heading. {one}" for one in [*documents[:n_same], *others[n_same:]]]
+    found, said = looked_up(documents, index, foreign_index="allow")
+    assert (found.n, found.alike) == (200, 0)
+    if share < 1:  # those looked for first are too few
+        assert (found.there, found.skipped) == (n_same, 0)
+    else:
+        assert 20 <= found.there == 200 - found.skipped < 40
+        assert f"{found.skipped} more were not looked for" in found.note("en")
+    # Where nothing is known to be missing, nothing is said.
+    assert bool(said) == (share < 1)
+
+
+def systems():
+    """Return two results on the same queries that score the same, of different lists."""
+    actual = [[FEE], [NOWHERE], [PETS]]
+    first = [[CHUNKS[0]], [CHUNKS[1]], [CHUNKS[1]]]
+    other = [[CHUNKS[0]], [CHUNKS[4]], [CHUNKS[1]]]
+    return [evaluated(actual, lists) for lists in (first, other)]
+
+
+def test_a_diagnosis_of_another_system_is_refused(tmp_path):
+    """The numbers are the same, and the lists are not."""
+    ours, theirs = systems()
+    assert all(ours.averages()[name] == theirs.averages()[name] for name in ("ndcg", "hit_rate"))
+    diagnosis = theirs.diagnose(CHUNKS)
+    for use in (
+        lambda: ours.by("diagnosis", diagnosis=diagnosis),
+        lambda: ours.report(tmp_path / "r.html", diagnosis=diagnosis),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            use()
+        assert refused.value.argument == "diagnosis"
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_a_diagnosis_knows_its_result_when_both_come_from_files(tmp_path, texts):
+    """Saved with its texts or without; at another cutoff, too."""
+    ours, _ = systems()
+    ours.diagnose(CHUNKS).to_json(tmp_path / "d.json")
+    ours.to_json(tmp_path / "r.json", texts=texts)
+    diagnosis = Diagnosis.from_json(tmp_path / "d.json")
+    saved = EvaluationResult.from_json(tmp_path / "r.json")
+    assert saved.by("diagnosis", diagnosis=diagnosis).rows
+    other_cutoff = evaluated([[FEE], [NOWHERE], [PETS]], [[CHUNKS[0]], [CHUNKS[1]], [CHUNKS[1]]])
+    assert other_cutoff.by("diagnosis", diagnosis=diagnosis).rows
+
+
+def test_a_diagnosis_saved_before_results_were_told_apart_is_taken(tmp_path):
+    """Its queries and items are compared, as they were then."""
+    ours, theirs = systems()
+    theirs.diagnose(CHUNKS).to_json(tmp_path / "d.json")
+    content = json.loads((tmp_path / "d.json").read_text("utf-8"))
+    del content["of"], content["looked_up"]
+    (tmp_path / "d.json").write_text(json.dumps(content), "utf-8")
+    before = Diagnosis.from_json(tmp_path / "d.json")
+    assert before.looked_up is None
+    assert ours.by("diagnosis", diagnosis=before).rows

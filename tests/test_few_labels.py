@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from krag_eval import (
+    CoverageMatcher,
     EvaluationResult,
     JudgeMatcher,
     KragEvalWarning,
@@ -68,7 +69,7 @@ def test_it_is_ppi_python_with_the_normal_distribution(monkeypatch):
     monkeypatch.setattr(few_labels, "MANY", 0)
     found = debias(human=PEOPLE, judge=JUDGE, unlabelled=OTHERS)
     assert numbers(found) == pytest.approx([0.61398214, 0.40727309, 0.82069120], abs=5e-9)
-    parts = [few_labels._Values(np.mean(one), np.array(one)) for one in (PEOPLE, JUDGE, OTHERS)]
+    parts = [few_labels.Values(np.mean(one), np.array(one)) for one in (PEOPLE, JUDGE, OTHERS)]
     expected = pytest.approx([0.625, 0.38420544, 0.86579456], abs=5e-9)
     assert list(interval_with(1.0, *parts, 0.95)) == expected
 
@@ -91,7 +92,7 @@ def test_from_100_labels_on_it_is_ppi_python(how, expected):
 @few
 @same
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 150), st.integers(2, 80), st.floats(0, 2))
+@given(st.integers(0, 2**32 - 1), st.integers(10, 150), st.integers(2, 80), st.floats(0, 2))
 def test_values_follow_the_formulas(seed, n, n_others, noise):
     """Also with few labels: Student's t and unbiased variances."""
     y, f, u = made(seed, n, n_others, noise)
@@ -99,6 +100,133 @@ def test_values_follow_the_formulas(seed, n, n_others, noise):
         warnings.simplefilter("ignore", KragEvalWarning)
         found = debias(human=y, judge=f, unlabelled=u, level=0.9)
     assert numbers(found) == by_hand(y, f, u, 0.9)
+
+
+# Zeros and ones.
+
+
+def score_by_hand(y, f, u, level=0.95):
+    """Return the bounds by solving (v - p)² = z²·p(1 - p)/m for p, with m labels' worth.
+
+    m is n times how much less the variance is than that of labels alone, both with (0, 0), (0, 1),
+    (1, 0) and (1, 1) among the labelled.
+    """
+    value, _, _ = by_hand(y, f, u).expected
+    value = min(max(value, 0), 1)
+    n, n_others = len(y), len(u)
+    weight = np.clip(
+        np.cov(y, f, ddof=0)[0, 1] / ((1 + n / n_others) * (np.var([*f, *u], ddof=1) or 1)), 0, 1
+    )
+    y, f = np.array([*y, 0, 0, 1, 1]), np.array([*f, 0, 1, 0, 1])
+    m = np.var(y) / (np.var(y - weight * f) / n + weight**2 * np.var(u) / n_others)
+    z2 = stats.norm.ppf((1 + level) / 2) ** 2 / m
+    bounds = sorted(np.roots([1 + z2, -(2 * value + z2), value**2]).real)
+    return pytest.approx([value, *bounds], abs=1e-7)
+
+
+@few
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(10, 300),
+    st.integers(2, 500),
+    st.floats(0.02, 0.98),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_zeros_and_ones_have_a_score_interval(seed, n, n_others, share, sensitivity, let_pass):
+    """Whatever the judge, and also where people say the same of all."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n + n_others) < share
+    judge = rng.random(n + n_others) < np.where(truth, sensitivity, let_pass)
+    y, f, u = (1.0 * one for one in (truth[:n], judge[:n], judge[n:]))
+    f[0], u[0] = 0, 1  # so that both ends are among the judge's
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KragEvalWarning)
+        found = debias(human=y, judge=f, unlabelled=u)
+    assert numbers(found) == score_by_hand(y, f, u)
+    alone = stats.binomtest(int(y.sum()), n).proportion_ci(method="wilson")
+    bounds = [found["value"].human_low, found["value"].human_high]
+    assert bounds == pytest.approx([alone.low, alone.high], abs=1e-12)
+
+
+def test_of_many_labels_between_the_ends_it_is_nearly_ppi_python():
+    """ppi_mean_ci of ppi-python 0.2.3, to within 0.002 for 1,000 labels; the value is the same."""
+    rng = np.random.RandomState(5)
+    truth = (rng.rand(6000) < 0.6).astype(float)
+    judge = np.where(rng.rand(6000) < 0.1, 1 - truth, truth)
+    found = debias(human=truth[:1000], judge=judge[:1000], unlabelled=judge[1000:])
+    expected = by_hand(truth[:1000], judge[:1000], judge[1000:]).expected
+    assert found.value == pytest.approx(expected[0], abs=1e-12)
+    assert numbers(found) == pytest.approx(expected, abs=0.002)
+    assert found.high - found.low != pytest.approx(expected[2] - expected[1], abs=1e-6)
+
+
+@few
+def test_equal_labels_leave_the_judge_unjudged():
+    """18 of 18 right: not below 18/(18 + z²) by Wilson; that the judge says 0.5 is no verdict."""
+    found = debias(human=[1] * 18, judge=[1, 0] * 9, unlabelled=[1, 0] * 100)
+    one = found["value"]
+    assert (one.value, one.high, one.labels_differ) == (1, 1, False)
+    assert one.low == pytest.approx(18 / (18 + 1.959963984540054**2))
+    assert one.judge < one.low
+    assert "too low" not in found.summary("en")
+    assert "낮음" not in found.summary("ko")
+
+
+@few
+@pytest.mark.parametrize("share", [0.05, 0.95])
+@pytest.mark.parametrize("n", [20, 50])
+def test_intervals_keep_their_level_near_the_ends(n, share):
+    """Where they were .66 at 20 labels; 400 runs of a good and of a lenient judge.
+
+    The standard error is 0.015 at 0.90.
+    """
+    for errors in ((0.03, 0.03), (0.0, 0.4)):
+        rng = np.random.default_rng(7)
+        kept = 0
+        for _ in range(400):
+            truth = rng.random(n + 300) < share
+            judge = 1.0 * (truth ^ (rng.random(n + 300) < np.where(truth, *errors)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KragEvalWarning)
+                found = debias(human=1.0 * truth[:n], judge=judge[:n], unlabelled=judge[n:])
+            kept += found.low <= share <= found.high
+        assert kept / 400 >= 0.9
+
+
+def test_a_scale_beyond_1_is_no_share():
+    """People happened to give 0 and 1 alone; the judge's 3 says that more is possible."""
+    y, f, u = [0.0, 1.0] * 20, [0.0, 1.0] * 20, [0.0, 1.0, 3.0, 2.0] * 30
+    assert numbers(debias(human=y, judge=f, unlabelled=u)) == by_hand(y, f, u)
+
+
+def in_clusters(tagged):
+    """Evaluate 240 questions of 40 sources, each found or not as a whole; people labelled 120."""
+    source = np.arange(240) // 6
+    found = np.random.default_rng(12).random(40) < 0.7
+    lists = [["a"] if found[one] else ["x"] for one in source]
+    lenient = np.random.default_rng(13).random(240) < 0.1
+    by_judge = [["a", "x"] if one else ["a"] for one in lenient]
+    results = []
+    for truth, places in (([["a"]] * 240, range(0, 240, 2)), (by_judge, range(240))):
+        picked = [[one[i] for i in places] for one in (truth, lists)]
+        tags = {"source": [int(source[i]) if tagged else i for i in places]}
+        results.append(evaluated(*picked, [f"q{i}" for i in places], k=(1,), tags=tags))
+    how = dict(zip(("human", "judge", "unlabelled"), (*results, results[1]), strict=True))
+    return how, debias(**how, metric="hit_rate@1", clusters="source")["hit_rate@1"]
+
+
+def test_zeros_and_ones_in_clusters_count_for_fewer():
+    """People's alone as of one result; all questions of a source alike, both are of fewer."""
+    how, found = in_clusters(tagged=True)
+    by_people = how["human"].confidence_intervals(clusters="source").loc["hit_rate@1"]
+    assert [found.human_low, found.human_high] == pytest.approx([*by_people[["low", "high"]]])
+    _, alone = in_clusters(tagged=False)
+    assert alone.value == found.value
+    assert found.high - found.low > 1.2 * (alone.high - alone.low)
+    without = debias(**how, metric="hit_rate@1")["hit_rate@1"]
+    assert (alone.low, alone.high) == pytest.approx((without.low, without.high))
 
 
 def evaluated(truths, lists, labels, k=(1, 3), tags=None, **options) -> EvaluationResult:
@@ -412,8 +540,8 @@ def test_a_sentence_for_everyone_says_what_it_rests_on():
 
 def test_a_perfect_judge_is_worth_as_many_labels_as_there_are_questions():
     """And no more, though it makes the interval of a difference vanish that never varies."""
-    y = np.array([0.0, 1.0] * 20)
-    found = debias(human=y, judge=y, unlabelled=np.full(90, 0.5))
+    y = np.array([0.25, 1.0] * 20)
+    found = debias(human=y, judge=y, unlabelled=np.full(90, 0.625))
     assert (found["value"].weight, found["value"].saved) == (1, 1)
     assert "as 90 more" in found.summary("en")
     assert "90개 더" in found.summary("ko")
@@ -471,6 +599,7 @@ class TestRefusals:
             ({"judge": [0, 1] * 19}, "judge"),
             ({"unlabelled": [1]}, "unlabelled"),
             ({"human": [1], "judge": [1]}, "human"),
+            ({"human": [1, 0, 1] * 3, "judge": [1, 0, 1] * 3}, "human"),
             ({"level": 1}, "level"),
             ({"metric": "ndcg@10"}, "metric"),
             ({"clusters": "source"}, "clusters"),
@@ -534,6 +663,175 @@ class TestRefusals:
             assert error.value.argument == "metric"
 
 
+class TestTheSameLists:
+    """People's labels of another run are refused, by all that tells one run from another."""
+
+    LABELS = tuple(f"Question {i}?" for i in range(120))
+
+    def results(self, lists, more=None, **options):
+        """Evaluate 40 of the questions by people and all of them by a lenient judge."""
+        more = lists if more is None else more
+        by_judge = [["a", "x"] if i % 5 == 0 else ["a"] for i in range(120)]
+        human = evaluated([["a"]] * 40, lists[:40], self.LABELS[:40], k=(2,), **options)
+        judge = evaluated(by_judge, more, self.LABELS, k=(2,), **options)
+        return human, judge
+
+    @staticmethod
+    def saved(results, folder):
+        """Return results as they come out of files, which hold no documents."""
+        read = []
+        for i, one in enumerate(results):
+            one.to_json(folder / f"{i}.json")
+            read.append(EvaluationResult.from_json(folder / f"{i}.json"))
+        return read
+
+    ONE = tuple([["a", "y", "z"] if i % 2 else ["y", "z", "x"] for i in range(120)])
+    # What another retriever finds at the same rank, in lists that are as long.
+    OTHER = tuple([["a", "y", "v"] if i % 2 else ["y", "w", "x"] for i in range(120)])
+    # It finds others, too.
+    BETTER = tuple([["a", "y", "z"] if i % 4 else ["y", "z", "x"] for i in range(120)])
+    LONGER = tuple([[*one, "v"] if i == 7 else one for i, one in enumerate(ONE)])
+
+    def refusal(self, results, argument="judge"):
+        human, judge = results
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=judge)
+        assert error.value.argument == argument
+        assert error.value.fix
+        return error.value.problem
+
+    @pytest.mark.parametrize("other", [OTHER, BETTER, LONGER])
+    def test_other_documents(self, other):
+        assert "human" in self.refusal(self.results(self.ONE, other))
+
+    @pytest.mark.parametrize("other", [BETTER, LONGER])
+    def test_other_counts_of_saved_results(self, other, tmp_path):
+        """How many documents there are, and how many match where the ground truth is the same."""
+        problem = self.refusal(self.saved(self.results(self.ONE, other), tmp_path))
+        # One list is longer, and people's fourth question is the first to be found by the other.
+        assert repr(self.LABELS[7 if other is self.LONGER else 2]) in problem
+
+    def test_other_keys_of_saved_results(self, tmp_path):
+        """Known where it is known what was looked at."""
+        both = [
+            evaluated([["a"]] * n, lists[:n], self.LABELS[:n], k=(2,), judged=[["a", "x"]] * n)
+            for n, lists in ((40, self.ONE), (120, self.OTHER))
+        ]
+        assert "list of documents" in self.refusal(self.saved(both, tmp_path))
+
+    def results_in(self, folder, lists, n, truth):
+        rows = zip(self.LABELS[:n], truth[:n], lists[:n], strict=True)
+        lines = [json.dumps(dict(zip(_FIELDS, row, strict=True))) for row in rows]
+        path = folder / f"{n}.jsonl"
+        path.write_text("\n".join(lines), "utf-8")
+        return evaluate_file(path, k=[2, 4], per_query=folder / f"{n}.csv")
+
+    def test_other_counts_of_rows_in_files(self, tmp_path):
+        human = self.results_in(tmp_path, self.ONE, 40, [["a"]] * 120)
+        judge = self.results_in(tmp_path, self.LONGER, 120, [["x"]] * 120)
+        assert repr(self.LABELS[7]) in self.refusal((human, judge))
+
+    def test_what_is_not_known_is_said(self, tmp_path):
+        """Lists as long as each other, found as often: the documents are not in the files."""
+        human, judge = self.saved(self.results(self.ONE, self.OTHER), tmp_path)
+        found = debias(human=human, judge=judge, unlabelled=judge, metric="recall@2")
+        assert found.compared_by == "counts"
+        assert "does not tell which" in found.summary("en")
+        assert "문서 수로만" in found.summary("ko")
+        human, judge = self.results(self.ONE)
+        found = debias(human=human, judge=judge, unlabelled=judge, metric="recall@2")
+        assert found.compared_by == "documents"
+        assert "does not tell which" not in found.summary("en")
+        assert debias(human=PEOPLE * 3, judge=JUDGE * 3, unlabelled=OTHERS).compared_by is None
+
+    def test_the_judge_of_all_questions_is_of_the_same_run_as_that_of_the_labelled(self):
+        human, judge = self.results(self.ONE)
+        for other in (self.results(self.OTHER)[1], self.results(self.LONGER)[1]):
+            with pytest.raises(InvalidInput) as error:
+                debias(human=human, judge=judge, unlabelled=other)
+            assert error.value.argument == "unlabelled"
+        truth = [["a", "y"] if i == 3 else ["a"] for i in range(120)]
+        newer = evaluated(truth, list(self.ONE), self.LABELS, k=(2,))
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=newer)
+        assert error.value.argument == "unlabelled"
+
+    def test_systems_that_changed_places(self):
+        first, second = self.results(self.ONE), self.results(self.OTHER)
+        human = {"a": first[0], "b": second[0]}
+        judge = {"a": second[1], "b": first[1]}
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=judge, unlabelled=judge)
+        assert error.value.argument == "judge"
+
+    def test_people_s_labels_of_two_systems_are_the_same(self):
+        first, second = self.results(self.ONE), self.results(self.OTHER)
+        other = evaluated([["a", "y"]] * 40, self.OTHER[:40], self.LABELS[:40], k=(2,))
+        judge = {"a": first[1], "b": second[1]}
+        with pytest.raises(InvalidInput) as error:
+            debias(human={"a": first[0], "b": other}, judge=judge, unlabelled=judge)
+        assert error.value.argument == "human"
+
+    def test_ids_for_people_and_texts_for_the_judge_are_no_contradiction(self):
+        """Of one document, each matcher looks at another name; that it is one is not known."""
+        human = evaluated(
+            [["d1"]] * 40, [["d1"], ["d2"]] * 20, self.LABELS[:40], k=(1,), matcher="id"
+        )
+        judge = evaluated(
+            [["text 1"]] * 120, [["text 1"], ["text 2"]] * 60, self.LABELS, k=(1,), matcher="text"
+        )
+        assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "counts"
+        both = [{"page_content": f"text {i}", "id": f"d{i}"} for i in (1, 2)]
+        human = evaluated(
+            [["d1"]] * 40, [[one] for one in both] * 20, self.LABELS[:40], k=(1,), matcher="id"
+        )
+        assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "documents"
+
+    @pytest.mark.parametrize(
+        "of_people", ["text", "id", CoverageMatcher(0.6), "ids alone"], ids=str
+    )
+    def test_other_documents_under_another_matcher(self, of_people):
+        """Texts that both results hold tell, or ids where one side has no texts."""
+        a, b = (
+            [{"id": f"{run}{i}", "page_content": f"what {run} found of {i}"} for i in range(120)]
+            for run in "ab"
+        )
+        lists = [[one] for one in a]
+        judge = evaluated(lists, lists, self.LABELS, k=(1,), matcher="coverage")
+
+        def people(run):
+            ids = of_people == "ids alone"
+            lists = [[one["id"] if ids else one] for one in run[:40]]
+            truth = [*lists[:39], lists[0]]
+            matcher = "id" if ids else of_people
+            return evaluated(truth, lists, self.LABELS[:40], k=(1,), matcher=matcher)
+
+        assert "list of documents" in self.refusal((people(b), judge))
+        same = debias(human=people(a), judge=judge, unlabelled=judge, metric="recall@1")
+        assert same.compared_by == "documents"
+
+    def test_values_by_label_of_another_run(self):
+        """The judge's values of the labelled questions must be those it has among all."""
+        people, labels = [0, 1] * 20, list(self.LABELS)
+        human = dict(zip(labels, people, strict=False))
+        everything = dict(zip(labels, [1, 1, 0] * 40, strict=True))
+        judge = {label: everything[label] for label in human}
+        assert debias(human=human, judge=judge, unlabelled=everything).n_asked == 120
+        with pytest.raises(InvalidInput) as error:
+            debias(human=human, judge=human, unlabelled=everything)
+        assert error.value.argument == "unlabelled"
+        assert repr(labels[0]) in error.value.problem
+
+    def test_verdicts_of_people_of_longer_answers(self):
+        """As many chunks must have been judged."""
+        how = {"queries": list(self.LABELS[:40])}
+        human = evaluate_support([[[1, 0], [0, 0]]] * 40, judge="people", **how)
+        judge = evaluate_support(
+            [[[1, 1, 0], [0, 0, 0]]] * 120, judge="model", queries=list(self.LABELS)
+        )
+        self.refusal((human, judge))
+
+
 class TestWarnings:
     """What is valid and deserves a second look."""
 
@@ -549,7 +847,7 @@ class TestWarnings:
 
     def test_labels_that_are_all_alike(self):
         with pytest.warns(KragEvalWarning, match="same value"):
-            debias(human=[1.0] * 40, judge=[0, 1] * 20, unlabelled=[0, 1] * 20)
+            debias(human=[0.5] * 40, judge=[0, 1] * 20, unlabelled=[0, 1] * 20)
 
     def test_the_judge_in_the_place_of_people(self):
         _, judge, everything, _ = run()
@@ -671,6 +969,20 @@ def test_with_many_queries_metrics_can_be_ranked():
     assert found.spearman == pytest.approx(1)
     assert set(found.rivals) == {"mrr@10", "map@10", "ndcg@10"} - {found.best}
     assert found.can_rank
+
+
+def test_scores_that_are_lower_for_better_answers_are_named():
+    """As a count of errors is: Spearman -1 on all metrics, and queries enough."""
+    result = wide()
+    errors = 1 - column(result, "reciprocal_rank", 10)
+    found = result.predicts(errors, n_resamples=200)
+    assert found.is_turned
+    assert not found.can_rank
+    assert found.table.loc["mrr@10", "spearman"] == pytest.approx(-1)
+    for language, word, never in (("en", "sign", "too few"), ("ko", "부호", "어렵습니다")):
+        assert word in found.summary(language)
+        assert never not in found.summary(language)
+    assert not result.predicts(-errors, n_resamples=200).is_turned
 
 
 @few_queries

@@ -251,7 +251,8 @@ def test_gates():
     ]
     worse = result([[]] * 4).check(baseline=result(), metric="recall@2", max_drop=1, language="ko")
     assert worse.gates[0].reason == (
-        "macro_recall@2 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다"
+        "macro_recall@2 0.5000 → 0.0000, 허용 범위(1)보다 나빠지지 않았습니다. 이 질문들만으로는 "
+        "1.0000까지의 하락은 배제할 수 없습니다"
     )
 
 
@@ -373,7 +374,7 @@ def test_audits(tmp_path: Path):
     found = audit(dataset, CHUNKS, language="ko")
     assert found.summary().splitlines()[0] == "질문 2개, 정답 항목 2개, 청크 4개를 점검했습니다."
     assert found.findings["dangling"].said == "정답 문서 2개 중 1개가 색인에 없습니다"
-    assert found.findings["dangling"].rows[0].concerns == "단어 2개 중 0개만 청크에 있음"
+    assert found.findings["dangling"].rows[0].concerns == "글자 7개 중 0개만 청크에 있음"
     assert repr(found.check("dangling")).startswith("실패  dangling: 정답 문서 2개 중 1개")
     found.to_json(tmp_path / "audit.json")
     assert Audit.from_json(tmp_path / "audit.json") == found

@@ -223,3 +223,13 @@ def test_compare_fails_when_something_differs(
     assert outputs.main(["compare", *folders]) == 1
     assert "-two" in capsys.readouterr().out
     assert outputs.main(["compare", folders[0], folders[0]]) == 0
+
+
+def test_a_machine_without_a_korean_font_shows_the_same() -> None:
+    """Its warnings of fonts are left out; any other warning is compared."""
+    fonts = "x.py:3: KragEvalWarning: No installed font can show some letters.\n"
+    other = "x.py:3: KragEvalWarning: There are fewer than 30 queries.\n"
+    of_fonts = {"output_type": "stream", "name": "stderr", "text": [fonts, "  plot(x)\n"]}
+    of_both = of_fonts | {"text": [fonts, "  plot(x)\n", other]}
+    assert outputs.shown(notebook(TEXT, of_fonts)) == outputs.shown(notebook(TEXT))
+    assert outputs.shown(notebook(TEXT, of_both)) != outputs.shown(notebook(TEXT))

@@ -231,9 +231,9 @@ def test_text_tells_what_became_of_each_document_and_each_item():
     assert result.explain("What?").to_text(80).split("\n") == [
         "Query 0: What?",
         "partial: 1 of 4 items found within the first 3; documents retrieved: 5",
-        "hit_rate@3 0.0000 | precision@3 0.6667 | recall@3 0.2500 | f1@3 0.3636",
-        "reciprocal_rank@3 1.0000 | average_precision@3 0.2500 | ndcg@3 0.4693",
-        "rank@3 1.0000",
+        "hit_rate@3 0.0000 | success@3 1.0000 | precision@3 0.6667 | recall@3 0.2500",
+        "f1@3 0.3636 | reciprocal_rank@3 1.0000 | average_precision@3 0.2500",
+        "ndcg@3 0.4693 | rank@3 1.0000",
         "matcher TableMatcher, threshold 0.5",
         "",
         "Predicted documents",

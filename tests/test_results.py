@@ -30,12 +30,14 @@ from krag_eval import (
     load_dataset,
 )
 from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.scoring.metrics import DEFAULT_METRICS
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]
 
 KEYS = [
     "hit_rate",
+    "success",
     "micro_precision",
     "macro_precision",
     "micro_recall",
@@ -49,13 +51,14 @@ KEYS = [
     "found_rate",
 ]
 # As a table shows them.
-ROWS = ["hit_rate", "precision", "recall", "f1", "mrr", "map", "ndcg", "mean_rank", "found_rate"]
+ROWS = ["hit_rate", "success", "precision", "recall", "f1", "mrr", "map", "ndcg", "mean_rank"]
 COLUMNS = [
     "ground_truth",
     "retrieved",
     "relevant",
     "covered",
     "hit_rate",
+    "success",
     "precision",
     "recall",
     "f1",
@@ -185,8 +188,8 @@ def test_the_per_query_table_by_hand():
     second = 1 / math.log2(3)
     expected = pd.DataFrame(
         [
-            [3, 3, 3, 3, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
-            [2, 3, 1, 1, 0.0, 1 / 3, 1 / 2, 2 / 5, 1 / 2, 1 / 4, second / (1 + second)],
+            [3, 3, 3, 3, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+            [2, 3, 1, 1, 0.0, 1.0, 1 / 3, 1 / 2, 2 / 5, 1 / 2, 1 / 4, second / (1 + second)],
         ],
         columns=COLUMNS,
         index=pd.Index([0, 1], name="query"),
@@ -289,15 +292,16 @@ def test_the_representation_is_a_table_with_its_signature():
     assert lines[1].split() == ["k", "1", "3"]
     assert lines[2].split() == ["macro", "micro"] * 2
     assert [line.split()[0] for line in lines[3:-1]] == ROWS
-    assert lines[3].split() == ["hit_rate", "0.0000", "0.5000"]
-    assert lines[5].split() == ["recall", "0.1667", "0.2000", "0.7500", "0.8000"]
+    assert lines[3].split() == ["hit_rate", "(all", "found)", "0.0000", "0.5000"]
+    assert lines[4].split() == ["success", "(any", "found)", "0.5000", "1.0000"]
+    assert lines[6].split() == ["recall", "0.1667", "0.2000", "0.7500", "0.8000"]
     assert lines[-1] == sample_s((1, 3)).signature
 
 
 def test_where_one_average_was_asked_for_rows_are_keys():
     """As they are written elsewhere."""
     result = OfflineRetrievalEvaluator([["a"]], [["a"]], averaging_method="micro").evaluate([1])
-    assert "\nmicro_recall     1.0000\n" in repr(result)
+    assert "\nmicro_recall          1.0000\n" in repr(result)
 
 
 def test_the_notebook_representation_is_a_table_with_its_signature():
@@ -530,9 +534,8 @@ def damage(path, change):
 def test_another_format_version_is_refused(saved, version):
     """The message says which came and which is read."""
     damage(saved, lambda content: content.update(format_version=version))
-    shown = json.dumps(version)
     with pytest.raises(
-        ValueError, match=rf"result\.json: saved in format {shown}, .* reads format 1; a newer"
+        ValueError, match=rf"result\.json: saved in format {version!r}, .* reads format 1; a newer"
     ):
         EvaluationResult.from_json(saved)
 
@@ -737,3 +740,59 @@ def test_cells_of_text_are_an_option_of_load_dataset() -> None:
         with pytest.raises((InvalidType, InvalidInput)) as info:
             evaluate_retriever(lambda question: [question], rows)
         assert "load_dataset" in str(info.value.fix)
+
+
+# --- hit rate and success ---------------------------------------------------------------------
+
+
+def test_success_stands_beside_a_hit_rate_that_asks_for_everything():
+    """Sample S at 1: one query of two finds something, none everything. Found rate is no row."""
+    table = sample_s((1,)).to_markdown("en")
+    assert "| hit_rate (all found) | 0.0000 |\n| success (any found) | 0.5000 |\n" in table
+    assert "found_rate" not in table
+    assert sample_s((1,))["found_rate@1"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("actual", "criteria", "name"),
+    [(ACTUAL, "partial", "hit_rate (any found)"), ([["doc1"], ["doc4"]], "all",
+                                                   "hit_rate (all found)")],
+)  # fmt: skip
+def test_success_is_left_out_where_it_is_the_hit_rate(actual, criteria, name):
+    """Where any item is enough, or no query has several; files and dictionaries have it."""
+    evaluator = OfflineRetrievalEvaluator(actual, PREDICTED, matching_criteria=criteria)
+    result = evaluator.evaluate(2)
+    assert (result.row_names("en")["hit_rate"], result.criteria) == (name, criteria)
+    assert {"success", "found_rate"}.isdisjoint(result.shown)
+    assert result["success@2"] == result["hit_rate@2"] == 1.0
+
+
+def test_the_data_set_decides_whether_success_is_shown():
+    """Not what was found: here both are 0, and 1."""
+    for predicted, value in (([["x"]], 0.0), ([["a", "b"]], 1.0)):
+        with no_advice():
+            result = OfflineRetrievalEvaluator([["a", "b"]], predicted).evaluate(2)
+        assert (result["success@2"], result["hit_rate@2"]) == (value, value)
+        assert "success" in result.shown
+
+
+def test_metrics_that_were_named_are_all_shown():
+    """Although they say the same."""
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+    shown = evaluator.evaluate(1, metrics=["hit_rate", "success", "rank"]).shown
+    assert shown == ("hit_rate", "success", "mean_rank", "found_rate")
+
+
+def test_a_result_without_success_shows_the_found_rate():
+    """As one that was saved before success was computed by default."""
+    result = OfflineRetrievalEvaluator(ACTUAL, PREDICTED).evaluate(2, metrics=DEFAULT_METRICS)
+    assert result.shown[-1] == "found_rate"
+
+
+def test_a_success_of_one_s_own_is_not_taken_for_ours():
+    """It keeps its name and its row."""
+    mine = Metric("success", lambda found, k, _: found.n_retrieved / 10, "success")
+    evaluator = OfflineRetrievalEvaluator([["a"]], [["a"]])
+    result = evaluator.evaluate(1, metrics=[*DEFAULT_METRICS, mine])
+    assert "success" in result.shown
+    assert result.row_names("en")["success"] == "success"

@@ -372,6 +372,9 @@ def test_a_missing_checksum_is_damage(saved):
         ("queries", [None, {}]),
         ("queries", "ab"),
         ("settings", {"matcher": 5}),
+        ("keys", "recall", []),
+        ("keys", []),
+        ("made", "0001-01-01T00:00:00+14:00"),
         ("signature", "matcher=id"),
         ("metrics", "ndcg@1", 1.0),
         ("per_query", "1", "recall", [1.0]),
@@ -395,6 +398,14 @@ def test_another_format_version_is_refused_before_anything_is_read(saved, versio
     saved.write_text(json.dumps({"format": "krag_eval.result", "format_version": version}))
     with pytest.raises(ValueError, match=r"saved in format .*reads format 1; a newer version may"):
         EvaluationResult.from_json(saved)
+
+
+def test_a_file_that_names_no_format_version_is_damaged(saved):
+    """It is not of a newer version, which would say so."""
+    saved.write_text(json.dumps({"format": "krag_eval.result"}))
+    with pytest.raises(ValueError, match=r"result\.json: the saved result is damaged") as caught:
+        EvaluationResult.from_json(saved)
+    assert "newer version" not in str(caught.value)
 
 
 def test_a_number_too_long_to_read_is_no_result(tmp_path):

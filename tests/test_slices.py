@@ -129,6 +129,16 @@ def test_other_metrics_have_the_interval_of_these_queries_alone() -> None:
         ].tolist()
 
 
+def test_a_slice_of_zeros_and_ones_has_the_score_interval() -> None:
+    """Found first or not at all, whatever the ranks of the others are: a share of its queries."""
+    ranks, tags = [1] * 12 + [0] * 8 + [2, 3] * 10, ["chat"] * 20 + ["wiki"] * 20
+    slices = at_ranks(ranks, {"corpus": tags}).by("corpus", metrics=["mrr", "micro_recall@10"])
+    theirs = stats.binomtest(12, 20).proportion_ci(0.95, method="wilson")
+    for metric in ("mrr@10", "micro_recall@10"):
+        one = row(slices, "chat", metric)
+        assert (one.low, one.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
 def test_their_differences_are_bootstrapped() -> None:
     """Within what two samples, drawn each by itself, give in scipy."""
     ranks = random.Random(2).choices([0, 1, 1, 2, 3, 7], k=300)
@@ -251,6 +261,10 @@ def diagnosable(n: int = 12) -> tuple[EvaluationResult, list[str]]:
         return evaluator.evaluate([1, 2]), index
 
 
+HALF = "ignore:.*different documents that were retrieved"
+
+
+@pytest.mark.filterwarnings(HALF)
 def test_by_what_a_diagnosis_found() -> None:
     """The item that is furthest behind decides; one without words does not."""
     result, index = diagnosable()
@@ -267,6 +281,7 @@ def test_by_what_a_diagnosis_found() -> None:
     assert "k = 1" in slices.about
 
 
+@pytest.mark.filterwarnings(HALF)
 def test_a_diagnosis_that_was_read_back_divides_alike(tmp_path: Path) -> None:
     """So do results that were saved."""
     result, index = diagnosable()
@@ -292,6 +307,7 @@ def test_queries_without_items_have_no_class() -> None:
     assert set(slices.names) == {"found", "no_words", "(no diagnosis)"}
 
 
+@pytest.mark.filterwarnings(HALF)
 @pytest.mark.parametrize(
     ("tag", "make", "error", "argument"),
     [
@@ -962,3 +978,22 @@ def test_who_asks_for_no_tag_is_told_how_a_query_gets_one() -> None:
         assert info.value.argument == "tag"
         assert "further column" in str(info.value.fix)
         assert "tags=" in str(info.value.fix)
+
+
+def test_slices_saved_before_shares_were_kept_are_read(tmp_path):
+    """What a difference has learned since is not known of them."""
+    tags = {"part": ["x"] * 20 + ["y"] * 20}
+    systems = {
+        name: OfflineRetrievalEvaluator([["a"]] * 40, lists, tags=tags).evaluate(1)
+        for name, lists in (("old", [["a"]] * 40), ("new", [["?"]] * 20 + [["a"]] * 20))
+    }
+    sliced, path = compare(systems, "mrr@1").by("part"), tmp_path / "slices.json"
+    sliced.to_json(path)
+    content = json.loads(path.read_text("utf-8"))
+    for row in content["rows"]:
+        for name in ("n_both", "share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer"):
+            del row[name]
+    path.write_text(json.dumps(content), "utf-8")
+    read = SlicedComparison.from_json(path)
+    assert [row.is_shown() for row in read.rows] == [True, False]
+    assert math.isnan(read.rows[0].share_a)

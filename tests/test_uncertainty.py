@@ -88,10 +88,56 @@ def test_means_agree_with_scipy(method, level):
     result = random_result(1)
     table = confidence_intervals(result, level, n_resamples=2_000, seed=5, method=method)
     for k in (3, 5):
-        for column, key in (("recall", "macro_recall"), ("hit_rate", "hit_rate")):
-            assert table.loc[f"{key}@{k}", ["low", "high"]].tolist() == by_scipy(
-                mean, result.tables[k][column], method=method, level=level, seed=5
-            )
+        assert table.loc[f"macro_recall@{k}", ["low", "high"]].tolist() == by_scipy(
+            mean, result.tables[k]["recall"], method=method, level=level, seed=5
+        )
+
+
+def wilson_by_scipy(hits, n, level=0.95):
+    """Return the score interval of scipy."""
+    found = stats.binomtest(int(hits), n).proportion_ci(level, method="wilson")
+    return pytest.approx([found.low, found.high], abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["BCa", "percentile"])
+@pytest.mark.parametrize("hits", [0, 13, 40])
+def test_shares_have_the_score_interval_of_scipy(hits, method):
+    """With one item per query, what finds it at rank 1 is a share, whatever it is called.
+
+    Also at 0 and 1, where a bootstrap has no width, and nothing is left to warn of.
+    """
+    result = evaluator([1] * 40, [[1]] * hits + [[2]] * (40 - hits)).evaluate(k=1)
+    table = confidence_intervals(result, 0.9, method=method).drop("mean_rank@1", errors="ignore")
+    assert {"hit_rate", "micro_recall", "macro_recall", "macro_f1", "map", "ndcg"} <= {
+        *table["metric"]
+    }
+    for bounds in table[["low", "high"]].to_numpy().tolist():
+        assert bounds == wilson_by_scipy(hits, 40, 0.9)
+
+
+def test_a_share_is_one_by_the_data():
+    """One query with half of its items makes recall a mean, and leaves the hit rate a share."""
+    result = evaluator([1] * 39 + [2], [[1]] * 39 + [[1]]).evaluate(k=1)
+    table = confidence_intervals(result, n_resamples=2_000)
+    assert table.loc["hit_rate@1", ["low", "high"]].tolist() == wilson_by_scipy(39, 40)
+    recall = result.tables[1]["recall"]
+    assert table.loc["macro_recall@1", ["low", "high"]].tolist() == by_scipy(mean, recall)
+
+
+def test_micro_averages_of_queries_of_unequal_weight_are_no_shares():
+    """All or nothing of one item or four: a ratio of sums, unless every query has all."""
+    ranks = [[1], [1, 2, 3, 4], [], []] * 10
+    result = evaluator([1, 4] * 20, ranks).evaluate(k=4, metrics=["recall"])
+    table = confidence_intervals(result, n_resamples=2_000)
+    assert table.loc["macro_recall@4", ["low", "high"]].tolist() == wilson_by_scipy(20, 40)
+    columns = result.tables[4]
+    micro = by_scipy(ratio, columns["covered"], columns["ground_truth"])
+    assert table.loc["micro_recall@4", ["low", "high"]].tolist() == micro
+    everything = evaluator([1, 4] * 20, [[1], [1, 2, 3, 4]] * 20).evaluate(k=4, metrics=["recall"])
+    bounds = confidence_intervals(everything)
+    assert {*bounds["metric"]} == {"micro_recall", "macro_recall"}
+    for one in bounds[["low", "high"]].to_numpy().tolist():
+        assert one == wilson_by_scipy(40, 40)
 
 
 @pytest.mark.parametrize("column", ["reciprocal_rank", "average_precision", "ndcg"])
@@ -156,24 +202,23 @@ def test_found_rate_and_mean_rank_agree_with_scipy():
 
     table = confidence_intervals(result, n_resamples=2_000)
     assert table.loc["mean_rank@10", ["low", "high"]].tolist() == by_scipy(mean_rank, rank)
-    assert table.loc["found_rate@10", ["low", "high"]].tolist() == by_scipy(
-        mean, (~np.isnan(rank)).astype(float)
-    )
+    n_found = np.count_nonzero(~np.isnan(rank))
+    assert table.loc["found_rate@10", ["low", "high"]].tolist() == wilson_by_scipy(n_found, 150)
 
 
 @few_queries
 @no_width
 @pytest.mark.parametrize("method", ["BCa", "percentile"])
-@pytest.mark.parametrize(("level", "low", "high"), [(0.95, 0.0, 1.0), (0.4, 0.5, 0.5)])
+@pytest.mark.parametrize(("level", "low", "high"), [(0.95, 0.0, 0.5), (0.4, 0.25, 0.25)])
 def test_two_queries_by_hand(method, level, low, high):
-    """Of 0 and 1, two draws have the mean 0, 1/2 or 1 with chances 1/4, 1/2 and 1/4.
+    """Of 0 and 1/2, two draws have the mean 0, 1/4 or 1/2 with chances 1/4, 1/2 and 1/4.
 
-    The quantiles at 2.5 % and 97.5 % are 0 and 1, those at 30 % and 70 % are both 1/2. The
+    The quantiles at 2.5 % and 97.5 % are 0 and 1/2, those at 30 % and 70 % are both 1/4. The
     distribution is symmetric around the mean and the sample has no skew, so BCa changes nothing.
     """
-    result = evaluator([1, 1], [[1], []]).evaluate(k=1)
+    result = evaluator([2, 2], [[1], []]).evaluate(k=1)
     table = confidence_intervals(result, level, method=method)
-    assert table.loc["macro_recall@1", ["value", "low", "high"]].tolist() == [0.5, low, high]
+    assert table.loc["macro_recall@1", ["value", "low", "high"]].tolist() == [0.25, low, high]
 
 
 @few_queries
@@ -193,14 +238,16 @@ def test_mean_rank_leaves_out_resamples_that_find_nothing():
     assert table.loc["mean_rank@10", ["low", "high"]].tolist() == pytest.approx([7 / 3, 11 / 3])
 
 
-@no_width
 def test_nothing_found_leaves_mean_rank_undefined_and_nothing_else():
-    """Without any rank there is no mean rank; every other average is 0, and so is its interval."""
+    """Without any rank there is no mean rank; of 30 queries others may be up to z²/(30 + z²)."""
     with pytest.warns(KragEvalWarning, match="matched nothing at all"):
         result = evaluator([1] * 30, [[]] * 30).evaluate(k=5)
     table = confidence_intervals(result).set_index("metric")
     assert table.loc["mean_rank", ["value", "low", "high"]].isna().all()
-    assert (table.drop("mean_rank")[["value", "low", "high"]] == 0).all(axis=None)
+    others = table.drop("mean_rank")
+    assert (others[["value", "low"]] == 0).all(axis=None)
+    z = 1.959963984540054
+    assert others["high"].tolist() == pytest.approx([z**2 / (30 + z**2)] * len(others))
 
 
 @no_width
@@ -237,23 +284,24 @@ def test_one_query_has_an_interval_without_width():
     result = evaluator([2], [[1, 4]]).evaluate(k=3)
     with pytest.warns(KragEvalWarning, match="rest on 1 query"):
         table = confidence_intervals(result)
-    assert (table["low"] == table["value"]).all()
-    assert (table["high"] == table["value"]).all()
+    assert table.loc["macro_recall@3", ["value", "low", "high"]].tolist() == [0.5, 0.5, 0.5]
+    # 1 of 1: not below 1/(1 + z²).
+    assert table.loc["mrr@3", ["low", "high"]].tolist() == wilson_by_scipy(1, 1)
 
 
 def test_one_value_has_an_interval_without_width():
-    """Where every query scores the same, the averages concerned are named in one warning."""
-    result = evaluator([1] * 40, [[1]] * 40).evaluate(k=(1, 5), metrics=["recall", "rank"])
+    """Where every query scores the same between 0 and 1, one warning names the averages."""
+    result = evaluator([2] * 40, [[1]] * 40).evaluate(k=(1, 5), metrics=["recall", "rank"])
     with pytest.warns(KragEvalWarning, match="how far") as caught:
         table = confidence_intervals(result)
     assert len(caught) == 1
     # A mean rank at 1 can only be 1, which is no news.
     assert str(caught[0].message).endswith(
-        "would move: micro_recall@1, macro_recall@1, found_rate@1, "
-        "micro_recall@5, macro_recall@5, mean_rank@5, found_rate@5."
+        "would move: micro_recall@1, macro_recall@1, micro_recall@5, macro_recall@5, mean_rank@5."
     )
     assert caught[0].filename == __file__
-    assert (table[["low", "high"]] == 1).all(axis=None)
+    recall = table.loc[["macro_recall@1", "macro_recall@5"], ["low", "high"]]
+    assert (recall == 0.5).all(axis=None)
 
 
 @pytest.mark.parametrize("conventions", Conventions.presets().values(), ids=str)

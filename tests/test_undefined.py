@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import pytest
 from langchain_core.documents import Document
@@ -133,6 +134,7 @@ def test_a_query_without_ground_truth_can_be_skipped():
     averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="skip").evaluate(2).averages()
     assert averages == {
         "hit_rate": 0.0,
+        "success": 1.0,
         "micro_precision": 0.5,
         "macro_precision": 0.5,
         "micro_recall": 0.5,
@@ -167,6 +169,7 @@ def test_a_query_without_ground_truth_can_count_as_zero():
     averages = OfflineRetrievalEvaluator(**WITHOUT, no_ground_truth="zero").evaluate(2).averages()
     assert averages == {
         "hit_rate": 0.0,
+        "success": 0.5,
         "micro_precision": 0.25,
         "macro_precision": 0.25,
         "micro_recall": 0.5,
@@ -468,6 +471,35 @@ def test_next_to_nothing_is_pointed_out_where_coverage_finds_more():
     with pytest.warns(KragEvalWarning, match="next to nothing in 60 queries") as caught:
         evaluator.calculate_recall(k=3)
     assert str(caught[0].message.fix) == 'With matcher="coverage": recall@3 0.50'
+
+
+@pytest.mark.parametrize(
+    ("no_ground_truth", "said"), [("skip", "recall@3 1.00"), ("zero", "recall@3 0.50")]
+)
+def test_what_coverage_would_find_is_averaged_as_was_asked_for(no_ground_truth, said):
+    """Both passages come back; two more queries have none, one of them an item of grade 0."""
+    unwanted = {"page_content": CHUNK, "metadata": {"grade": 0}}
+    by_matcher = partial(
+        OfflineRetrievalEvaluator,
+        [[], [unwanted], [PASSAGE], [PASSAGE]],
+        [["x"], ["x"], [CHUNK], [CHUNK]],
+        no_ground_truth=no_ground_truth,
+        grade_key="grade",
+    )
+    with pytest.warns(KragEvalWarning) as caught:
+        by_matcher().calculate_recall(k=3)
+    assert str(caught[0].message.fix) == f'With matcher="coverage": {said}'
+    recall = by_matcher(matcher="coverage").calculate_recall(k=3)["macro_recall"]
+    assert said == f"recall@3 {recall:.2f}"
+
+
+def test_coverage_is_tried_on_the_first_queries_that_count():
+    """Nine queries of 110,000 characters without ground truth come before, and are left out."""
+    long = CHUNK + " filler" * 16_000
+    actual = [*[[]] * 9, *[[PASSAGE]] * 20]
+    evaluator = OfflineRetrievalEvaluator(actual, [[long]] * 29, no_ground_truth="skip")
+    with pytest.warns(KragEvalWarning, match="recall@all 1.00 on the first 8 queries"):
+        evaluator.calculate_recall()
 
 
 @pytest.mark.parametrize("matcher", ["text", "id", "coverage", Constant(0.1)])

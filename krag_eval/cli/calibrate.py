@@ -141,7 +141,7 @@ def _rows(table: Columns) -> list[Mapping[str, Any]]:
 
 def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     """Print the best threshold, how the decision there agrees, and the pairs nearest to it."""
-    low, high = found.interval
+    low, high = found.gap or found.interval
     n_relevant, threshold = int(found.relevant.sum()), found.best_threshold
     title = said("labelled pairs").format(
         pairs=len(found.relevant), relevant=n_relevant, matcher=printable(found.matcher)
@@ -150,7 +150,7 @@ def _print_calibration(found: Calibration, matcher: str, n: int) -> None:
     print_cells(
         [
             said("best threshold"),
-            said("interval").format(f"{100 * found.level:g}"),
+            said("interval" if found.gap is None else "separates").format(f"{100 * found.level:g}"),
             said("precision"),
             said("recall"),
             "F1",
@@ -195,6 +195,7 @@ def _forms(found: Calibration, n: int) -> Forms:
         "json": lambda: {
             "best_threshold": found.best_threshold,
             "interval": list(found.interval),
+            "gap": found.gap and list(found.gap),
             "level": found.level,
             **found.decision(found.best_threshold),
             "n_pairs": len(found.relevant),

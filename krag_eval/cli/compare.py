@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ from krag_eval.cli.output import (
     checked_outputs,
     formatted,
     four_digits,
+    note_verdict,
     print_cells,
     print_signature,
     print_table,
@@ -272,6 +274,7 @@ def _forms(comparison: Comparison) -> Forms:
             "baseline": comparison.baseline,
             **({} if comparison.clusters is None else {"clusters": comparison.clusters}),
             **({"dependent": dict(comparison.dependent)} if comparison.dependent else {}),
+            **({"failed": comparison.failed} if comparison.failed else {}),
             "differences": records_of(comparison.table),
             "signature": f"{comparison.signature} | n_resamples={comparison.n_resamples}",
         },
@@ -323,6 +326,7 @@ _LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 def _print_comparison(comparison: Comparison) -> None:
     """Print the averages of all systems, then how each pair differs."""
+    from krag_eval.results.latency import told_failed
     from krag_eval.statistics.comparison import (
         sentence,
         told_clusters,
@@ -337,6 +341,8 @@ def _print_comparison(comparison: Comparison) -> None:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     for told in told_clusters(comparison, "--clusters {}", language):
         print_wrapped(printable(told))
+    for told in told_failed(comparison.failed, language):
+        print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:
         _print_leaderboard(comparison)
@@ -349,7 +355,7 @@ def _print_comparison(comparison: Comparison) -> None:
             print_wrapped(printable(sentence(row, comparison.level, language)))
         click.echo()
         _print_changed(comparison, a, b)
-    for told in told_family([row.p_holm for row in comparison.differences], language):
+    for told in told_family(comparison.differences, language):
         print_wrapped(told)
         click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -455,13 +461,14 @@ def _fitted(text: str, width: int) -> str:
 @click.option(
     "--history",
     metavar="FOLDER",
-    help="Instead of a baseline: the best of the last comparable results saved in FOLDER.",
+    help="Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
+    "what became of it. A --baseline beside it guards against a slow decline.",
 )
 @click.option(
     "--last",
     metavar="N",
     type=int,
-    help="Look for the best among the last N of --history.  [default: 10]",
+    help="Take the mean of the last N of --history.  [default: 10]",
 )
 @metric_option(help="What may not drop below the baseline, as ndcg@10.")
 @click.option(
@@ -476,10 +483,29 @@ def _fitted(text: str, width: int) -> str:
     help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
     "question_length, golden_length or language. Slices of under 10 queries are not checked.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Fail also what is inconclusive: a larger drop that may be chance.",
+)
+@click.option(
+    "--allow-failures",
+    metavar="N",
+    type=int,
+    default=0,
+    help="Accept results in which the retriever failed for up to N queries.  [default: 0]",
+)
 @on_option
 @clusters_option
 @floor_option
-@format_option
+@click.option(
+    "--format",
+    type=click.Choice(["table", "json", "csv", "markdown", "github", "gitlab"]),
+    default="table",
+    show_default=True,
+    help="How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+    "Quality report of GitLab.",
+)
 def gate(
     new: str,
     baseline: str | None,
@@ -492,52 +518,83 @@ def gate(
     """Check NEW, a result saved by 'krag-eval evaluate --json', and exit with 0 or 1.
 
     1 says that it is not good enough: an average is below its floor, or has dropped by more than
-    --max-drop below the baseline, and the 95 % interval of the paired difference excludes 0. What
-    cannot be checked or compared is refused with 2.
+    --max-drop below the baseline, and by more than chance. A larger drop that may be chance is
+    inconclusive: 0, or 1 with --strict. What cannot be checked or compared is refused with 2, as
+    are results with queries that failed.
     """
-    _check_one_baseline(baseline, history, last)
+    if last is not None and history is None:
+        raise InvalidInput("last", "is about --history, and none was given")
     outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
     how = {**drop, "metric": drop["metric"] or None}
     with printing_beside(outputs), warnings_as("warning"):
         need_rows = baseline is not None or history is not None
         result = saved_result(new, need_rows=need_rows)
+        how["baseline"] = None if baseline is None else saved_result(baseline)
+        report: GateReport
         if history is None:
-            old = None if baseline is None else saved_result(baseline)
-            report = result.check(floors or None, baseline=old, **how)
+            report = result.check(floors or None, **how)
         else:
             from krag_eval.results.history import LAST, History
 
             how["last"] = LAST if last is None else last
             report = History.of(history).check(result, floors or None, **how)
-        write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report))})
+            note_verdict(new, result, report)
+        write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report, new))})
         return pronounce(report)
 
 
-def _check_one_baseline(baseline: str | None, history: str | None, last: int | None) -> None:
-    """Refuse two baselines, and a number of runs where there is no history."""
-    if baseline is not None and history is not None:
-        raise InvalidInput(
-            "history", "finds the baseline, and --baseline names one", "leave one out"
-        )
-    if last is not None and history is None:
-        raise InvalidInput("last", "is about --history, and none was given")
+def _annotations(report: GateReport) -> str:
+    """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
+    from krag_eval.statistics.gates import WORDS
+
+    lines = []
+    for one in report.by_outcome:
+        told = f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}"
+        kind = "warning" if one.passed else "error"
+        escaped = told.replace("%", "%25")
+        annotated = f"::{kind} title=krag-eval gate::{escaped}"
+        lines.append(told if one.outcome == "passed" else annotated)
+    return "".join(f"{line}\n" for line in [*lines, *filter(None, [printable(report.note)])])
 
 
-def _forms_of_report(report: GateReport) -> Forms:
+def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
+    """Return what did not pass as a Code Quality report of GitLab."""
+    from krag_eval.statistics.gates import WORDS
+
+    return [
+        {
+            "description": f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}",
+            "check_name": f"krag-eval gate: {one.outcome}",
+            "fingerprint": hashlib.sha256(
+                repr((one.metric, one.slice, place)).encode()
+            ).hexdigest(),
+            "severity": "minor" if one.passed else "critical",
+            "location": {"path": new, "lines": {"begin": 1}},
+        }
+        for place, one in enumerate(report.gates)
+        if one.outcome != "passed"
+    ]
+
+
+def _forms_of_report(report: GateReport, new: str) -> Forms:
     import pandas as pd
 
-    names = ["metric", "slice", "passed", "reason"]
+    names = ["metric", "slice", "passed", "outcome", "reason"]
     rows = pd.DataFrame(
         [[getattr(one, name) for name in names] for one in report.gates], columns=names
     )
     return {
         "json": lambda: {
             "passed": report.passed,
+            "outcome": report.outcome,
             "gates": records_of(rows),
+            "failed": dict(report.failed),
             "note": report.note,
         },
         "csv": lambda: rows,
         "markdown": lambda: rows,
+        "github": lambda: _annotations(report),
+        "gitlab": lambda: _findings(report, new),
     }
 
 

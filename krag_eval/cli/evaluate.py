@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.results.result import EvaluationResult
+    from krag_eval.statistics.gates import GateReport
 
 __all__ = [
     "audit",
@@ -178,9 +179,7 @@ def _looked_at(file: str) -> tuple[bool, int]:
     "NAME",
 )
 @evaluation_options
-@click.option(
-    "--intervals", is_flag=True, help="Print the 95 % interval of each average, by bootstrap."
-)
+@click.option("--intervals", is_flag=True, help="Print the 95 % interval of each average.")
 @click.option(
     "--by",
     "tag",
@@ -277,7 +276,7 @@ def evaluate(
             print_slices(slices)
         if outputs:
             told = formatted(format, lambda: forms_of_result(result, averages, bounds, sliced))
-            _write(outputs, result, language, tag, told, texts=texts)
+            _write(outputs, result, language, tag, told, texts=texts, gate=verdict)
         return None if verdict is None else pronounce(verdict)
 
 
@@ -312,6 +311,7 @@ def _write(
     told: tuple[Callable[[Any], None], str],
     *,
     texts: bool,
+    gate: GateReport | None,
 ) -> None:
     last = result.k[-1]
 
@@ -326,7 +326,7 @@ def _write(
             "format": told,
             # Written while the queries were evaluated.
             "per_query": (lambda target: None, "one row per query"),
-            "json": (partial(write_json, result, texts=texts), "the result"),
+            "json": (partial(write_json, result, texts=texts, gate=gate), "the result"),
             "csv": (
                 lambda target: write_csv(rows_of(result), target),
                 "one row per query and cutoff",
@@ -364,14 +364,14 @@ def _write(
     "--min-run",
     metavar="N",
     type=int,
-    help="Consecutive words that count as shared.  [default: 5; of characters, 15]",
+    help="Consecutive words that count as shared.  [default: 5; of letters 12, of characters 15]",
 )
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    default="words",
+    default="auto",
     show_default=True,
-    help="How a text becomes words; 'character' where spaces cannot be trusted.",
+    help="How a text becomes words: 'auto' as the matcher coverage reads it, by words or letters.",
 )
 @click.option(
     "--ids/--texts",

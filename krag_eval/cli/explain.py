@@ -20,6 +20,7 @@ from krag_eval.cli.options import (
     diagnosis_options,
     explanation_options,
     field_options,
+    foreign_index_option,
     format_option,
     given,
     metric_option,
@@ -53,6 +54,7 @@ from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from krag_eval.results.diagnosis import ForeignIndex
     from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
 
@@ -72,6 +74,7 @@ __all__ = ["diagnose", "explain", "history", "misses", "report"]
 @click.option(
     "--depth", metavar="N", type=int, help="Look at the first N documents.  [default: all of them]"
 )
+@foreign_index_option
 @diagnosis_options
 @field_options
 @format_option
@@ -83,6 +86,7 @@ def diagnose(
     index: str,
     k: tuple[Cutoff, ...],
     depth: int | None,
+    foreign_index: ForeignIndex,
     format: str,
     json: str | None,
     csv: str | None,
@@ -113,7 +117,9 @@ def diagnose(
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
         _check_texts(result, file)
         at = _asked(k, result)
-        found = result.diagnose(chunks_of(index), k=at, depth=depth, matcher=matcher)
+        found = result.diagnose(
+            chunks_of(index), k=at, depth=depth, matcher=matcher, foreign_index=foreign_index
+        )
         # A saved result may have been evaluated at other cutoffs; the page says so.
         shown_at = found.k if found.k in result.k else None
         if format == "table":
@@ -319,6 +325,7 @@ def _named(query: str, labels: Sequence[str | int]) -> dict[str, Any]:
 @click.option(
     "--index", metavar="CHUNKS", help=f"Show where what is missing was lost. {CHUNKS_HELP}"
 )
+@foreign_index_option
 @metadata_option
 @explanation_options
 @field_options
@@ -330,6 +337,7 @@ def report(
     title: str | None,
     by: tuple[str, ...],
     index: str | None,
+    foreign_index: ForeignIndex,
     metadata: tuple[str, ...],
     **options: Any,
 ) -> None:
@@ -348,13 +356,15 @@ def report(
         result = _saved_or_evaluated(file, k, given(options), otherwise)
         if index is not None:
             _check_texts(result, file)
-        at = _asked(k, result)
+        at, diagnosis = _asked(k, result), None
+        if index is not None:
+            diagnosis = result.diagnose(chunks_of(index), k=at, foreign_index=foreign_index)
         write = partial(
             result.report,
             k=at,
             language=language,
             by=by,
-            diagnosis=None if index is None else result.diagnose(chunks_of(index), k=at),
+            diagnosis=diagnosis,
             metadata=metadata or None,
             title=title,
         )

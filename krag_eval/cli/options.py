@@ -53,6 +53,7 @@ __all__ = [
     "explanation_options",
     "field_options",
     "floor_option",
+    "foreign_index_option",
     "format_option",
     "given",
     "language_option",
@@ -271,6 +272,13 @@ evaluation_options = bundled(
     _query_options,
 )
 
+foreign_index_option = click.option(
+    "--foreign-index",
+    type=click.Choice(["refuse", "allow"]),
+    default="refuse",
+    show_default=True,
+    help="Whether to diagnose against an index that has fewer than a tenth of what was retrieved.",
+)
 #: What decides about matches alone, where averages do not matter.
 diagnosis_options = bundled(matcher_option("coverage"), _matching_options, _query_options)
 explanation_options = bundled(matcher_option("text"), _matching_options, _query_options)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._errors import InvalidInput, Language, Refusal, language_of, warn
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from krag_eval.datasets.audit import Audit
     from krag_eval.results.diagnosis import Diagnosis
+    from krag_eval.results.history import HistoryReport
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.slices import Slice, Slices
@@ -45,6 +46,7 @@ __all__ = [
     "forms_of_misses",
     "forms_of_result",
     "four_digits",
+    "note_verdict",
     "or_none",
     "print_audit",
     "print_cells",
@@ -86,6 +88,8 @@ _PROGRESS = {"per_query": ".partial"}
 _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "wrote": "wrote {} ({})",
+        "not noted": "what became of this gate could not be written into {new} ({error}), so that "
+        "a history takes it for any other run",
         "what is printed": "what is printed",
         "the result": "the result",
         "the audit": "the audit",
@@ -170,6 +174,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "none changed": "No query changed on {}.",
         "changed most": "Changed most on {}:",
         "best threshold": "best threshold",
+        "separates": "separates all pairs",
         "precision": "precision",
         "recall": "recall",
         "nearest": "Nearest to the threshold, worth a second look:",
@@ -205,6 +210,8 @@ Where to go next
     },
     "ko": {
         "wrote": "{} 저장 완료({})",
+        "not noted": "게이트의 판정을 {new} 파일에 적지 못해({error}), 평가 기록에서는 여느 실행과 "
+        "똑같이 다룹니다",
         "what is printed": "출력 내용",
         "the result": "평가 결과",
         "the audit": "점검 결과",
@@ -290,6 +297,7 @@ Where to go next
         "none changed": "{} 기준으로 결과가 달라진 질문이 없습니다.",
         "changed most": "{} 기준으로 결과가 가장 많이 달라진 질문:",
         "best threshold": "최적 임계값",
+        "separates": "모든 쌍을 가르는 값",
         "precision": "정밀도",
         "recall": "재현율",
         "nearest": "임계값에 가까워 다시 볼 만한 쌍:",
@@ -556,6 +564,9 @@ _IN_KOREAN = {
     "actual": "정답 문서",
     "predicted": "검색 결과",
     "wrong": "라벨과 다름",
+    "failed": "검색 실패",
+    "failed_a": "a의 검색 실패",
+    "failed_b": "b의 검색 실패",
     "run": "실행",
     "made": "평가 시각",
     "made_by_file": "수정 시각으로 대신함",
@@ -604,14 +615,20 @@ def or_none(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if value == value else None for name, value in values.items()}
 
 
-def write_json(result: EvaluationResult, target: Target, *, texts: bool = False) -> None:
-    """Save a result."""
+def write_json(
+    result: EvaluationResult,
+    target: Target,
+    *,
+    texts: bool = False,
+    gate: GateReport | None = None,
+) -> None:
+    """Save a result, with what became of the gate that it was held to."""
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
         target.write(as_text(result, "-", texts=texts))
     else:
-        result.to_json(target, texts=texts)
+        result.to_json(target, texts=texts, gate=gate)
 
 
 def rows_of(result: EvaluationResult) -> pd.DataFrame:
@@ -639,6 +656,8 @@ _WRITERS: Mapping[str, Callable[[Any, Any], None]] = {
     "json": _write_as_json,
     "csv": write_table,
     "markdown": _write_as_markdown,
+    "github": write_text,
+    "gitlab": _write_as_json,
 }
 
 
@@ -698,15 +717,21 @@ def print_result(
     title = title.format(n=counted, source=printable(source))
     click.echo(title + (w["skipped"].format(skipped) if skipped else "") + "\n")
     values, cutoffs = result.to_dict(), [spelled(k) for k in result.k]
-    named = (name.rpartition("@")[0] for name in values)
-    keys = [one for one in dict.fromkeys(named) if averages is None or one in averages]
+    names = result.row_names()
+    keys = result.shown if averages is None else [one for one in names if one in averages]
     rows = in_pairs(keys) if intervals is None else {key: (key,) for key in keys}
+    # What counts as found stands below the name where four cutoffs leave no room beside it.
+    between = " " if terminal_width() >= _WIDTH or len(cutoffs) < 4 else "\n  "
+    rows = {names.get(name, name).replace(" ", between, 1): pair for name, pair in rows.items()}
     fitting = _CUTOFFS if len(rows) == len(keys) else _CUTOFFS_IN_PAIRS
     fitting = fitting if intervals is None else _CUTOFFS_WITH_INTERVALS
     step = fitting * terminal_width() // _WIDTH
     for start in range(0, len(cutoffs), step):
         _print_averages(values, rows, cutoffs[start : start + step], intervals)
-    print_signature(result.signature, whole=whole or not sys.stdout.isatty())
+    for told in result.summary.told_failed():
+        print_wrapped(told)
+    is_seen = bool(sys.stdout and sys.stdout.isatty())  # it may be closed
+    print_signature(result.signature, whole=whole or not is_seen)
 
 
 def forms_of_result(
@@ -725,33 +750,37 @@ def forms_of_result(
     }
     cells = [[*name.rsplit("@", 1), value] for name, value in values.items()]
     rows = pd.DataFrame(cells, columns=["metric", "k", "value"])
+    read = result.shown if averages is None else averages
     more: dict[str, Any] = {}
     if intervals is not None:
         bounds = intervals[["low", "high"]].reindex(list(values))
         rows = rows.assign(low=bounds["low"].to_numpy(), high=bounds["high"].to_numpy())
         pairs = zip(values, _known(bounds).to_numpy().tolist(), strict=True)
         more["intervals"] = {name: pair for name, pair in pairs if None not in pair}
+    shown = rows[rows["metric"].isin(list(read))]
     if sliced:
         more["slices"] = {one.tag: records_of(one.table) for one in sliced}
     return {
         "json": lambda: {
             "n_queries": result.n_queries,
             "n_counted": result.summary.n_counted,
+            **({"n_failed": result.n_failed} if result.n_failed else {}),
             "metrics": or_none(values),
             **more,
             "signature": result.signature,
         },
         "csv": lambda: rows,
         "markdown": lambda: "\n".join(
-            map(markdown_of, [_wide(rows), *(one.table for one in sliced)])
+            map(markdown_of, [_wide(shown, result), *(one.table for one in sliced)])
         ),
     }
 
 
-def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+def _wide(rows: pd.DataFrame, result: EvaluationResult) -> pd.DataFrame:
     """Return averages with their cutoffs side by side, each followed by its interval."""
     import pandas as pd
 
+    rows = rows.assign(metric=rows["metric"].map(result.row_names()))
     columns: dict[str, Any] = {}
     for k, part in rows.groupby("k", sort=False):
         of_metric = part.set_index("metric")
@@ -780,7 +809,7 @@ def _print_averages(
         for name, keys in rows.items():
             cells[name] += [four_digits(values[f"{key}@{k}"]) for key in keys]
             if intervals is not None:
-                cells[name].append(_range(*bounds.get(f"{name}@{k}", (math.nan, math.nan))))
+                cells[name].append(_range(*bounds.get(f"{keys[0]}@{k}", (math.nan, math.nan))))
             elif paired and len(keys) == 1:
                 cells[name].append("")
     # In pairs, four cutoffs fit into 80 columns so.
@@ -1005,6 +1034,7 @@ def forms_of_diagnosis(found: Diagnosis, signature: str) -> Forms:
             "k": spelled(found.k),
             "n_items": len(found.items),
             "n_chunks": found.n_chunks,
+            "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
             "classes": records_of(rows),
             "counts": counts,
             "signature": signature,
@@ -1131,15 +1161,35 @@ def four_digits(value: float) -> str:
 
 
 def pronounce(report: GateReport) -> Verdict:
-    """Print what passed, and to standard error what failed; return the verdict.
+    """Print what passed, and to standard error first what did not; return the verdict.
 
     Which queries of the two results were left out is printed after them.
     """
     from krag_eval.statistics.gates import WORDS
 
-    for gate in report.gates:
-        verdict = WORDS[report.language]["passed" if gate.passed else "failed"]
-        click.echo(f"{verdict}: {printable(gate.reason)}", err=not gate.passed)
+    for gate in report.by_outcome:
+        verdict = WORDS[report.language][gate.outcome]
+        click.echo(f"{verdict}: {printable(gate.reason)}", err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
+
+
+def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:
+    """Write into a saved result what became of its gate, so that no later one is held to a failure.
+
+    It is written under every name that it has in the folder of the history, too.
+
+    Warns:
+        KragEvalWarning: If a file cannot be written, or holds another result by now.
+    """
+    from krag_eval.results.saved import note_gate
+
+    files = {os.path.realpath(file): file for file in (*report.itself, new)}
+    for file in files.values():
+        try:
+            note_gate(file, report.noted, result)
+        except (OSError, Refusal) as error:
+            why = error.problem if isinstance(error, Refusal) else error.strerror or error
+            told = _WORDS[language_of()]["not noted"]
+            warn(told.format(new=printable(file), error=why))

@@ -75,7 +75,8 @@ class Shell(click.Group):
         self, name: str, sections: Mapping[str, Sequence[click.Command]], **settings: Any
     ) -> None:
         commands = {one.name or "": one for several in sections.values() for one in several}
-        super().__init__(name, commands, **settings)
+        # main() asks for it; click before 8.2 also shows the help for a path in place of a command.
+        super().__init__(name, commands, no_args_is_help=False, **settings)
         self._sections = sections
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -263,6 +264,8 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
         return _explained(error.__context__)  # click and others end so what went wrong within
     if isinstance(error, click.Abort | KeyboardInterrupt):
+        for note in _notes(error):  # what is kept
+            click.echo(printable(note), err=True)
         return _INTERRUPTED
     if isinstance(error, SystemExit):  # as after the completion of a word
         return _NO_VERDICT if error.code else 0

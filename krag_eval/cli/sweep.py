@@ -7,17 +7,21 @@ import math
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
+from importlib import import_module, invalidate_caches
+from importlib.util import find_spec
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
+    Advice,
     DatasetError,
     Language,
     Place,
@@ -52,10 +56,14 @@ __all__ = ["sweep"]
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")
 _SETTINGS = (
     *("k", "budget", "length", "metrics", "metric", "baseline", "clusters", "level"),
-    *("n_resamples", "seed", "folder", "max_concurrency", "on_error"),
+    *("n_resamples", "seed", "folder", "max_concurrency", "timeout", "on_error"),
     *(name for name in EVALUATOR_OPTIONS if name not in ("queries", "tags", "judged", "n_jobs")),
 )
 _EXAMPLE = 'bm25 = "my_rag:make_bm25", or with arguments {call = "my_rag:make_bm25", b = 0.5}'
+# Packages whose public functions a file may name, unless they write files.
+_PUBLIC = ("langchain_text_splitters", "bm25s", "krag_eval")
+_WRITING = ("evaluate_file",)
+_ALLOW = "allow_module"
 _NAMES = 2
 _LAST = ("pareto", "same_as")
 # The columns for the name of a cell, which is continued below itself.
@@ -79,6 +87,18 @@ _WIDEST = 12
     type=int,
     help="Processes that work on cells at the same time, -1 for one per core.",
 )
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    help="Seconds that an answer may take; past them the question failed.  [default: any time]",
+)
+@click.option(
+    "--allow-module",
+    metavar="NAME",
+    multiple=True,
+    help="Let FILE name functions of this module or package, too. Repeatable.",
+)
 @format_option
 @output_option("--csv", "Save the table, a row per cell.", streamed=True)
 @output_option("--plot", "Draw quality against context, as .png, .svg or .pdf.")
@@ -87,6 +107,8 @@ def sweep(
     file: str,
     folder: str | None,
     n_jobs: int | None,
+    timeout: float | None,
+    allow_module: tuple[str, ...],
     format: str,
     csv: str | None,
     plot: str | None,
@@ -97,8 +119,8 @@ def sweep(
 
     FILE is TOML: "corpus" names text files, or JSONL of documents; "questions" a file with the
     passages that answer them. [splitters] and [retrievers] name functions as "module:function",
-    found beside FILE or installed: importing them runs their code. Every other argument of sweep
-    in Python may stand there too; paths are seen from FILE.
+    of a Python file beside FILE: its code is run, so FILE is code, too. Every other argument of
+    sweep in Python may stand there too; paths are seen from FILE.
     """
     from krag_eval import sweep as swept
 
@@ -108,12 +130,15 @@ def sweep(
     language = checked_language(report_language, report)
     with printing_beside(outputs), warnings_as("warning"):
         with _importing_beside(file):
-            arguments = _arguments(file, _read(file))
-            if folder is not None:
-                arguments["folder"] = folder
+            arguments = _Reader(file, allow_module).arguments(_read(file))
+            typed = {"folder": folder, "timeout": timeout}
+            arguments |= {name: one for name, one in typed.items() if one is not None}
             found = swept(**arguments, n_jobs=n_jobs)
         if format == "table":
             _print_sweep(found)
+        else:
+            for line in found.told_reuse(language_of()):
+                click.echo(printable(line), err=True)
         _write(outputs, found, language, format)
 
 
@@ -138,38 +163,143 @@ def _read(file: str) -> dict[str, Any]:
     return settings
 
 
-def _arguments(file: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of sweep(), with files read and functions imported."""
-    arguments = {name: value for name, value in settings.items() if name not in _NEEDED}
-    arguments["corpus"] = _corpus(file, settings["corpus"])
-    arguments["questions"] = _questions(file, settings["questions"])
-    for name in ("splitters", "retrievers"):
-        arguments[name] = _functions(file, name, settings[name])
-    if isinstance(arguments.get("folder"), str):
-        arguments["folder"] = Path(file).parent / arguments["folder"]
-    if arguments.get("budget") is False:  # TOML has no word for nothing
-        arguments["budget"] = None
-    return arguments
+@dataclass(frozen=True)
+class _Reader:
+    """Reads what a file names; ``allowed`` are modules that it may name functions of."""
 
+    file: str
+    allowed: Sequence[str] = ()
 
-def _corpus(file: str, named: object) -> list[Any]:
-    """Read texts, each file one document, and JSONL, each line one."""
-    from krag_eval.cli.reading import chunks_of
+    def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of sweep(), with files read and functions imported."""
+        arguments = {name: value for name, value in settings.items() if name not in _NEEDED}
+        arguments["corpus"] = self._corpus(settings["corpus"])
+        arguments["questions"] = self._questions(settings["questions"])
+        for name in ("splitters", "retrievers"):
+            arguments[name] = self._functions(name, settings[name])
+        if isinstance(arguments.get("folder"), str):
+            arguments["folder"] = Path(self.file).parent / arguments["folder"]
+        if arguments.get("budget") is False:  # TOML has no word for nothing
+            arguments["budget"] = None
+        return arguments
 
-    if isinstance(named, dict):
-        return list(_function(file, "corpus", named)())
-    paths = [named] if isinstance(named, str) else named
-    if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
-        allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
-        raise _refused(file, "corpus", allowed, named)
-    documents: list[Any] = []
-    for path in paths:
-        there = os.path.join(os.path.dirname(file), path)
-        if path.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-            documents += chunks_of(there)
-        else:
-            documents.append(_text(there))
-    return documents
+    def _corpus(self, named: object) -> list[Any]:
+        """Read texts, each file one document, and JSONL, each line one."""
+        from krag_eval.cli.reading import chunks_of
+
+        if isinstance(named, dict):
+            found = self._function("corpus", named)()
+            if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+                raise self._refused("corpus", "must call what returns a list of texts", found)
+            # Not list(…), which Ctrl-C does not end where there is no end.
+            return [one for one in found]  # noqa: C416
+        paths = [named] if isinstance(named, str) else named
+        if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
+            allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
+            raise self._refused("corpus", allowed, named)
+        documents: list[Any] = []
+        for path in paths:
+            there = os.path.join(os.path.dirname(self.file), path)
+            if path.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+                documents += chunks_of(there)
+            else:
+                documents.append(_text(there))
+        return documents
+
+    def _questions(self, named: object) -> Any:
+        from krag_eval import load_dataset
+
+        if isinstance(named, dict) and "call" in named:
+            return self._function("questions", named)()
+        settings = {"file": named} if isinstance(named, str) else named
+        if not isinstance(settings, dict) or not isinstance(settings.get("file"), str):
+            allowed = 'must be the path of a file, {file = "…", actual = "…"} or {call = "…"}'
+            raise self._refused("questions", allowed, named)
+        options = {name: value for name, value in settings.items() if name != "file"}
+        return load_dataset(os.path.join(os.path.dirname(self.file), settings["file"]), **options)
+
+    def _functions(self, argument: str, named: object) -> dict[str, Callable[..., Any]]:
+        if not isinstance(named, dict):
+            raise self._refused(argument, f"must be a table of functions, as {_EXAMPLE}", named)
+        return {name: self._function(f"{argument}.{name}", one, 1) for name, one in named.items()}
+
+    def _function(self, argument: str, named: object, n_given: int = 0) -> Callable[..., Any]:
+        """Import a function, and bind the arguments that stand beside it.
+
+        It will be called with so many others.
+        """
+        settings = {"call": named} if isinstance(named, str) else named
+        call = settings.get("call") if isinstance(settings, dict) else None
+        module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
+        if not isinstance(settings, dict) or not (module and colon and name):
+            raise self._refused(argument, f"must name a function, as {_EXAMPLE}", named)
+        self._check_module(argument, module)
+        try:
+            found = self._imported(argument, module, name)
+        except (ModuleNotFoundError, AttributeError) as error:
+            if isinstance(error, ModuleNotFoundError) and not _is_of(error.name, module):
+                raise  # what the module itself imports
+            raise Place(self.file).error(
+                f"{argument} names {clipped(call)}, and there is no such function ({error})",
+                "the module must be beside the file, or installed",
+            ) from error
+        if not callable(found):
+            raise self._refused(argument, "must name a function", found)
+        arguments = {key: value for key, value in settings.items() if key != "call"}
+        _check_takes(self.file, argument, found, n_given, arguments)
+        return partial(found, **arguments) if arguments else found
+
+    def _check_module(self, argument: str, module: str) -> None:
+        """Refuse a module that is no file beside, and was not allowed, before its code is run."""
+        if any(_is_of(one, module) for one in self.allowed) or module in _PUBLIC:
+            return
+        folder = Path(os.path.abspath(self.file)).parent
+        beside = folder / f"{module}.py" if module.isidentifier() else None
+        if beside is None or not beside.is_file():
+            raise Place(self.file).error(
+                f"{argument} names the module {clipped(module)}, and there is no {module}.py "
+                "beside it",
+                Advice(
+                    "if you trust the file, {} lets it name functions there", **{_ALLOW: module}
+                ),
+            )
+        if os.path.realpath(folder) != os.path.dirname(os.path.realpath(beside)):
+            problem = f"{argument} names {beside.name}, which is a link to another folder"
+            raise Place(self.file).error(problem, "put the file itself there")
+        found = None if module in sys.stdlib_module_names else _origin(module)
+        if found is None or not os.path.samefile(found, beside):
+            problem = f"{argument} names {beside.name}, and Python knows another {clipped(module)}"
+            raise Place(self.file).error(problem, "rename the file")
+
+    def _imported(self, argument: str, module: str, name: str) -> Any:
+        """Return what a module has by a name, if it is its own."""
+        found: Any = import_module(module)
+        allowed = any(_is_of(one, module) for one in self.allowed)
+        for part in name.split("."):
+            found = getattr(found, part)
+            if allowed or module in _PUBLIC:
+                own = _is_own(found, module)
+            else:
+                own = part == name and _is_defined(found, module)
+            if part.startswith("_") or not own:
+                where = getattr(found, "__module__", None) or type(found).__module__
+                raise Place(self.file).error(
+                    f"{argument} names {clipped(f'{module}:{name}')}, and {part} is not its own "
+                    f"({clipped(where)})",
+                    "name a function that the file itself defines",
+                )
+        if module in _PUBLIC and not allowed:
+            public = getattr(sys.modules[module], "__all__", ())
+            if name not in public or name in _WRITING or not isinstance(found, FunctionType):
+                raise Place(self.file).error(
+                    f"{argument} names {clipped(f'{module}:{name}')}, which is none of its public "
+                    "functions",
+                    Advice("if you trust the file, {} lets it", **{_ALLOW: module}),
+                )
+        return found
+
+    def _refused(self, argument: str, allowed: str, came: object) -> DatasetError:
+        return Place(self.file).error(f"{argument} {allowed}, got {clipped(came)}")
 
 
 def _text(path: str) -> dict[str, Any]:
@@ -182,56 +312,53 @@ def _text(path: str) -> dict[str, Any]:
     return {"page_content": text, "metadata": {"source": os.path.basename(path)}}
 
 
-def _questions(file: str, named: object) -> Any:
-    from krag_eval import load_dataset
-
-    if isinstance(named, dict) and "call" in named:
-        return _function(file, "questions", named)()
-    settings = {"file": named} if isinstance(named, str) else named
-    if not isinstance(settings, dict) or not isinstance(settings.get("file"), str):
-        allowed = 'must be the path of a file, {file = "…", actual = "…"} or {call = "…"}'
-        raise _refused(file, "questions", allowed, named)
-    options = {name: value for name, value in settings.items() if name != "file"}
-    return load_dataset(os.path.join(os.path.dirname(file), settings["file"]), **options)
-
-
-def _functions(file: str, argument: str, named: object) -> dict[str, Callable[..., Any]]:
-    if not isinstance(named, dict):
-        raise _refused(file, argument, f"must be a table of functions, as {_EXAMPLE}", named)
-    return {name: _function(file, f"{argument}.{name}", one, 1) for name, one in named.items()}
-
-
-def _function(file: str, argument: str, named: object, n_given: int = 0) -> Callable[..., Any]:
-    """Import a function, and bind the arguments that stand beside it.
-
-    It will be called with so many others.
-    """
-    settings = {"call": named} if isinstance(named, str) else named
-    call = settings.get("call") if isinstance(settings, dict) else None
-    module, colon, name = call.partition(":") if isinstance(call, str) else ("", "", "")
-    if not isinstance(settings, dict) or not (module and colon and name):
-        raise _refused(file, argument, f"must name a function, as {_EXAMPLE}", named)
+def _origin(module: str) -> str | None:
+    """Return the file that a module would be imported from, or was."""
+    invalidate_caches()
     try:
-        found = _imported(module, name)
-    except (ModuleNotFoundError, AttributeError) as error:
-        if isinstance(error, ModuleNotFoundError) and not _is_of(error.name, module):
-            raise  # what the module itself imports
-        raise Place(file).error(
-            f"{argument} names {clipped(call)}, and there is no such function ({error})",
-            "the module must be beside the file, or installed",
-        ) from error
-    if not callable(found):
-        raise _refused(file, argument, "must name a function", found)
-    arguments = {key: value for key, value in settings.items() if key != "call"}
-    _check_takes(file, argument, found, n_given, arguments)
-    return partial(found, **arguments) if arguments else found
+        spec = find_spec(module)
+    except ValueError:  # of __main__
+        return None
+    return None if spec is None or not spec.has_location else spec.origin
 
 
-def _imported(module: str, name: str) -> Any:
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+def _is_own(found: Any, module: str) -> bool:
+    """Tell whether something belongs to a module, or to what was made there.
+
+    A module that it imported does not, nor do functions and classes of others.
+
+    >>> import shutil
+    >>> [_is_own(one, "shutil") for one in (shutil.copy, shutil.os, shutil.os.system)]
+    [True, False, False]
+    """
+    if isinstance(found, ModuleType):
+        return False
+    if isinstance(found, BuiltinFunctionType):
+        return not isinstance(found.__self__, ModuleType)
+    if isinstance(found, FunctionType | type):
+        package = module.partition(".")[0]
+        return f"{found.__module__}.".startswith(f"{package}.")
+    return True
+
+
+def _is_defined(found: Any, module: str) -> bool:
+    """Tell whether the file of a module defines a function or class, or that of an object.
+
+    >>> import shutil
+    >>> [_is_defined(one, "shutil") for one in (partial(shutil.copy, "a"), shutil.os.system)]
+    [True, False]
+    >>> [_is_defined(one, "shutil") for one in (shutil.Error(), Path("a").rename, {}.update)]
+    [True, False, False]
+    """
+    if isinstance(found, partial):
+        return _is_defined(found.func, module)
+    found = inspect.unwrap(found)
+    found = found.__func__ if isinstance(found, MethodType) else found
+    if not isinstance(found, FunctionType | type):
+        found = type(found)
+    file = sys.modules[module].__file__ or ""
+    written = found.__code__.co_filename if isinstance(found, FunctionType) else file
+    return found.__module__ == module and os.path.realpath(written) == os.path.realpath(file)
 
 
 def _is_of(missing: str | None, module: str) -> bool:
@@ -263,20 +390,19 @@ def _check_takes(
         raise Place(file).error(problem, f"it takes {taken}") from error
 
 
-def _refused(file: str, argument: str, allowed: str, came: object) -> DatasetError:
-    return Place(file).error(f"{argument} {allowed}, got {clipped(came)}")
-
-
 @contextmanager
 def _importing_beside(file: str) -> Iterator[None]:
-    """Find modules beside the file meanwhile, before those that are installed."""
-    folder = os.path.dirname(os.path.abspath(file))
-    sys.path.insert(0, folder)
+    """Find modules beside the file meanwhile, after all others: none is taken for another."""
+    folder, known = os.path.dirname(os.path.abspath(file)), {*sys.modules}
+    sys.path.append(folder)
     try:
         yield
     finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
+        if folder in sys.path:  # what is imported may have added others behind it
+            del sys.path[-1 - sys.path[::-1].index(folder)]
+        for name in sys.modules.keys() - known:  # another file may have one of that name
+            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") == folder:
+                del sys.modules[name]
 
 
 # What is printed.
@@ -315,6 +441,8 @@ def _forms(found: Sweep) -> Forms:
         "json": lambda: {
             "metric": found.metric,
             "baseline": found.baseline,
+            "reused": found.n_reused,
+            "asked": found.n_asked,
             "cells": records_of(table),
             "choice": _choice(found),
             "differences": [] if found.comparison is None else records_of(found.comparison.table),

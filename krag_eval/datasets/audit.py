@@ -7,10 +7,19 @@ import json
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, count, islice
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,12 +54,12 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
-from krag_eval.matching.coverage import CoverageMatcher
+from krag_eval.matching.coverage import CoverageMatcher, with_gaps_to_close, without_gaps
 from krag_eval.matching.exact import ExactTextMatcher
-from krag_eval.matching.joins import Units
+from krag_eval.matching.joins import BoolArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import held_anywhere, shared_runs
-from krag_eval.matching.tokenizers import Tokenizer, tokenizer_name
+from krag_eval.matching.pieces import SharedRuns, held_anywhere, shared_runs
+from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenizer_name
 from krag_eval.statistics.gates import Gate, GateReport
 
 if TYPE_CHECKING:
@@ -99,7 +108,7 @@ _IN_ENGLISH = {
     ),
     "short": (
         "documents",
-        "are shorter than a run of {min_run} {words}",
+        "are shorter than a run of {run}",
         "Take in what stands around them; so short a text must occur as a whole, and may occur in "
         "many places",
     ),
@@ -110,7 +119,7 @@ _IN_ENGLISH = {
     ),
     "longer_than_chunks": (
         "documents",
-        "are longer than the longest chunk ({longest} {words})",
+        "are longer than the longest chunk ({longest})",
         "Split them into several items, or let chunks count together, as "
         "coverage with union does; no chunk holds such a text alone",
     ),
@@ -158,7 +167,7 @@ _IN_KOREAN = {
     ),
     "short": (
         "documents",
-        "{total} 중 {n}개가 연속한 {words} {min_run}개보다 짧습니다",
+        "{total} 중 {n}개가 연속한 {run}보다 짧습니다",
         "앞뒤 문맥까지 넣으세요. 짧은 글은 통째로 나와야 찾은 것이 되고, 여러 곳에 나오기도 합니다",
     ),
     "no_words": (
@@ -168,7 +177,7 @@ _IN_KOREAN = {
     ),
     "longer_than_chunks": (
         "documents",
-        "{total} 중 {n}개가 가장 긴 청크({words} {longest}개)보다 깁니다",
+        "{total} 중 {n}개가 가장 긴 청크({longest})보다 깁니다",
         "여러 항목으로 나누거나, coverage의 union으로 청크를 합쳐서 판정하세요. 이런 글을 통째로 "
         "담은 청크는 없습니다",
     ),
@@ -196,6 +205,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         _CHUNK_TEXTS: _CHUNK_TEXTS,
         _TEXTS: _TEXTS,
         _QUESTIONS: _QUESTIONS,
+        "or": " or ",
         "hold": "the chunks hold {share} of {size} {words}",
         "no id": "no chunk has the id {}",
         "its text": "; its text is that of {}",
@@ -216,6 +226,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         _CHUNK_TEXTS: "색인의 본문이",
         _TEXTS: "정답의 본문이",
         _QUESTIONS: "질문이",
+        "or": " 또는 ",
         "hold": "{words} {size}개 중 {share}개만 청크에 있음",
         "no id": "id가 {}인 청크가 없음",
         "its text": ", 본문이 같은 {}",
@@ -337,8 +348,8 @@ class Audit:
 
         Columns: ``quoted``, by the share of a question's words that stand in its ground truth in
         runs of ``min_run`` words, just so; ``overlap``, by the share of its distinct words that
-        occur there at all. Of several documents, the one with the largest share counts. Empty
-        where there are no questions.
+        occur there at all (of words, also where coverage reads letters). Of several documents, the
+        one with the largest share counts. Empty where there are no questions.
         """
         import pandas as pd
 
@@ -467,7 +478,7 @@ def audit(
     *,
     k: int = 10,
     min_run: int | None = None,
-    tokenizer: str | Tokenizer = "words",
+    tokenizer: str | Tokenizer = "auto",
     ids: bool | None = None,
     language: Language | None = None,
 ) -> Audit:
@@ -493,7 +504,9 @@ def audit(
     and otherwise by its text. Texts are equal as the matcher ``"text"`` has it: after Unicode NFC
     normalisation, case and white space included. A passage that is no chunk itself is in the index
     all the same if its chunks together hold most of its words, in runs, as
-    ``CoverageMatcher(union=True)`` counts them. Items of grade 0 are no ground truth.
+    ``CoverageMatcher(union=True)`` counts them. Each query is read as that matcher reads it, so for
+    "words" read letters where its ground truth is Korean, say. Items of grade 0 are no ground
+    truth.
 
     Args:
         dataset: A :class:`~krag_eval.datasets.Dataset`, or what :func:`load_dataset` makes one of:
@@ -504,9 +517,7 @@ def audit(
             ``"page_content"`` and perhaps ``"id"``. Without it, what needs it is left out.
         k: The number of documents that are to hold all items of a query.
         min_run: Consecutive words that count as shared; as in :class:`CoverageMatcher`.
-        tokenizer: How a text becomes words; as there, but all texts are read alike: with ``"auto"``
-            as all ground truth together asks for. ``"letters"`` suits Korean whose spaces cannot be
-            trusted.
+        tokenizer: How a text becomes words; as there.
         ids: ``True``: every document has an id to be looked up by, and a plain text is one.
             ``False``: texts count, whatever ids there are. If not given, plain texts are ids where
             the data set says so (TREC, BEIR, AutoRAG and others are data sets of ids).
@@ -650,6 +661,149 @@ class _Nearness(NamedTuple):
     overlap: float
 
 
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Texts as coverage reads them for some queries: by words, or by letters.
+
+    Attributes:
+        matcher: How they are read.
+        unit: The number of each text.
+        token: The number of each token.
+        tokens: The tokens of the texts.
+    """
+
+    matcher: CoverageMatcher
+    unit: Mapping[str, int]
+    token: dict[str, int]
+    tokens: TokenNumbers
+
+    @classmethod
+    def of(cls, matcher: CoverageMatcher, texts: Iterable[str]) -> _Reader:
+        """Read texts, each once."""
+        unit = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        token: dict[str, int] = defaultdict(count().__next__)
+        tokens = numbered(matcher.tokenizer, [*unit], token)
+        return cls(matcher, unit, dict(token), tokens)
+
+    @property
+    def counts(self) -> str:
+        """What it makes of a text."""
+        letters = ("character", "letters")
+        return "characters" if tokenizer_name(self.matcher.tokenizer) in letters else "words"
+
+    def size(self, text: str) -> int:
+        """Return how many words a text has."""
+        return int(self.tokens.sizes[self.unit[text]])
+
+    def vocabulary(self, text: str) -> set[int]:
+        """Return the distinct words of a text, by number."""
+        return {*self.tokens.flat[self._slices[self.unit[text]]].tolist()}
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        return self.tokens.slices()
+
+    def shared(
+        self, truths: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]
+    ) -> SharedRuns:
+        """Return what texts share with documents, query by query, as coverage compares them."""
+        alternatives, predicted = (
+            np.array([self.unit[text] for texts in side for text in texts], np.int64)
+            for side in (truths, documents)
+        )
+        units = Units(
+            values=[*self.unit],
+            blank=np.zeros(len(self.unit), np.bool_),
+            alternatives=alternatives,
+            item_sizes=np.ones(len(alternatives), np.int64),
+            identity=alternatives,
+            predicted=predicted,
+            n_items=np.array([*map(len, truths)], np.int64),
+            n_predicted=np.array([*map(len, documents)], np.int64),
+        )
+        by_letters = self.matcher.tokenizer is letter_tokens
+        units = without_gaps(units, np.full(len(truths), by_letters))
+        others = units.values[len(self.unit) :]
+        token = defaultdict(count(len(self.token)).__next__, self.token) if others else {}
+        tokens = self.tokens.followed_by(numbered(self.matcher.tokenizer, others, token))
+        return shared_runs(tokens, units, self.matcher.min_run)
+
+    def held(
+        self, truths: Mapping[int, Sequence[str]], missing: Set[str], chunks: Sequence[str]
+    ) -> dict[tuple[int, str], int]:
+        """Return how many words of texts the chunks hold together, by query and text.
+
+        Args:
+            truths: Query -> all its ground-truth texts.
+            missing: The texts to look up.
+            chunks: All chunks, each once.
+        """
+        gaps, asking = with_gaps_to_close(self.matcher.tokenizer, chunks, truths)
+        places = [(query, text) for query, of in truths.items() for text in of if text in missing]
+        alike = self._held_alike([text for query, text in places if query not in asking], chunks)
+        held = {(query, text): alike[text] for query, text in places if query not in asking}
+        if asking:
+            # Chunks that a query reads in a way of its own are compared for each query.
+            several = {query: truths[query] for query in sorted(asking)}
+            others = [text for at, text in enumerate(chunks) if at not in gaps]
+            alike = self._held_alike(chain(*several.values()), others)
+            apart = self._held_apart(several, [chunks[at] for at in sorted(gaps)])
+            held |= {(query, text): alike[text] | of for (query, text), of in apart.items()}
+        return {place: int(of_text.sum()) for place, of_text in held.items()}
+
+    def _held_apart(
+        self, truths: Mapping[int, Sequence[str]], chunks: Sequence[str]
+    ) -> dict[tuple[int, str], BoolArray]:
+        """Return which tokens of each query's texts the chunks hold, as the query reads them."""
+        likely = self._likely([*dict.fromkeys(chain(*truths.values()))], chunks)
+        documents = [
+            [chunks[at] for at in sorted({at for text in texts for at in likely[text]})]
+            for texts in truths.values()
+        ]
+        runs = self.shared([*truths.values()], documents)
+        queries, texts, units = [*truths], [*self.unit], runs.truths.unit()
+        held = np.split(runs.is_held, np.cumsum(runs.sizes[units])[:-1])
+        members = zip(runs.truths.query().tolist(), units.tolist(), held, strict=True)
+        return {(queries[query], texts[unit]): of_text for query, unit, of_text in members}
+
+    def _likely(self, texts: Sequence[str], chunks: Sequence[str]) -> dict[str, list[int]]:
+        """Return the chunks that may have a run of each text, whatever numbers are made of gaps.
+
+        That is, those that have one if all digits are the same.
+        """
+        tokens = self.tokens.take(np.array([self.unit[one] for one in chain(texts, chunks)]))
+        is_digit = np.isin(tokens.flat, tokens.amounts)
+        tokens = TokenNumbers(np.where(is_digit, tokens.n_distinct, tokens.flat), tokens.sizes)
+        places = np.arange(len(tokens))
+        units = Units.of_block(tokens, places[: len(texts)], places[len(texts) :])
+        runs = shared_runs(tokens, units, self.matcher.min_run)
+        likely: dict[str, list[int]] = {text: [] for text in texts}
+        at = runs.documents.unit(runs.document) - len(texts)
+        for text, chunk in zip(runs.truths.unit(runs.truth).tolist(), at.tolist(), strict=True):
+            likely[texts[text]].append(chunk)
+        return likely
+
+    def _held_alike(self, texts: Iterable[str], chunks: Sequence[str]) -> dict[str, BoolArray]:
+        """Return which tokens of texts the chunks hold, where every query reads these alike."""
+        distinct = [*dict.fromkeys(texts)]
+        if not distinct:
+            return {}
+        tokens = self.tokens.take(np.array([self.unit[text] for text in distinct], np.int64))
+        run = np.minimum(tokens.sizes, self.matcher.min_run)
+        of_token, held = np.repeat(run, tokens.sizes), np.zeros(len(tokens.flat), np.bool_)
+        for length in np.unique(run[run > 0]).tolist():
+            wanted = tokens.take(np.flatnonzero(run == length))
+            held[of_token == length] = held_anywhere(wanted, self._parts(chunks), length)
+        return dict(zip(distinct, np.split(held, np.cumsum(tokens.sizes)[:-1]), strict=True))
+
+    def _parts(self, chunks: Sequence[str]) -> Iterator[TokenNumbers]:
+        """Yield the words of chunks, so many at a time."""
+        units = np.array([self.unit[text] for text in chunks], np.int64)
+        part = np.cumsum(self.tokens.sizes[units]) // _PART
+        for texts in np.split(units, np.flatnonzero(np.diff(part)) + 1):
+            yield self.tokens.take(texts)
+
+
 class _LookedAt:
     """All that an audit looks at, read once."""
 
@@ -662,38 +816,40 @@ class _LookedAt:
         language: Language,
     ) -> None:
         self.language, self.said = language, _WORDS[language]
-        self.dataset, self.threshold = dataset, matcher.threshold
+        self.dataset, self.matcher = dataset, matcher
         self.chunks = chunks or _Chunks([], [])
         queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
         self.labels = queries.labels
-        self.goldens = [*self._goldens(queries, ids)]
-        texts = [one.text for one in self.goldens if one.has_text]
-        matcher = matcher._for_ground_truth(texts)
-        self.min_run, self.tokenizer = matcher.min_run, tokenizer_name(matcher.tokenizer)
+        goldens = [*self._goldens(queries, ids)]
+        self.goldens = [one for one, counts in goldens if counts]
+        # As with coverage, what was judged irrelevant has its say in how a query is read.
+        self.truths: dict[int, list[str]] = defaultdict(list)
+        for one, _ in goldens:
+            if one.has_text:
+                self.truths[one.query].append(one.text)
         self.absent = {
             need
             for need, there in {
                 _INDEX: chunks,
                 _CHUNK_TEXTS: any(self.chunks.texts),
-                _TEXTS: texts,
+                _TEXTS: any(one.has_text for one in self.goldens),
                 _QUESTIONS: dataset.questions,
             }.items()
             if not there
         }
-        every = dict.fromkeys(chain(texts, dataset.questions or (), self.chunks.texts))
-        self.unit = {text: number for number, text in enumerate(every)}
-        self.tokens = numbered(matcher.tokenizer, list(every))
+        self.reader = self._readers()
 
-    def _goldens(self, queries: QuerySet, ids: bool | None) -> Iterator[_Golden]:
-        """Yield the documents of the ground truth, interchangeable ones each."""
+    def _goldens(self, queries: QuerySet, ids: bool | None) -> Iterator[tuple[_Golden, bool]]:
+        """Yield the documents listed, interchangeable ones each, and whether they count."""
         key = self.dataset.defaults.get("grade_key")
         counts = iter(queries.given_grades(key) != 0 if key else [True] * len(queries.item_query))
         for query, items in enumerate(queries.alternatives()):
             for number, documents in enumerate(items):
-                if next(counts):
-                    at = Location("actual_docs", query, f"[{number}]")
-                    for one in documents:
-                        yield self._golden(query, number + 1, one, _read_id(one, ids, at), ids)
+                counted = bool(next(counts))
+                at = Location("actual_docs", query, f"[{number}]")
+                for one in documents:
+                    identity = _read_id(one, ids, at) if counted else id_of(one)
+                    yield self._golden(query, number + 1, one, identity, ids), counted
 
     def _golden(
         self, query: int, item: int, document: DocumentLike, identity: str | None, ids: bool | None
@@ -706,10 +862,34 @@ class _LookedAt:
             text = self.chunks.texts[self.chunks.by_id[identity]]
         return _Golden(query, item, identity, text)
 
+    def _readers(self) -> dict[int, _Reader]:
+        """Return what reads the texts of each query that has ground truth with a text."""
+        chosen: dict[bool, tuple[CoverageMatcher, list[int]]] = {}
+        for query, texts in self.truths.items():
+            matcher = self.matcher._for_ground_truth(texts)
+            by_letters = matcher.tokenizer is letter_tokens
+            chosen.setdefault(by_letters, (matcher, []))[1].append(query)
+        questions = self.dataset.questions
+        readers: dict[int, _Reader] = {}
+        for matcher, several in chosen.values():
+            own = chain.from_iterable(self.truths[query] for query in several)
+            asked = [questions[query] for query in several] if questions else []
+            reader = _Reader.of(matcher, chain(own, asked, self.chunks.texts))
+            readers |= dict.fromkeys(several, reader)
+        return readers
+
     def audited(self, k: int) -> Audit:
         """Look for everything that can be looked for."""
         unchecked = {name: need for name in FINDINGS if (need := _missing(name, self.absent))}
-        known = {"k": k, "longest": self._longest, "min_run": self.min_run, "words": self._unit}
+        readers = [*self._longest]
+        known = {
+            "k": k,
+            "run": self._in_units({one.counts: one.matcher.min_run for one in readers}),
+            "longest": self._in_units({one.counts: n for one, n in self._longest.items()}),
+            "words": self.said["or"].join(self._named(one.counts) for one in readers),
+        }
+        matcher = readers[0].matcher if len(readers) == 1 else self.matcher
+        tokenizer = tokenizer_name(matcher.tokenizer)
         counts = {
             "queries": self.dataset.n_queries,
             "items": len({one[:2] for one in self.goldens}),
@@ -729,7 +909,7 @@ class _LookedAt:
             },
             unchecked,
             {what: n for what, n in counts.items() if n or what != "chunks"},
-            {"k": k, "min_run": self.min_run, "tokenizer": self.tokenizer},
+            {"k": k, "min_run": matcher.min_run, "tokenizer": tokenizer},
             {} if "quoted" in unchecked else self._tiers(),
             self.language,
         )
@@ -741,29 +921,34 @@ class _LookedAt:
             "twins": self._twins,
             "duplicate_questions": self._duplicates,
             "indistinguishable": self._indistinguishable,
-            "short": lambda: self._of_size(range(1, self.min_run)),
-            "no_words": lambda: self._of_size(range(1)),
-            "longer_than_chunks": lambda: self._of_size(range(self._longest + 1, sys.maxsize)),
+            "short": lambda: self._of_size(lambda one: range(1, one.matcher.min_run)),
+            "no_words": lambda: self._of_size(lambda _: range(1)),
+            "longer_than_chunks": lambda: self._of_size(
+                lambda one: range(self._longest[one] + 1, sys.maxsize)
+            ),
             "quoted": self._quoted,
             "more_items_than_k": partial(self._crowded, k),
         }
 
-    @property
-    def _words(self) -> str:
-        return "characters" if self.tokenizer in ("character", "letters") else "words"
+    def _named(self, counted: str) -> str:
+        """Return what is counted, as it is called in the language."""
+        return _UNITS[counted] if self.language == "ko" else counted
 
-    @property
-    def _unit(self) -> str:
-        """What is counted, as it is called in the language."""
-        return _UNITS[self._words] if self.language == "ko" else self._words
+    def _in_units(self, sizes: Mapping[str, int]) -> str:
+        """Say how many words or characters something has, as each reader counts them."""
+        return self.said["or"].join(_counted(n, what, self.language) for what, n in sizes.items())
 
-    def _size(self, text: str) -> int:
-        return int(self.tokens.sizes[self.unit[text]])
+    def _reader(self, golden: _Golden) -> _Reader:
+        return self.reader[golden.query]
+
+    def _size(self, golden: _Golden) -> int:
+        return self._reader(golden).size(golden.text)
 
     @cached_property
-    def _longest(self) -> int:
-        """Words of the longest chunk."""
-        return max(map(self._size, self.chunks.texts), default=0)
+    def _longest(self) -> dict[_Reader, int]:
+        """How many words the longest chunk has, as each reader counts them."""
+        readers = dict.fromkeys(self.reader.values())
+        return {one: max(map(one.size, self.chunks.texts), default=0) for one in readers}
 
     def _row(self, golden: _Golden, concerns: str) -> FoundAt:
         shown = golden.text if golden.has_text else golden.identity or ""
@@ -778,15 +963,22 @@ class _LookedAt:
     # Against the index
 
     def _dangling(self) -> Iterator[FoundAt]:
-        held = self._held_together()
+        missing = {
+            one.text
+            for one in self.goldens
+            if not one.identity and _TEXT.key(one.text) not in self.chunks.by_text
+        }
+        held = self._held_together(missing)
         for golden in self.goldens:
             if golden.identity:
                 if golden.identity not in self.chunks.by_id:
                     yield self._row(golden, self._where_else(golden))
-            elif golden.text in held:
-                share, size = held[golden.text], self._size(golden.text)
-                if share / size < self.threshold:
-                    told = self.said["hold"].format(share=share, size=size, words=self._unit)
+            elif golden.text in missing and (size := self._size(golden)):
+                share = held[golden.query, golden.text]
+                if share / size < self.matcher.threshold:
+                    told = self.said["hold"].format(
+                        share=share, size=size, words=self._named(self._reader(golden).counts)
+                    )
                     yield self._row(golden, told)
 
     def _where_else(self, golden: _Golden) -> str:
@@ -797,27 +989,17 @@ class _LookedAt:
             told += self.said["its text"].format(self.chunks.named(others, self.said))
         return told
 
-    def _held_together(self) -> dict[str, int]:
-        """Return how many of its words the chunks hold, for each text that is none of them."""
-        texts = [
-            text
-            for text in dict.fromkeys(one.text for one in self.goldens if not one.identity)
-            if self._size(text) and _TEXT.key(text) not in self.chunks.by_text
-        ]
-        wanted = np.array([self.unit[text] for text in texts], np.int64)
-        run = np.minimum(self.tokens.sizes[wanted], self.min_run)
-        held = np.zeros(len(texts), np.int64)
-        for length in np.unique(run).tolist():
-            at = np.flatnonzero(run == length)
-            held[at] = held_anywhere(self.tokens.take(wanted[at]), self._parts(), length)
-        return dict(zip(texts, held.tolist(), strict=True))
-
-    def _parts(self) -> Iterator[TokenNumbers]:
-        """Yield the words of the chunks, each text once, so many at a time."""
-        chunks = np.array([self.unit[text] for text in dict.fromkeys(self.chunks.texts)], np.int64)
-        part = np.cumsum(self.tokens.sizes[chunks]) // _PART
-        for texts in np.split(chunks, np.flatnonzero(np.diff(part)) + 1):
-            yield self.tokens.take(texts)
+    def _held_together(self, missing: Set[str]) -> dict[tuple[int, str], int]:
+        """Return how many of its words the chunks hold, by query and text."""
+        held: dict[tuple[int, str], int] = {}
+        chunks = [*dict.fromkeys(self.chunks.texts)]
+        for reader in self._longest:
+            own = [query for query, one in self.reader.items() if one is reader]
+            truths = {
+                one: self.truths[one] for one in own if not missing.isdisjoint(self.truths[one])
+            }
+            held |= reader.held(truths, missing, chunks)
+        return held
 
     def _twins(self) -> Iterator[FoundAt]:
         own = defaultdict(set)
@@ -832,33 +1014,32 @@ class _LookedAt:
                 if len(same) > 1:
                     yield self._row(golden, self.chunks.named(same, self.said))
             elif golden.identity in self.chunks.by_id:
-                others = [at for at in same if self.chunks.ids[at] not in own[golden[:2]]]
-                if others:
-                    named = self.chunks.named(others, self.said)
+                others = (at for at in same if self.chunks.ids[at] not in own[golden[:2]])
+                if first := [*islice(others, _NAMED + 1)]:
+                    named = self.chunks.named(first, self.said)
                     yield self._row(golden, self.said["same text"].format(named))
 
-    def _of_size(self, sizes: range) -> Iterator[FoundAt]:
+    def _of_size(self, sizes: Callable[[_Reader], range]) -> Iterator[FoundAt]:
+        ranges = {one: sizes(one) for one in self._longest}
         for golden in self.goldens:
-            if golden.has_text and (size := self._size(golden.text)) in sizes:
-                yield self._row(golden, _counted(size, self._words, self.language))
+            if golden.has_text:
+                size, reader = self._size(golden), self._reader(golden)
+                if size in ranges[reader]:
+                    yield self._row(golden, _counted(size, reader.counts, self.language))
 
     # Among the queries
 
     @cached_property
-    def _repeated(self) -> dict[int, list[int]]:
-        """Query -> the other ones that ask the same."""
+    def _repeated(self) -> list[list[int]]:
+        """The queries that ask the same, in groups of two or more."""
         groups = defaultdict(list)
         for query, asked in enumerate(self.dataset.questions or ()):
             groups[_QUESTION.key(asked)].append(query)
         groups.pop(None, None)
-        return {
-            query: [other for other in group if other != query]
-            for query, group in sorted((query, of) for of in groups.values() for query in of)
-            if len(group) > 1
-        }
+        return [group for group in groups.values() if len(group) > 1]
 
     @cached_property
-    def _truths(self) -> list[set[frozenset[Hashable]]]:
+    def _truths(self) -> list[frozenset[frozenset[Hashable]]]:
         """The different items of each query, by their documents."""
         items = defaultdict(set)
         for golden in self.goldens:
@@ -866,27 +1047,40 @@ class _LookedAt:
         truths: list[set[frozenset[Hashable]]] = [set() for _ in self.labels]
         for (query, _), keys in items.items():
             truths[query].add(frozenset(keys))
-        return truths
+        return [*map(frozenset, truths)]
 
     def _duplicates(self) -> Iterator[FoundAt]:
-        for query, others in self._repeated.items():
-            same = all(self._truths[one] == self._truths[query] for one in others)
+        found = {}
+        for group in self._repeated:
+            same = len({self._truths[query] for query in group}) == 1
             truth = self.said["same truth" if same else "other truth"]
-            yield self._row_of_query(query, self._asked_at(others) + truth)
+            for query in group:
+                others = (other for other in group if other != query)
+                found[query] = self._row_of_query(query, self._asked_at(others) + truth)
+        return (row for _, row in sorted(found.items()))
 
     def _indistinguishable(self) -> Iterator[FoundAt]:
         tags = [*zip(*self.dataset.tags.values(), strict=True)] or [()] * self.dataset.n_queries
-        for query, others in self._repeated.items():
-            rivals = [
-                one
-                for one in others
-                if tags[one] == tags[query] and self._truths[one] != self._truths[query]
-            ]
-            if rivals:
-                yield self._row_of_query(query, self._asked_at(rivals))
+        alike = defaultdict(list)
+        for number, group in enumerate(self._repeated):
+            for query in group:
+                alike[number, tags[query]].append(query)
+        found = {}
+        for group in alike.values():
+            # Once for each ground truth: to pass over those that have it takes long enough.
+            rivals: dict[Hashable, list[int]] = {}
+            for query in group:
+                truth = self._truths[query]
+                if truth not in rivals:
+                    others = (other for other in group if self._truths[other] != truth)
+                    rivals[truth] = [*islice(others, _NAMED + 1)]
+                if rivals[truth]:
+                    found[query] = self._row_of_query(query, self._asked_at(rivals[truth]))
+        return (row for _, row in sorted(found.items()))
 
-    def _asked_at(self, queries: Sequence[int]) -> str:
-        named = ", ".join(map(str, queries[:_NAMED])) + (", …" if len(queries) > _NAMED else "")
+    def _asked_at(self, queries: Iterable[int]) -> str:
+        first = [*islice(queries, _NAMED + 1)]
+        named = ", ".join(map(str, first[:_NAMED])) + (", …" if len(first) > _NAMED else "")
         return self.said["asked"].format(named)
 
     def _crowded(self, k: int) -> Iterator[FoundAt]:
@@ -902,60 +1096,47 @@ class _LookedAt:
         """How near each question is to its ground truth, where both have words."""
         if not self.dataset.questions:
             return []
-        asked = [self.unit[one] for one in self.dataset.questions]
-        held = self._quotations(asked)
-        near = []
-        for query, (unit, goldens) in enumerate(zip(asked, self._with_words, strict=True)):
-            question = self._vocabulary(unit)
-            if question and goldens:
-                texts = [self.unit[one.text] for one in goldens]
-                quoted = [held.get((query, text), 0) for text in texts]
-                best = quoted.index(max(quoted))
-                overlap = max(len(question & self._vocabulary(text)) for text in texts)
-                size = int(self.tokens.sizes[unit])
-                near.append(_Nearness(goldens[best], size, quoted[best], overlap / len(question)))
-        return near
+        near = [one for reader in self._longest for one in self._near(reader)]
+        return sorted(near, key=lambda one: one.golden.query)
 
-    @cached_property
-    def _with_words(self) -> list[list[_Golden]]:
-        """The documents of each query that have words."""
-        found: list[list[_Golden]] = [[] for _ in self.labels]
-        for golden in self.goldens:
-            if golden.has_text and self._size(golden.text):
-                found[golden.query].append(golden)
-        return found
+    def _near(self, reader: _Reader) -> Iterator[_Nearness]:
+        """Yield how near the questions are that a reader reads."""
+        goldens: dict[int, list[_Golden]] = defaultdict(list)
+        for one in self.goldens:
+            if one.has_text and self._reader(one) is reader and self._size(one):
+                goldens[one.query].append(one)
+        questions = self.dataset.questions or ()
+        asked = {query: questions[query] for query in goldens if reader.size(questions[query])}
+        if not asked:
+            return
+        texts = [[one.text for one in goldens[query]] for query in asked]
+        runs = reader.shared([[question] for question in asked.values()], texts)
+        pair, place = runs.documents.each(runs.document)
+        held = np.zeros(sum(map(len, texts)), np.int64)
+        held[place] = runs.held[pair]
+        words = self._words(reader, chain(asked.values(), *texts))
+        ends = np.cumsum([*map(len, texts)])
+        for (query, question), end, several in zip(
+            asked.items(), ends.tolist(), texts, strict=True
+        ):
+            quoted = held[end - len(several) : end].tolist()
+            best = quoted.index(max(quoted))
+            known = words.vocabulary(question)
+            overlap = max(len(known & words.vocabulary(text)) for text in several)
+            size = reader.size(question)
+            yield _Nearness(goldens[query][best], size, quoted[best], overlap / len(known))
 
-    def _vocabulary(self, unit: int) -> set[int]:
-        """Return the distinct words of a text, by number."""
-        return {*self.tokens.flat[self._slices[unit]].tolist()}
-
-    @cached_property
-    def _slices(self) -> list[slice]:
-        return self.tokens.slices()
-
-    def _quotations(self, asked: Sequence[int]) -> dict[tuple[int, int], int]:
-        """Return how many words of a question a text holds in runs, by query and text."""
-        questions = np.array(asked, np.int64)
-        texts = [self.unit[one.text] for goldens in self._with_words for one in goldens]
-        units = Units(
-            values=self.tokens,
-            blank=np.zeros(len(self.tokens), np.bool_),
-            alternatives=questions,
-            item_sizes=np.ones(len(asked), np.int64),
-            identity=questions,
-            predicted=np.array(texts, np.int64),
-            n_items=np.ones(len(asked), np.int64),
-            n_predicted=np.array([*map(len, self._with_words)], np.int64),
-        )
-        runs = shared_runs(self.tokens, units, self.min_run)
-        query, text = runs.truths.query(runs.truth), runs.documents.unit(runs.document)
-        pairs = zip(query.tolist(), text.tolist(), strict=True)
-        return dict(zip(pairs, runs.held.tolist(), strict=True))
+    def _words(self, reader: _Reader, texts: Iterable[str]) -> _Reader:
+        """Return what takes texts apart for words in common: most letters are in any text."""
+        if reader.matcher is self.matcher or reader.counts == "words":
+            return reader
+        return _Reader.of(CoverageMatcher(tokenizer="words"), texts)
 
     def _quoted(self) -> Iterator[FoundAt]:
         for golden, size, held, _ in self._nearness:
             if held >= _QUOTED * size:
-                told = self.said["in runs"].format(held=held, size=size, words=self._unit)
+                words = self._named(self._reader(golden).counts)
+                told = self.said["in runs"].format(held=held, size=size, words=words)
                 yield self._row_of_query(golden.query, told)._replace(item=golden.item)
 
     def _tiers(self) -> dict[str, dict[str, int]]:

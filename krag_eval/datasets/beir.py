@@ -172,6 +172,11 @@ def collection_dataset(content: Mapping[str, Any], name: str, limits: Limits = L
     [[{'page_content': 'At nine.', 'id': 'd1'}]]
     """
     given = next(one for one in _GIVEN if one in content)
+    for part in ("corpus", "queries", given):
+        # A path is none: a file must not make another one be opened.
+        if not isinstance(content[part], Mapping) and not is_frame(content[part]):
+            problem = f"{part} must be an object by id, got {kind_of(content[part])}"
+            raise Place(name).error(problem)
     judged, is_lists = content[given], False
     if isinstance(judged, Mapping):
         is_lists = any(isinstance(one, list | tuple) for one in judged.values())

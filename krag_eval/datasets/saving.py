@@ -16,12 +16,10 @@ from typing import IO, Any, NamedTuple
 from krag_eval._errors import (
     DatasetError,
     InvalidInput,
-    MissingPackage,
     Place,
     clipped,
-    install_line,
 )
-from krag_eval._io import replacing, shielded
+from krag_eval._io import parquet_for, replacing, shielded
 from krag_eval._reading import Limits
 from krag_eval.datasets.table import (
     JUDGED,
@@ -280,12 +278,9 @@ def _columns(
 
 def _write_parquet(rows: _Rows, path: Path) -> None:
     """Write lists of texts as such, so that other tools read them; other documents as JSON."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        problem = f"{rows.name}: writing Parquet files needs pyarrow"
-        raise MissingPackage("", problem, install_line("parquet")) from error
+    parquet = parquet_for(f"{rows.name}: writing Parquet files")
+    import pyarrow
+
     texts = {
         side: all(
             isinstance(items, list) and all(isinstance(one, str) for one in items)

@@ -17,11 +17,10 @@ from krag_eval._errors import (
     DatasetError,
     InvalidInput,
     InvalidType,
-    MissingPackage,
     Place,
     clipped,
-    install_line,
 )
+from krag_eval._io import parquet_for
 from krag_eval._reading import (
     LIMITS,
     Limits,
@@ -367,7 +366,7 @@ def parquet_columns(
         MissingPackage: If pyarrow is missing.
     """
     limits.checked()
-    _parquet_of_pyarrow(name)
+    parquet_for(f"{name}: reading Parquet files")
     with (
         _explained(name),
         within_memory(name),
@@ -468,7 +467,7 @@ def opened_parquet(source: Any, name: str) -> OpenParquet:
         DatasetError: If it cannot be read.
         MissingPackage: If pyarrow is missing.
     """
-    parquet = _parquet_of_pyarrow(name)
+    parquet = parquet_for(f"{name}: reading Parquet files")
     with _explained(name):
         # Unbuffered, a column of a row group is read whole, and a row group may be the whole file.
         options = {"pre_buffer": False, "buffer_size": 2**20}
@@ -482,15 +481,6 @@ def opened_parquet(source: Any, name: str) -> OpenParquet:
             source, metadata=metadata, read_dictionary=stored_once, **options
         )
         return OpenParquet(file, chunks)
-
-
-def _parquet_of_pyarrow(name: str) -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        problem = f"{name}: reading Parquet files needs pyarrow"
-        raise MissingPackage("", problem, install_line("parquet")) from error
-    return parquet
 
 
 def parquet_rows(

@@ -8,8 +8,11 @@ of a data frame are all one form.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -19,6 +22,7 @@ from krag_eval._errors import (
     InvalidType,
     Language,
     Place,
+    Refusal,
     clipped,
     language_of,
     one_of,
@@ -52,6 +56,7 @@ from krag_eval.documents import (
     plain,
     text_of,
 )
+from krag_eval.results.latency import Failure
 
 __all__ = ["MARKS", "SPANS", "Calls", "Documents", "is_spans", "read_traces", "traces_dataset"]
 
@@ -78,7 +83,8 @@ _REDACTED = "__REDACTED__"
 _MOST_LEVELS = 32
 _FIELDS = {
     "attributes", "context", "context.span_id", "context.trace_id", "name", "span_kind",
-    "parent_id", "start_time", "status", "status_code", "status.status_code", "resourceSpans",
+    "parent_id", "start_time", "status", "status_code", "status.status_code", "status_message",
+    "status.description", "resourceSpans",
     "id", "run_type", "inputs", "outputs", "error", "parent_run_id", "trace_id", "span_id",
 }  # fmt: skip
 
@@ -125,31 +131,39 @@ class _Span(NamedTuple):
     name: str
     started: str
     failed: bool
+    message: str
     attributes: Mapping[str, Any]
 
 
-class _Given(NamedTuple):
-    """What a span was given: the query in it, if one can be told, and all texts."""
+class _Asked(NamedTuple):
+    """What a span was asked: the texts it was given, and what the span around it was asked.
+
+    ``query`` is its own or, where none can be told, that of the nearest span around it. One may be
+    around thousands, so it is held once.
+    """
 
     query: str | None
     texts: Sequence[str]
+    around: _Asked | None
 
     @classmethod
-    def of(cls, value: Any) -> _Given:
+    def of(cls, given: Any, around: _Asked | None) -> _Asked:
         """Look into the input of a span."""
-        return cls(_query_in(value), [*_texts(value)])
+        query = _query_in(given) or (None if around is None else around.query)
+        return cls(query, [*_texts(given)], around)
 
 
 class _Call(NamedTuple):
-    """What one retriever, or reranker, was asked and returned.
-
-    ``asked`` holds the texts it was given, then those of each span around it, the nearest first.
-    """
+    """What one retriever, or reranker, was asked and returned."""
 
     span: _Span
-    question: str
-    asked: Sequence[Sequence[str]]
+    asked: _Asked
     documents: list[DocumentLike]
+
+    @property
+    def question(self) -> str:
+        """What it was asked, as far as can be told."""
+        return self.asked.query or self.asked.texts[0]
 
 
 def read_traces(
@@ -168,8 +182,9 @@ def read_traces(
     Spans are OpenInference's (``openinference.span.kind`` is ``RETRIEVER`` or ``RERANKER``),
     those of OpenTelemetry's conventions for GenAI (``gen_ai.operation.name`` is ``retrieval``) or
     LangSmith's runs (``run_type`` is ``retriever``). Where one retriever runs inside another, the
-    outer one counts. A span that failed retrieved nothing; one that recorded no documents is left
-    out. A warning counts either.
+    outer one counts. A span that failed retrieved nothing, and results count it among
+    ``failures``, with no time known; one that recorded no documents is left out. A warning counts
+    either.
 
     A span belongs to a question that it was asked word for word; otherwise to the question that
     the nearest span around it was given, so that rewritten queries join as well. What did not join
@@ -272,22 +287,37 @@ def _columns(source: Any, limits: Limits) -> Columns:
 def _spans(table: Columns) -> Iterator[_Span]:
     """Yield the spans of a table in its order."""
     for place, row in table.rows():
-        if row.get("resourceSpans") is not None:
-            for one in _of_collector(row["resourceSpans"], place):
-                yield _span(one, place)
-        elif "run_type" in row:
-            yield _run(row, place)
-        else:
-            yield _span(row, place)
+        with _read_at(place):
+            if row.get("resourceSpans") is not None:
+                several = [_span(one, place) for one in _of_collector(row["resourceSpans"], place)]
+            else:
+                several = [(_run if "run_type" in row else _span)(row, place)]
+        yield from several
+
+
+@contextmanager
+def _read_at(place: Place) -> Iterator[None]:
+    """Let what cannot be read name its place, numbers that Python does not read among it."""
+    try:
+        with located(place):
+            yield
+    except Refusal:
+        raise
+    except ValueError as error:
+        most = f"{sys.get_int_max_str_digits():,}"
+        problem = f"a span holds a number of more than {most} digits"
+        raise place.error(problem, "correct it, or leave the span out") from error
 
 
 def _once(spans: Iterable[_Span]) -> Iterator[_Span]:
     """Leave out a span that is there a second time, as where two exports overlap."""
-    known: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    known: set[tuple[str, ...]] = set()
     for one in spans:
-        same = known.setdefault((one.id, one.parent, one.name, one.started), [])
-        if not one.id or one.attributes not in same:
-            same.append(one.attributes)
+        with _read_at(one.place):
+            written = repr(sorted(one.attributes.items())).encode("utf-8", "surrogatepass")
+        same = (one.id, one.parent, one.name, one.started, hashlib.sha256(written).hexdigest())
+        if not one.id or same not in known:
+            known.add(same)
             yield one
 
 
@@ -305,6 +335,7 @@ def _span(row: Mapping[str, Any], place: Place) -> _Span:
         str(flat.get("name", "")),
         str(flat.get("start_time", "")),
         status.rpartition(".")[2] == "ERROR",
+        str(flat.get("status.description", flat.get("status_message")) or ""),
         attributes,
     )
 
@@ -365,6 +396,7 @@ def _of_collector(groups: Any, place: Place) -> Iterator[dict[str, Any]]:
                         "parent_id": one.get("parentSpanId"),
                         "start_time": one.get("startTimeUnixNano", ""),
                         "status_code": "ERROR" if _is_error(one.get("status")) else "OK",
+                        "status_message": _message(one.get("status")),
                         "attributes": _attributes(one.get("attributes") or ()),
                     }
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -374,6 +406,10 @@ def _of_collector(groups: Any, place: Place) -> Iterator[dict[str, Any]]:
 
 def _is_error(status: Any) -> bool:
     return isinstance(status, Mapping) and status.get("code") in (2, "STATUS_CODE_ERROR")
+
+
+def _message(status: Any) -> Any:
+    return status.get("message") if isinstance(status, Mapping) else None
 
 
 def _attributes(pairs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -402,8 +438,8 @@ def _run(row: Mapping[str, Any], place: Place) -> _Span:
         attributes |= {} if documents is None else {"documents": documents}
     error = row.get("error")
     return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
-                 str(row.get("start_time", "")), not (is_missing(error) or error == ""),
-                 attributes)  # fmt: skip
+                 str(row.get("start_time", "")), failed := not (is_missing(error) or error == ""),
+                 str(error) if failed else "", attributes)  # fmt: skip
 
 
 def _object(value: Any) -> Any:
@@ -427,8 +463,11 @@ def _calls(
     answered = {id(one): _documents(one, documents) for one in kept}
     outer = _outermost(kept, by_id, answered)
     silent = [one for one in outer if answered[id(one)] is None]
-    given: dict[int, _Given] = {}
-    calls = [_call(one, by_id, given, found) for one in outer
+    asked: dict[int, _Asked] = {}
+    for one in _outer_first(filter(None, (_parent(one, by_id) for one in outer)), by_id):
+        around = asked.get(id(_parent(one, by_id)))
+        asked[id(one)] = _Asked.of(one.attributes.get("input.value"), around)
+    calls = [_call(one, asked.get(id(_parent(one, by_id))), found) for one in outer
              if (found := answered[id(one)]) is not None]  # fmt: skip
     _warn_of(outer, silent, table)
     if not calls:
@@ -446,7 +485,8 @@ def _calls(
 def _when(call: _Call) -> tuple[int, str]:
     """Order by time: nanoseconds by their number, dates by their text."""
     started = call.span.started
-    return (int(started), "") if started.isdecimal() else (0, started)
+    with _read_at(call.span.place):
+        return (int(started), "") if started.isdecimal() else (0, started)
 
 
 def _is_of(span: _Span, documents: Documents) -> bool:
@@ -478,23 +518,49 @@ def _outermost(
     """
     known = {id(one) for one in kept}
     speaks = {one for one in known if answered[one] is not None}
-    above = {id(one): [id(up) for up in _around(one, by_id) if id(up) in known] for one in kept}
-    below_speaks = {up for one in kept if id(one) in speaks for up in above[id(one)]}
-    return [
-        one
-        for one in kept
-        if speaks.isdisjoint(above[id(one)])
-        and (id(one) in speaks or (not above[id(one)] and id(one) not in below_speaks))
-    ]
+    order = [(id(one), id(_parent(one, by_id))) for one in _outer_first(kept, by_id)]
+    inside: set[int] = set()  # of one that is kept
+    inside_speaks: set[int] = set()
+    for one, up in order:
+        if up in known or up in inside:
+            inside.add(one)
+        if up in speaks or up in inside_speaks:
+            inside_speaks.add(one)
+    around_speaks: set[int] = set()
+    for one, up in reversed(order):
+        if one in speaks or one in around_speaks:
+            around_speaks.add(up)
+    dropped = inside_speaks | (inside | around_speaks) - speaks
+    return [one for one in kept if id(one) not in dropped]
 
 
-def _around(span: _Span, by_id: Mapping[str, _Span]) -> Iterator[_Span]:
-    """Yield the spans around one, the nearest first."""
-    seen = {span.id}
-    while span.parent in by_id and span.parent not in seen:
-        span = by_id[span.parent]
-        seen.add(span.id)
-        yield span
+def _parent(span: _Span, by_id: Mapping[str, _Span]) -> _Span | None:
+    """Return the span around one; one that names itself has none."""
+    return None if span.parent == span.id else by_id.get(span.parent)
+
+
+def _outer_first(spans: Iterable[_Span], by_id: Mapping[str, _Span]) -> list[_Span]:
+    """Return spans and all those around them, each once, after the one around it.
+
+    Raises:
+        DatasetError: If one is inside of itself.
+    """
+    order: list[_Span] = []
+    seen: set[int] = set()
+    for span in spans:
+        path: dict[int, _Span] = {}
+        one: _Span | None = span
+        while one is not None and id(one) not in seen:
+            if id(one) in path:
+                circle = [inner.name for inner in path.values()][[*path].index(id(one)) :]
+                problem = f"the span {one.name!r} is inside of itself: its parents go in a circle"
+                problem += f" ({listed([*dict.fromkeys(circle)])})"
+                raise one.place.error(problem, "correct parent_id, or leave these spans out")
+            path[id(one)] = one
+            one = _parent(one, by_id)
+        seen.update(path)
+        order += reversed(path.values())
+    return order
 
 
 def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
@@ -548,16 +614,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def _call(
-    span: _Span,
-    by_id: Mapping[str, _Span],
-    known: dict[int, _Given],
-    documents: list[DocumentLike],
-) -> _Call:
-    """Return what a span was asked, what those around it were given, and what it returned.
-
-    ``known`` keeps what a span was given, as one may be around thousands.
-    """
+def _call(span: _Span, around: _Asked | None, documents: list[DocumentLike]) -> _Call:
+    """Return what a span was asked, what those around it were asked, and what it returned."""
     found = span.attributes
     own = next((found[name] for name in (_GENAI_QUERY, "reranker.query", "input.value")
                 if isinstance(found.get(name), str | Mapping)), None)  # fmt: skip
@@ -566,13 +624,7 @@ def _call(
             f"the span {span.name!r} has no query in input.value, reranker.query, {_GENAI_QUERY} "
             "or inputs['query']"
         )
-    given = [_Given.of(own)]
-    for one in _around(span, by_id):
-        if id(one) not in known:
-            known[id(one)] = _Given.of(one.attributes.get("input.value"))
-        given.append(known[id(one)])
-    question = next((one.query for one in given if one.query), None) or given[0].texts[0]
-    return _Call(span, question, [one.texts for one in given], documents)
+    return _Call(span, _Asked.of(own, around), documents)
 
 
 def _query_in(given: Any) -> str | None:
@@ -600,7 +652,7 @@ def _texts(given: Any) -> Iterator[str]:
 
 def _documents(span: _Span, documents: Documents) -> list[DocumentLike] | None:
     """Return the documents of a span, best first; ``None`` if they were not recorded."""
-    with located(span.place):
+    with _read_at(span.place):
         if "documents" in span.attributes:
             found = documents_in(span.attributes["documents"], Location("outputs"),
                                  ground_truth=False)  # fmt: skip
@@ -708,6 +760,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
         questions=questions,
         notes=[*notes, told],
         tags=_top_k([one[-1] for one in kept]),
+        failures=_failures(enumerate(kept), calls),
     )
 
 
@@ -723,9 +776,9 @@ def _joined(
     known = _questions(dataset)
     groups: dict[str, list[_Call]] = {}
     strange: list[str] = []
-    rewritten = 0
+    rewritten, decided = 0, dict[int, str | None]()
     for one in found:
-        question = _question_of(one, known)
+        question = _question_of(one.asked, known, decided)
         if question is None:
             strange.append(one.question)
         else:
@@ -749,7 +802,9 @@ def _joined(
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)
     predicted = [_chosen(answers[at], calls) if at in answers else [] for at in kept]
     defaults = {**made.defaults, **_defaults(predicted)}
-    return replace(made, predicted=predicted, defaults=defaults, notes=[*made.notes, *told])
+    groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
+    return replace(made, predicted=predicted, defaults=defaults, notes=[*made.notes, *told],
+                   failures=_failures(groups_at, calls))  # fmt: skip
 
 
 def _questions(dataset: Dataset) -> dict[str, int]:
@@ -771,13 +826,25 @@ def _questions(dataset: Dataset) -> dict[str, int]:
     return known
 
 
-def _question_of(call: _Call, known: Mapping[str, int]) -> str | None:
-    """Return the question that a call belongs to: its own, or that of the nearest span around."""
-    for texts in call.asked:
-        found = {one.strip() for one in texts} & known.keys()
-        if found:
-            return next(iter(found)) if len(found) == 1 else None
-    return None
+def _question_of(
+    asked: _Asked | None, known: Mapping[str, int], decided: dict[int, str | None]
+) -> str | None:
+    """Return the question that a call belongs to: its own, or that of the nearest span around.
+
+    ``decided`` keeps what is found out on the way.
+    """
+    question, passed = None, []
+    while asked is not None:
+        if id(asked) in decided:
+            question = decided[id(asked)]
+            break
+        passed.append(id(asked))
+        if found := {one.strip() for one in asked.texts} & known.keys():
+            question = next(iter(found)) if len(found) == 1 else None
+            break
+        asked = asked.around
+    decided.update(dict.fromkeys(passed, question))
+    return question
 
 
 def _only(dataset: Dataset, positions: Collection[int]) -> Dataset:
@@ -818,6 +885,16 @@ def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
     return group[0 if calls == "first" else -1].documents
 
 
+def _failures(groups: Iterable[tuple[int, Sequence[_Call]]], calls: Calls | None) -> list[Failure]:
+    """Return the queries of which all calls that count failed, and brought nothing."""
+    found = []
+    for place, group in groups:
+        counted = {"first": group[:1], "last": group[-1:]}.get(str(calls), group)
+        if all(one.span.failed and not one.documents for one in counted):
+            found.append(Failure(place, "ERROR", counted[-1].span.message, 0.0))
+    return found
+
+
 def _undecided(group: Sequence[_Call]) -> InvalidInput:
     names = [*dict.fromkeys(call.span.name for call in group)]
     asked = f"{clipped(group[0].question)} was asked {len(group)} times, with different documents"
@@ -841,9 +918,12 @@ def _defaults(predicted: Iterable[Sequence[DocumentLike]]) -> dict[str, Any]:
 
 def _top_k(calls: Sequence[_Call]) -> dict[str, list[Any]]:
     """Return how many documents were asked for, where a span says so."""
-    found = [next((one.span.attributes[name] for name in _TOP_K if name in one.span.attributes),
-                  None) for one in calls]  # fmt: skip
-    # A column with gaps holds 5 as 5.0.
-    texts = [str(one).removesuffix(".0") for one in found]
-    numbers = [int(one) if one.isdecimal() else None for one in texts]
+    numbers = [_whole(one.span) for one in calls]
     return {"top_k": numbers} if any(one is not None for one in numbers) else {}
+
+
+def _whole(span: _Span) -> int | None:
+    found = next((span.attributes[name] for name in _TOP_K if name in span.attributes), None)
+    with _read_at(span.place):
+        text = str(found).removesuffix(".0")  # a column with gaps holds 5 as 5.0
+        return int(text) if text.isdecimal() else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -31,6 +32,7 @@ class KragGate:
 
     Args:
         record: Called with each condition, as one line.
+        warn: Called with each condition that is inconclusive, as one line.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> krag_gate = KragGate(print)
@@ -41,8 +43,10 @@ class KragGate:
     True
     """
 
-    def __init__(self, record: Callable[[str], None]) -> None:
-        self._record = record
+    def __init__(
+        self, record: Callable[[str], None], warn: Callable[[str], None] | None = None
+    ) -> None:
+        self._record, self._warn = record, warn or (lambda reason: None)
 
     def __call__(
         self,
@@ -56,6 +60,9 @@ class KragGate:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        strict: bool = False,
+        save: str | os.PathLike[str] | None = None,
+        allow_failures: int = 0,
         **sampling: Any,
     ) -> GateReport:
         """Check a result as :meth:`EvaluationResult.check` does; fail the test if it falls short.
@@ -66,13 +73,17 @@ class KragGate:
             result: The result.
             floors: The least each average may be, ``{"recall@5": 0.8}`` or ``["recall@5=0.8"]``.
             baseline: An earlier result, or the file it was saved in by ``to_json``.
-            history: Instead of a baseline: a history, or the folder of one. The best of its last
-                runs is the baseline.
-            last: Among how many runs of the history that is looked for; 10 if not given.
+            history: A history, or the folder of one: the result is held to the mean of its last
+                runs. A baseline beside it guards against a slow decline.
+            last: How many runs of the history are averaged; 10 if not given.
             metric: What may not drop below the baseline.
             max_drop: How far it may drop; 0 if not given.
             on: ``"all"`` or ``"common"``, the queries to compare on.
             by: A tag, no slice of which may drop further either.
+            strict: Whether what is inconclusive fails; otherwise it is a warning.
+            save: The file to save the result in, with what became of this gate, also if it fails:
+                into the folder of the history, where later results are not held to a failure.
+            allow_failures: For how many queries the retriever may have failed.
             **sampling: ``level``, ``n_resamples``, ``seed`` and ``clusters``, as in ``check``.
 
         Returns:
@@ -92,7 +103,12 @@ class KragGate:
         try:
             against = (baseline, history, last)
             asked = {"metric": metric, "max_drop": max_drop, "on": on, "by": by, **sampling}
+            asked |= {"strict": strict, "allow_failures": allow_failures}
             report = _checked(result, floors, against, asked)
+            if save is not None:
+                result.to_json(save, gate=report)
+            lines = repr(report).splitlines()
+            short = [] if report else [*_told(result, report)]
         except _NoBaselineError as error:
             refused = error.args[0]
         except Refusal as error:
@@ -100,10 +116,13 @@ class KragGate:
         # Outside the handlers, or pytest would print the refusal's traceback before it.
         if refused:
             pytest.fail(refused, pytrace=False)
-        for line in repr(report).splitlines():
+        for line in lines:
             self._record(line)
-        if not report:
-            pytest.fail("\n".join(_told(result, report)), pytrace=False)
+        for gate in report.gates:
+            if gate.is_inconclusive and gate.passed:
+                self._warn(gate.reason)
+        if short:
+            pytest.fail("\n".join(short), pytrace=False)
         return report
 
 
@@ -135,21 +154,20 @@ def _checked(
     baseline, history, last = against
     if not isinstance(result, EvaluationResult):
         raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
-    if history is not None and baseline is not None:
-        raise InvalidInput("history", "finds the baseline, and one was given", "leave one out")
-    if history is not None:
-        more = {} if last is None else {"last": last}
-        return _checked_by_history(result, floors, history, asked | more)
-    if last is not None:
-        raise InvalidInput("last", "is about a history, and none was given")
-    check_options(EvaluationResult.check, asked)
     if isinstance(baseline, str | os.PathLike):
         path = os.fspath(baseline)
         try:
             baseline = EvaluationResult.from_json(path)
         except (InvalidInput, OSError) as error:
             raise _NoBaselineError(_no_baseline(path, error)) from error
-    return result.check(floors, baseline=baseline, **asked)
+    asked |= {"baseline": baseline}
+    if history is not None:
+        more = {} if last is None else {"last": last}
+        return _checked_by_history(result, floors, history, asked | more)
+    if last is not None:
+        raise InvalidInput("last", "is about a history, and none was given")
+    check_options(EvaluationResult.check, asked)
+    return result.check(floors, **asked)
 
 
 def _checked_by_history(
@@ -186,9 +204,12 @@ def _no_baseline(path: str, error: Exception) -> str:
 
 def _words() -> Mapping[str, str]:
     """Return what is said, in the language that people are told things in."""
-    from krag_eval._errors import language_of
+    from krag_eval._errors import InvalidInput, language_of
 
-    return _WORDS[language_of()]
+    try:
+        return _WORDS[language_of()]
+    except InvalidInput:  # a mistake in KRAG_EVAL_LANG, which must not end the whole run
+        return _WORDS["en"]
 
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
@@ -202,6 +223,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "worst": "worst queries @{k}, of {n} whose ground truth is not all found:",
         "found": "  {label}: found {covered} of {wanted}",
         "gates": "retrieval gates",
+        "inconclusive": "inconclusive gate: {}",
     },
     "ko": {
         "no baseline": "기준 결과가 없습니다: {}",
@@ -213,6 +235,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "worst": "정답을 다 찾지 못한 질문 {n}개 중 가장 많이 놓친 질문(@{k}):",
         "found": "  {label}: 정답 {wanted}개 중 {covered}개 찾음",
         "gates": "검색 품질 게이트",
+        "inconclusive": "판단을 보류한 게이트: {}",
     },
 }
 
@@ -234,11 +257,12 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
     table = result.confidence_intervals()
     for name in metrics:
-        if name in table.index:
-            low, high = table.loc[name, ["low", "high"]]
+        if name in table.index and not (bounds := table.loc[name, ["low", "high"]]).isna().any():
+            low, high = bounds
             n = int(result.counted.sum())
-            bounds = {"low": f"{low:.4f}", "high": f"{high:.4f}"}
-            yield _words()["interval"].format(metric=name, n=n, **bounds)
+            yield _words()["interval"].format(
+                metric=name, n=n, low=f"{low:.4f}", high=f"{high:.4f}"
+            )
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
@@ -263,7 +287,20 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
     ``krag_gate(result, {"recall@5": 0.8})``; see :class:`KragGate`.
     """
     kept = request.node.user_properties
-    return KragGate(lambda line: kept.append((_PROPERTY, line)))
+
+    def warned(reason: str) -> None:
+        # Recorded and not raised: a suite that turns warnings into errors does not fail on it.
+        message = KragEvalWarning(_words()["inconclusive"].format(reason))
+        path, line, _ = request.node.location
+        told = warnings.WarningMessage(message, KragEvalWarning, path, (line or 0) + 1)
+        about = {"warning_message": told, "nodeid": request.node.nodeid, "when": "runtest"}
+        request.config.hook.pytest_warning_recorded.call_historic(
+            kwargs={**about, "location": None}
+        )
+
+    from krag_eval._errors import KragEvalWarning
+
+    return KragGate(lambda line: kept.append((_PROPERTY, line)), warned)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -278,6 +315,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
+        from krag_eval.statistics.gates import WORDS
+
+        unsure = tuple(words["inconclusive"].upper() for words in WORDS.values())
         terminalreporter.section(_words()["gates"])
-        for line in lines:
-            terminalreporter.line(line)
+        for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
+            terminalreporter.line(line, yellow=line.startswith(unsure))

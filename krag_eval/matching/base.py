@@ -13,7 +13,6 @@ import hashlib
 import inspect
 import json
 import re
-import sys
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -52,6 +51,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
+from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -79,7 +79,6 @@ __all__ = [
     "TextMatcher",
     "alternatives_as_items",
     "completed",
-    "is_told_by",
     "questions_of",
     "resolve_matcher",
 ]
@@ -89,16 +88,13 @@ SETTINGS_UNKNOWN = "settings unknown"
 # Arguments that have places of their own in a result's signature.
 _SHOWN_ELSEWHERE = ("name", "threshold")
 _LONGEST_SETTING = 40
-# Words of a name, whether they are joined by _ or by capitals.
-_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET = re.compile(
-    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
-    "s?$",
-    re.IGNORECASE,
-)
 # A URL with a password or a query, and what is too long and too mixed for a word.
 _MAY_BE_SECRET = re.compile(
     r"://.*[@?]|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16}", re.DOTALL
+)
+_SOUNDS_SECRET = re.compile(
+    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
+    "s?$"
 )
 # What reads as nothing but a text within a signature.
 _PLAIN = re.compile("(?!(yes|no|None)$)[A-Za-z_][A-Za-z0-9_./:+-]*")
@@ -189,10 +185,10 @@ class Matcher(ABC):
     ) -> Matcher:
         """Return a matcher that asks a plain function for the similarity of each pair.
 
-        Its name stands for the function in signatures. Where that cannot tell two apart, the
-        signature says ``settings unknown``: for one that holds values of its own (a partial, a
-        function in a function that uses its variables, a method of an object), and for a lambda
-        without ``name``.
+        In signatures stand its name and a digest of its source and of the values that it uses:
+        ``same_source#3f2a9c01ab12``. With ``name`` it is that name; the digest of a partial, a
+        method or a function that holds values of its own stays. Where it cannot be told which
+        function it is, ``#unknown`` says so, and results are compared with a warning.
 
         Args:
             function: ``(actual, predicted) -> similarity in [0, 1]``, given LangChain documents.
@@ -376,13 +372,16 @@ class _FunctionMatcher(Matcher):
             )
         self.function = function
         self.threshold = number("threshold", threshold, 0, 1)
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self._complete = is_told_by(function, self.name)
+        own = str(getattr(function, "__name__", type(function).__name__))
+        # A name that was given stands for the code, and not for values that are bound to it.
+        told = name is not None and isinstance(function, FunctionType) and not is_bound(function)
+        self.name = name or own
+        self._mark = "" if told else mark_of(function)
 
     @property
     def signature(self) -> str:
-        """The name, and whether it tells which function it is."""
-        return _signature(self.name, {}, complete=self._complete)
+        """The name, and what tells which function it is."""
+        return self.name + self._mark
 
     def similarity(self, actual: Any, predicted: Any) -> float:
         """Return what the function says; strings and dicts reach it as documents."""
@@ -534,7 +533,7 @@ def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> 
 
 
 def _spelled(value: object) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else without_secrets(str(value))
 
 
 def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str, object], bool]:
@@ -551,13 +550,24 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
         value = _kept_under(name, matcher)
-        if name in _SHOWN_ELSEWHERE or name in known or _is_secret(name, value):
+        if name in _SHOWN_ELSEWHERE or name in known or _is_hidden(name, value):
             continue
         if value is None or isinstance(value, str | Real):
             shown[name] = _text_for_signature(value) if isinstance(value, str) else value
         else:
             complete = False
     return shown, complete
+
+
+def _is_hidden(name: str, value: object) -> bool:
+    """Tell whether a signature shows nothing of a setting, for its name.
+
+    >>> _is_hidden("key", "a"), _is_hidden("max_tokens", 9), _is_hidden("by_token", True)
+    (True, False, False)
+    """
+    *_, last = words_of(name) or [""]
+    counts = isinstance(value, bool) or (isinstance(value, Real) and last == "tokens")
+    return not counts and _SOUNDS_SECRET.search(last) is not None
 
 
 def _kept_under(name: str, matcher: Matcher) -> Any:
@@ -569,20 +579,6 @@ def _kept_under(name: str, matcher: Matcher) -> Any:
         if isinstance(getattr(type(matcher), one, None), MemberDescriptorType):  # of __slots__
             return getattr(matcher, one, ...)
     return ...
-
-
-def _is_secret(name: str, value: object) -> bool:
-    """Tell whether a setting is to be left out for its name.
-
-    >>> _is_secret("apiKey", ""), _is_secret("access_token", ""), _is_secret("tokenizer", "")
-    (True, True, False)
-    >>> _is_secret("max_tokens", 100), _is_secret("tokens", "a,b")
-    (False, True)
-    """
-    words = _WORD.findall(name)
-    if isinstance(value, Real):  # max_tokens=100 counts tokens
-        words = [word for word in words if word.lower() != "tokens"]
-    return any(_SECRET.search(word) for word in words)
 
 
 def _text_for_signature(text: str) -> str:
@@ -599,31 +595,6 @@ def _text_for_signature(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def is_told_by(function: Any, name: str) -> bool:
-    """Tell whether a name tells which function it stands for.
-
-    >>> is_told_by(len, "len"), is_told_by(lambda text: 1, "<lambda>")
-    (True, False)
-    """
-    return _is_importable(function) or (
-        _holds_nothing(function) and name.rpartition(".")[2] != "<lambda>"
-    )
-
-
-def _is_importable(function: Any) -> bool:
-    """Tell whether a function is what its module has by its name, so that the name tells it."""
-    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
-    for part in getattr(function, "__qualname__", "<none>").split("."):
-        found = getattr(found, part, None)
-    return found is function
-
-
-def _holds_nothing(function: Any) -> bool:
-    """Tell whether a function is code alone, without values from where it was made."""
-    held = ("__closure__", "__defaults__", "__kwdefaults__")
-    return isinstance(function, FunctionType) and not any(getattr(function, one) for one in held)
 
 
 _AT_THRESHOLD = 0.5

@@ -40,7 +40,13 @@ from krag_eval.matching.tokenizers import (
     word_tokens,
 )
 
-__all__ = ["CoverageMatcher", "NumbersMatcher", "other_readings"]
+__all__ = [
+    "CoverageMatcher",
+    "NumbersMatcher",
+    "other_readings",
+    "with_gaps_to_close",
+    "without_gaps",
+]
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 
@@ -150,8 +156,9 @@ class CoverageMatcher(TextMatcher):
         self.threshold = number("threshold", threshold, 0, 1)
         is_auto = isinstance(tokenizer, str) and tokenizer in _AUTO
         self.tokenizer = ByScript() if is_auto else resolve_tokenizer(tokenizer)
+        self._tokenizer_name = tokenizer_name(self.tokenizer)
         if min_run is None:
-            min_run = _MIN_RUNS.get(tokenizer_name(self.tokenizer), _MIN_RUN)
+            min_run = _MIN_RUNS.get(self._tokenizer_name, _MIN_RUN)
         self.min_run = whole("min_run", min_run, 1)
         self.numbers = boolean("numbers", numbers)
         self.union = boolean("union", union)
@@ -187,7 +194,7 @@ class CoverageMatcher(TextMatcher):
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, of what, and what else was asked for."""
-        settings = {"min_run": self.min_run, "tokenizer": tokenizer_name(self.tokenizer)}
+        settings = {"min_run": self.min_run, "tokenizer": self._tokenizer_name}
         either = {"direction": self.direction} if self.direction == "either" else {}
         flags = {"numbers": self.numbers, "union": self.union}
         return settings | {name: True for name, chosen in flags.items() if chosen} | either
@@ -202,9 +209,9 @@ class CoverageMatcher(TextMatcher):
         """Tokenise each text once, or once in each way in which queries ask for it."""
         if not isinstance(self.tokenizer, ByScript):
             every = np.full(len(units.n_items), self.tokenizer is letter_tokens)
-            return super().prepared(_without_gaps(units, every))
+            return super().prepared(without_gaps(units, every))
         by_letters = _by_letters(self.tokenizer, units)
-        units = _without_gaps(units, by_letters)
+        units = without_gaps(units, by_letters)
         n, n_truths = len(units.values), len(units.alternatives)
         # A text that is read by letters has a second number.
         wanted = np.concatenate([
@@ -383,19 +390,20 @@ def _by_letters(by_script: ByScript, units: Units) -> BoolArray:
     may[distinct] = [by_script.may_need_letters(units.values[one]) for one in distinct.tolist()]
     query = np.repeat(np.arange(n_queries), units.n_alternatives)
     asked = np.isin(query, query[may[units.alternatives]])
-    more = np.zeros(len(units.values), np.int64)
+    counts = np.zeros((len(units.values), 2), np.int64)
     for one in np.unique(units.alternatives[asked]).tolist():
-        spaceless, letters = by_script.counts(units.values[one])
-        more[one] = 2 * spaceless - letters
-    sums = np.bincount(query[asked], more[units.alternatives[asked]], minlength=n_queries)
-    return np.asarray(sums > 0)
+        counts[one] = by_script.counts(units.values[one])
+    sums = np.zeros((n_queries, 2), np.int64)
+    np.add.at(sums, query[asked], counts[units.alternatives[asked]])
+    return np.array([by_script.decided(*of_query) for of_query in sums.tolist()], np.bool_)
 
 
-def _without_gaps(units: Units, by_letters: BoolArray) -> Units:
+def without_gaps(units: Units, by_letters: BoolArray) -> Units:
     """Close gaps inside numbers of documents, of queries that are read by letters.
 
     Two runs of digits with one space or line break between them are one number if a ground truth of
-    the query has that number, and none has it with the gap.
+    the query has that number, and none has it with the gap. Texts that this makes come after the
+    others.
     """
     query = np.repeat(np.arange(len(by_letters)), units.n_predicted)
     asked = by_letters[query]
@@ -436,16 +444,44 @@ def other_readings(
     """
     if tokenizer is not letter_tokens:
         return {}
-    holders: dict[str, list[int]] = defaultdict(list)
-    for position, text in enumerate(documents):
-        for one in _gaps(text):
-            holders[one].append(position)
+    holders = _holders(documents)
     readings: dict[str, int] = {}
     for truth in truths:
         wanted = _without_any_gap([truth])
         for position in sorted({at for one in wanted & holders.keys() for at in holders[one]}):
             readings.setdefault(_closed(documents[position], wanted), position)
     return readings
+
+
+def with_gaps_to_close(
+    tokenizer: Tokenizer, documents: Sequence[str], truths: Mapping[int, Sequence[str]]
+) -> tuple[set[int], set[int]]:
+    """Return the positions of documents that are read with gaps closed, and for which queries.
+
+    Args:
+        tokenizer: That of coverage, as for :func:`other_readings`.
+        documents: The texts to look through.
+        truths: Query -> all its ground-truth texts.
+
+    >>> with_gaps_to_close(letter_tokens, ["20 24년", "2024년"], {5: ["2024년"], 6: ["24년"]})
+    ({0}, {5})
+    """
+    if tokenizer is not letter_tokens:
+        return set(), set()
+    holders = _holders(documents)
+    asked = {one: _without_any_gap(texts) & holders.keys() for one, texts in truths.items()}
+    numbers = {number for found in asked.values() for number in found}
+    positions = {at for number in numbers for at in holders[number]}
+    return positions, {one for one, found in asked.items() if found}
+
+
+def _holders(documents: Sequence[str]) -> dict[str, list[int]]:
+    """Return which documents would have a number without a gap."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for position, text in enumerate(documents):
+        for one in _gaps(text):
+            holders[one].append(position)
+    return holders
 
 
 def _without_any_gap(texts: Sequence[str]) -> set[str]:

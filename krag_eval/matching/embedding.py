@@ -25,7 +25,9 @@ from krag_eval._errors import (
 )
 from krag_eval.documents import is_blank
 from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.identity import mark_of
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
+from krag_eval.matching.timeouts import check_timeout, in_thread
 
 __all__ = [
     "EmbeddingMatcher",
@@ -72,6 +74,8 @@ class EmbeddingMatcher(TextMatcher):
             pickled; its name is in the signature.
         threshold: Similarity from which a pair is a match.
         batch_size: Texts per call of ``embed_documents``.
+        timeout: Seconds that a call of ``embed_documents`` may take, which is then made in a thread
+            of its own; any time if not given.
         cache: A dict, or anything like one, from text to vector. It is read first and filled after
             every batch, so that a run that failed half-way pays only for the rest when repeated
             with the same cache. It belongs to one model: another one needs a cache of its own.
@@ -82,6 +86,7 @@ class EmbeddingMatcher(TextMatcher):
         InvalidInput: If the threshold is outside [0, 1] or ``batch_size`` below 1; when matching,
             if the model returns anything but one vector of finite numbers, not all zero, per text,
             all of one length.
+        TimeoutError: When matching, if a call takes longer than ``timeout``.
 
     >>> class LetterCounts:
     ...     def embed_documents(self, texts):
@@ -90,7 +95,7 @@ class EmbeddingMatcher(TextMatcher):
     >>> matcher.similarity("aab", "baa"), matcher.similarity("aab", "ccc")
     (1.0, 0.0)
     >>> matcher.signature
-    'embedding(embeddings=LetterCounts)'
+    'embedding(embeddings=LetterCounts#...)'
     """
 
     name = "embedding"
@@ -104,11 +109,16 @@ class EmbeddingMatcher(TextMatcher):
         threshold: float,
         *,
         batch_size: int = 64,
+        timeout: float | None = None,
         cache: MutableMapping[str, Sequence[float]] | None = None,
     ) -> None:
-        self._source = _checked_source(embeddings)
+        self._source = source = _checked_source(embeddings)
+        made = source.make if isinstance(source, MadeOnce) else source
+        # LangChain's cache wraps a model; the vectors are those of the model inside.
+        self._mark = mark_of(getattr(made, "underlying_embeddings", made))
         self.threshold = number("threshold", threshold, 0, 1)
         self.batch_size = whole("batch_size", batch_size, 1)
+        self.timeout = check_timeout(timeout)
         self.cache = _checked_cache(cache)
 
     @property
@@ -126,15 +136,14 @@ class EmbeddingMatcher(TextMatcher):
         """Return the class of the embeddings, and the model's name if it has one.
 
         Of embeddings yet to be made, the name of the function that makes them: a signature must
-        not load a model.
+        not load a model. A digest says what the embeddings, or the function, hold.
         """
         if isinstance(self._source, MadeOnce):
-            return {"embeddings": self._source.name}
-        # LangChain's cache wraps a model; the vectors are those of the model inside.
+            return {"embeddings": self._source.name + self._mark}
         model = getattr(self.embeddings, "underlying_embeddings", self.embeddings)
         names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
         name = next((name for name in names if isinstance(name, str) and name), None)
-        settings: dict[str, object] = {"embeddings": type(model).__name__}
+        settings: dict[str, object] = {"embeddings": type(model).__name__ + self._mark}
         return settings if name is None else settings | {"model": name}
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
@@ -179,7 +188,8 @@ class EmbeddingMatcher(TextMatcher):
         return [found[text] for text in texts]
 
     def _embedded(self, batch: list[str]) -> list[FloatArray]:
-        vectors = list(self.embeddings.embed_documents(batch))
+        model = self.embeddings
+        vectors = in_thread(self.timeout, lambda: [*model.embed_documents(batch)])
         if len(vectors) != len(batch):
             raise InvalidInput(
                 "embeddings",

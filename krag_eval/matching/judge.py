@@ -7,17 +7,17 @@ comes: in memory, and in a SQLite file if there is one. LangChain loads with thi
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import hashlib
 import inspect
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -32,24 +32,26 @@ from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
+    Language,
     clipped,
+    language_of,
     muted,
     named_options,
     number,
     text,
+    warn,
     whole,
 )
 from krag_eval._io import Bar, bar_of, check_progress
 from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
 from krag_eval.matching.base import (
-    SETTINGS_UNKNOWN,
     Matcher,
     alternatives_as_items,
     completed,
-    is_told_by,
     questions_of,
     resolve_matcher,
 )
+from krag_eval.matching.identity import UNKNOWN, bound_values, digest_of
 from krag_eval.matching.joins import (
     BoolArray,
     FloatArray,
@@ -59,6 +61,7 @@ from krag_eval.matching.joins import (
     real_numbers,
     warn_of_blank_texts,
 )
+from krag_eval.matching.timeouts import check_timeout, in_loop, within
 
 __all__ = ["Judge", "JudgeCost", "JudgeMatcher"]
 
@@ -69,17 +72,14 @@ Judge: TypeAlias = "Callable[[Any, Any, Any], Any] | Runnable[Any, Any]"
 # What a judge is given, in this order.
 _TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
+_ADDRESS = re.compile(" at 0x[0-9A-Fa-f]+")
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
-_SECONDS_FOR_OTHERS = 60.0
+# Each writes for some milliseconds; one that holds a file longer does something else with it.
+_SECONDS_FOR_OTHERS = 10.0
 _KEYS_AT_ONCE = 500
-# Guards the counts and the loops, and nothing that takes long.
+# Guards the counts, and nothing that takes long.
 _lock = threading.Lock()
-# Event loops by process and level: a judge that evaluates by itself needs another one than its own.
-_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
-_level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_judge_level", default=0)
-# As many as calls are made at a time; a pool starts no more than it needs.
-_MOST_THREADS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class JudgeMatcher(Matcher):
             three texts, and returns such a value or, with ``output_key``, an object or a dict that
             has one. A sync judge is called from several threads.
         threshold: Similarity from which a pair is a match; ``True`` is 1, ``False`` 0.
-        version: What else the judgement depends on. Change it with the prompt or the model.
+        version: What else the judgement depends on, and cannot be seen. Change it with the model
+            behind a function: with a version, the source of the function does not count.
         prompt: The prompt; shown as a hash. A Runnable's own is found in it.
         candidates: A matcher, or the name of one: only pairs that match under it are judged, and
             all others have similarity 0.
@@ -129,20 +130,28 @@ class JudgeMatcher(Matcher):
         batch_size: Pairs per call. The judge is then given three lists of up to so many texts, and
             returns a list; its answers must not depend on what else is in a batch.
         max_concurrency: Calls at a time.
+        timeout: Seconds that a call may take; any time if not given. One that takes longer has
+            failed, with a ``TimeoutError``. It is cancelled, or its thread is given up.
         max_calls: Most calls of one evaluation; if it needs more, none is made. ``evaluate_file``
             judges part by part, and it holds for each.
         cache: A SQLite file for the judgements, made if there is none. It holds hashes and numbers,
-            and no text. Several processes may use it at a time, and killing them does no harm.
+            and no text. Several processes may use it at a time, and killing them does no harm. One
+            that is damaged, or holds anything else, is refused and left as it is.
         progress: Whether to show a bar; ``None``: as the evaluation does, or in a terminal and in
             a notebook. It says how many calls there will be.
         name: What to call the judge in signatures; if not given, the name of the function, or the
-            model of the Runnable.
+            model of the Runnable. Behind it stands a digest of what the judge holds: its source,
+            bound arguments, all fields of its models, without secrets.
 
     Raises:
         InvalidType: If the judge cannot be called, or an option is of the wrong type.
-        InvalidInput: If an option is out of range, or with ``cache`` nothing tells this judge from
-            another; when matching, if a query has no question, the judge returns anything else, or
-            more than ``max_calls`` are needed.
+        InvalidInput: If an option is out of range, or with ``cache`` and no ``version`` not all
+            that the judge holds can be told; when matching, if a query has no question, the judge
+            returns anything else, more than ``max_calls`` are needed, or the cache cannot be used.
+
+    Warns:
+        KragEvalWarning: If judgements in the cache are asked for again, because an earlier version
+            kept them and they may be those of another model.
 
     >>> def about_fees(question, actual, predicted):
     ...     return "fee" in predicted
@@ -171,6 +180,7 @@ class JudgeMatcher(Matcher):
         output_key: str | None = None,
         batch_size: int | None = None,
         max_concurrency: int = 8,
+        timeout: float | None = None,
         max_calls: int | None = None,
         cache: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
@@ -183,22 +193,25 @@ class JudgeMatcher(Matcher):
         self.output_key = None if output_key is None else text("output_key", output_key, _A_FIELD)
         self.batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
         self.max_concurrency = whole("max_concurrency", max_concurrency, 1)
+        self.timeout = check_timeout(timeout)
         self.max_calls = None if max_calls is None else whole("max_calls", max_calls, 0)
         self.progress = progress
-        self._identity, lasting = _identity_of(judge, name, version, prompt)
+        self._identity = _identity_of(judge, name, version, prompt)
         if self.output_key is not None:
             self._identity["output_key"] = self.output_key
-        own = getattr(judge, "__name__", "")
-        self._told = lasting or (name is None and is_told_by(judge, own))
+        self._held, told = _held_by(judge, version)
+        self._mark = f"#{self._held[:12]}" if told and self._held else "" if told else UNKNOWN
         self.cache = None if cache is None else _checked_file(cache)
-        if self.cache is not None and not lasting:
+        if self.cache is not None and not told:
             raise InvalidInput(
                 "cache",
-                f": nothing tells the judge {self._identity['judge']} from what it was or will be, "
-                "and the file keeps judgements of both",
+                f": not all that the judge {self._identity['judge']} holds can be told, so nothing "
+                "tells it from another, and the file keeps judgements of both",
                 Advice("pass {}, and another when the prompt or the model changes", version="1"),
             )
         self._known: dict[bytes, float] = {}
+        self._unwritten: dict[bytes, float] = {}
+        self._looked_through = False
         self._cost = JudgeCost()
 
     @property
@@ -213,8 +226,7 @@ class JudgeMatcher(Matcher):
     def settings(self) -> dict[str, object]:
         """Return what tells this judge from another, and which pairs it is asked about."""
         settings: dict[str, object] = dict(self._identity)
-        if not self._told:
-            settings["judge"] = f"{self._identity['judge']},{SETTINGS_UNKNOWN}"
+        settings["judge"] = self._identity["judge"] + self._mark
         gate = self.candidates
         if gate is not None:
             at = f">={float(gate.threshold)!r}" if gate.takes_threshold else ""
@@ -265,23 +277,48 @@ class JudgeMatcher(Matcher):
             pairs.setdefault(self._key(pair), pair)
         return pairs
 
-    def _key(self, pair: _Pair) -> bytes:
-        told = json.dumps([_FORMAT, self._identity, pair.texts])
+    def _key(self, pair: _Pair, *, before: bool = False) -> bytes:
+        """Return what the judgement is kept under, now or in files of earlier versions."""
+        held = [self._held] if self._held and not before else []
+        told = json.dumps([_FORMAT, self._identity, pair.texts, *held])
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()
 
     def _have_judged(self, pairs: Mapping[bytes, _Pair]) -> None:
         """Ask for the judgements that are not known, and keep each as it comes."""
-        with _File(self.cache) if self.cache is not None else nullcontext() as file:
+        with self._file() as file:
             missing = [key for key in pairs if key not in self._known]
             if file is not None:
                 self._known.update(file.read(missing))
                 missing = [key for key in missing if key not in self._known]
+                self._warn_of_earlier([pairs[key] for key in missing], file)
             self._count(kept=len(pairs) - len(missing))
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
             self._check_calls(len(batches), len(missing))
             if batches:
                 self._ask(batches, pairs, file)
+
+    def _file(self) -> AbstractContextManager[_File | None]:
+        """Open the cache, if there is one, and write what could not be written before."""
+        if self.cache is None:
+            return nullcontext()
+        file = _File(self.cache, thorough=not self._looked_through)
+        self._looked_through = True
+        try:
+            file.keep(self._unwritten)
+        except InvalidInput:
+            file.close()
+            raise
+        self._unwritten = {}
+        return file
+
+    def _warn_of_earlier(self, missing: Sequence[_Pair], file: _File) -> None:
+        """Say which judgements are asked for again, as they may be those of another model."""
+        if self._held and missing:
+            n = len(file.read(self._key(pair, before=True) for pair in missing))
+            if n:
+                w = _WORDS[language_of()]
+                warn(w["earlier"].format(n=n, file=file.path, judge=self._identity["judge"]))
 
     def _check_calls(self, n_calls: int, n_pairs: int) -> None:
         if self.max_calls is not None and n_calls > self.max_calls:
@@ -301,12 +338,7 @@ class JudgeMatcher(Matcher):
         bar = bar_of(self.progress, total=len(batches), done=0, title="judging", unit="call")
         session = _Session(self, batches, pairs, file, bar)
         try:
-            under_way = asyncio.run_coroutine_threadsafe(session.run(), _lasting_loop())
-            try:
-                under_way.result()
-            finally:  # Ctrl-C: what is under way ends, and nothing new begins
-                session.stopped = True
-                wait([under_way])
+            in_loop(self.timeout, session.run, session.stop)
         finally:
             if bar is not None:
                 bar.close()
@@ -317,7 +349,9 @@ class JudgeMatcher(Matcher):
         self._known.update(judged)
         self._count(judged=len(judged))
         if file is not None:
-            file.keep(judged)
+            self._unwritten.update(judged)  # what a lock or a full disk stops is written later
+            file.keep(self._unwritten)
+            self._unwritten = {}
 
     def _count(self, **more: int) -> None:
         with _lock:
@@ -369,8 +403,11 @@ class _Session:
 
     async def run(self) -> None:
         """Make all calls, unless one of them fails."""
-        _level.set(_level.get() + 1)
         await asyncio.gather(*(self._work() for _ in range(self._n_at_once)))
+
+    def stop(self) -> None:
+        """Begin no other call."""
+        self.stopped = True
 
     async def _work(self) -> None:
         for batch in self._left:  # shared: each takes the next
@@ -382,7 +419,7 @@ class _Session:
         pairs = [self.pairs[key] for key in batch]
         self.matcher._count(calls=1)
         try:
-            answer = await self._answer(pairs)
+            answer = await within(self.matcher.timeout, self._answer(pairs))
             judged = dict(zip(batch, self._numbers(answer, pairs), strict=True))
         except asyncio.CancelledError as error:  # of the judge's own making
             cancelled = RuntimeError("the judge was cancelled")
@@ -589,10 +626,8 @@ def _checked_file(cache: Any) -> str:
     return path
 
 
-def _identity_of(
-    judge: Any, name: str | None, version: str, prompt: str
-) -> tuple[dict[str, str], bool]:
-    """Return what tells a judge from others, and whether it does so from one day to the next."""
+def _identity_of(judge: Any, name: str | None, version: str, prompt: str) -> dict[str, str]:
+    """Return what is said of a judge in words: its name, version, model and prompt."""
     given = {"version": version, "prompt": prompt, "name": "" if name is None else name}
     for argument, value in given.items():
         if not isinstance(value, str):
@@ -604,8 +639,20 @@ def _identity_of(
     identity = {"judge": name or model or own, "version": version}
     identity |= {"model": model} if name else {}
     identity |= parts | {"prompt": _hashed(prompt) if prompt else ""}
-    lasting = bool(version or (prompt and (model or not isinstance(judge, Runnable))))
-    return {key: value for key, value in identity.items() if value}, lasting
+    return {key: value for key, value in identity.items() if value}
+
+
+def _held_by(judge: Any, version: str) -> tuple[str, bool]:
+    """Return a digest of what a judge holds, and whether that and its version tell it from others.
+
+    Of a Runnable it is all that can be told: models and what is bound to them, prompts, functions.
+    A version stands for the code of a function, and not for plain values that are bound to it.
+    """
+    if not version or isinstance(judge, Runnable):
+        held, complete = digest_of(judge)
+        return held, complete or bool(version)
+    bound = bound_values(judge)
+    return (digest_of(bound)[0] if bound else ""), True
 
 
 def _parts_of(judge: Runnable[Any, Any]) -> dict[str, str]:
@@ -613,7 +660,9 @@ def _parts_of(judge: Runnable[Any, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(Exception):  # a Runnable that cannot be drawn says nothing
         nodes = [node.data for node in judge.get_graph().nodes.values()]
-        prompts = [repr(one) for one in nodes if isinstance(one, BasePromptTemplate)]
+        prompts = [
+            _ADDRESS.sub("", repr(one)) for one in nodes if isinstance(one, BasePromptTemplate)
+        ]
         models = [one for one in nodes if isinstance(one, BaseLanguageModel)]
         found["prompt"] = "\n".join(prompts)
         found["model"] = "+".join(filter(None, map(_model_name, models)))
@@ -633,6 +682,21 @@ def _hashed(prompt: str) -> str:
     return f"sha256:{digest[:12]}"
 
 
+# What is said of kept judgements, in both languages.
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "earlier": "{n} judgements in {file} are asked for again: an earlier version of krag_eval "
+        "kept them by the name and the prompt of the judge {judge}, and they may be those of "
+        "another model or of other settings.",
+    },
+    "ko": {
+        "earlier": "{file}에 있는 판정 {n}건을 다시 묻습니다. 이전 버전의 krag_eval이 LLM 심판 "
+        "{judge}의 이름과 프롬프트만으로 저장한 것이라, 다른 모델이나 다른 설정의 판정일 수 "
+        "있습니다.",
+    },
+}
+
+
 class _Usage(BaseCallbackHandler):
     """Counts the tokens that models report."""
 
@@ -649,74 +713,95 @@ class _Usage(BaseCallbackHandler):
             )
 
 
-def _lasting_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop in which all judges of this process are asked.
-
-    It lasts: clients keep connections from one evaluation to the next, and those of a loop that was
-    closed cannot be used. It runs in a thread of its own, as in a notebook this one has a loop.
-    """
-    key = os.getpid(), _level.get()
-    with _lock:
-        if key not in _loops:
-            loop = asyncio.new_event_loop()
-            # The pool that judges share which cannot wait by themselves; by default it is small.
-            loop.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, "krag_eval judge"))
-            threading.Thread(target=loop.run_forever, name="krag_eval judges", daemon=True).start()
-            _loops[key] = loop
-        return _loops[key]
-
-
 class _File:
     """Judgements in a SQLite file, each there for good once it is written.
 
     With a write-ahead log, readers and one writer at a time go on side by side, and a process that
-    is killed leaves all that it committed (SQLite, "Write-Ahead Logging").
+    is killed leaves all that it committed (SQLite, "Write-Ahead Logging"). A file is made whole or
+    not at all, so that an empty one is never taken for a new one.
 
     Args:
         path: The file; it is made if there is none.
+        thorough: Whether to look at all of its pages.
 
     Raises:
-        InvalidInput: If it is anything else than a file of judgements.
+        InvalidInput: If it is anything else than a whole file of judgements; it is left as it is.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, thorough: bool) -> None:
         self.path = path
-        try:
+        with self._told():
+            if not os.path.exists(path):
+                self._make()
+            if os.path.getsize(path) == 0:
+                raise self._unusable("is empty: it was cut off, or is no file of judgements", _CUT)
             self._opened = self._open()
-        except sqlite3.Error as error:
-            raise InvalidInput(
-                "cache", f": {path} cannot be used: {error}", "name another file"
-            ) from error
+            try:
+                self._check(thorough=thorough)
+                _switched_to_wal(self._opened)
+                self._opened.execute("PRAGMA synchronous = NORMAL")
+            except BaseException:
+                self._opened.close()
+                raise
 
-    def _open(self) -> sqlite3.Connection:
-        # Judgements arrive in another thread, one at a time.
-        opened = sqlite3.connect(
-            self.path, _SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
-        )
+    def _unusable(self, problem: str, fix: str) -> InvalidInput:
+        return InvalidInput("cache", f": {self.path} {problem}", fix)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say of what SQLite and the system refuse which file it is, and what to do."""
         try:
-            self._prepare(opened)
-        except BaseException:
-            opened.close()
-            raise
-        return opened
+            yield
+        except (sqlite3.Error, OSError) as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise self._unusable("is locked by another process", _LOCKED) from error
+            if code == sqlite3.SQLITE_CORRUPT:
+                raise self._unusable(f"is damaged ({error})", _CUT) from error
+            raise self._unusable(f"cannot be used: {error}", _MENDED) from error
 
-    def _prepare(self, opened: sqlite3.Connection) -> None:
-        # At once, or another process that makes the file would be seen half-way.
-        opened.execute("BEGIN IMMEDIATE")
-        (owner,) = opened.execute("PRAGMA application_id").fetchone()
-        (n_tables,) = opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if owner != _OURS and (owner or n_tables):
-            problem = f": {self.path} is a SQLite file of something else, so it is left as it is"
-            raise InvalidInput("cache", problem, "name another file")
+    def _open(self, path: str = "") -> sqlite3.Connection:
+        # Judgements arrive in another thread, one at a time.
+        return sqlite3.connect(
+            path or self.path, _SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
+        )
+
+    def _make(self) -> None:
+        """Make a new file beside, and give it its name if no other process was faster."""
+        place = os.path.realpath(self.path)
+        made = f"{place}.{uuid.uuid4().hex}"
+        try:
+            with closing(self._open(made)) as opened:
+                opened.execute(_SCHEMA)
+                opened.execute(f"PRAGMA application_id = {_OURS}")
+            try:
+                os.link(made, place)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                if not os.path.exists(place):
+                    os.rename(made, place)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(made)
+
+    def _check(self, *, thorough: bool) -> None:
+        """Refuse a file that holds other things, or not all pages that it should have."""
+        (owner,) = self._opened.execute("PRAGMA application_id").fetchone()
         if owner != _OURS:
-            opened.execute(
-                "CREATE TABLE judgements "
-                "(key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
-            )
-            opened.execute(f"PRAGMA application_id = {_OURS}")
-        opened.execute("COMMIT")
-        _switched_to_wal(opened)
-        opened.execute("PRAGMA synchronous = NORMAL")
+            problem = "is a SQLite file of something else, so it is left as it is"
+            raise self._unusable(problem, "name another file")
+        found = self._opened.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        ).fetchall()
+        if found != [("table", "judgements", _SCHEMA)]:
+            there = ", ".join(f"{kind} {name}" for kind, name, _ in found) or "nothing"
+            problem = f"was changed: it holds {there}, and not the table of judgements alone"
+            raise self._unusable(problem, _CUT)
+        if thorough:
+            (state,) = self._opened.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise self._unusable(f"is damaged ({state.splitlines()[-1]})", _CUT)
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, float]:
         """Return the judgements there are."""
@@ -725,15 +810,21 @@ class _File:
         for start in range(0, len(wanted), _KEYS_AT_ONCE):
             some = wanted[start : start + _KEYS_AT_ONCE]
             marks = ",".join("?" * len(some))
-            rows = self._opened.execute(
-                f"SELECT key, similarity FROM judgements WHERE key IN ({marks})", some
-            )
+            with self._told():
+                rows = self._opened.execute(
+                    f"SELECT key, similarity FROM judgements WHERE key IN ({marks})", some
+                ).fetchall()
             found.update(rows)
+        wrong = [one for one in found.values() if not (isinstance(one, float) and 0 <= one <= 1)]
+        if wrong:
+            raise self._unusable(f"is damaged (a judgement is {clipped(wrong[0])})", _CUT)
         return found
 
     def keep(self, judged: Mapping[bytes, float]) -> None:
         """Write judgements; all of them, or none."""
-        with closing(self._opened.cursor()) as cursor:
+        if not judged:
+            return
+        with self._told(), closing(self._opened.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 cursor.executemany(
@@ -741,14 +832,30 @@ class _File:
                 )
                 cursor.execute("COMMIT")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a full disk has ended it already
+                    cursor.execute("ROLLBACK")
                 raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._opened.close()
 
     def __enter__(self) -> _File:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._opened.close()
+        self.close()
+
+
+_SCHEMA = "CREATE TABLE judgements (key BLOB PRIMARY KEY, similarity REAL NOT NULL) WITHOUT ROWID"
+_CUT = (
+    "it is left as it is: put a copy of it back, save what is in it with 'sqlite3 FILE .recover', "
+    "or move it away to have all judged anew"
+)
+_MENDED = "let this user read and write it, or name another file"
+_LOCKED = (
+    "wait until that process is done, or end it, and run again: what is in the file stays there"
+)
 
 
 def _switched_to_wal(opened: sqlite3.Connection) -> None:

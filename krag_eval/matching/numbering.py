@@ -17,7 +17,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval.matching.joins import IntArray
+from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.parallel import in_processes, n_processes
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenize_all, tokenizer_name
 
@@ -53,6 +53,16 @@ class TokenNumbers:
     @cached_property
     def _ends(self) -> IntArray:
         return np.cumsum(self.sizes)
+
+    def counted(self, marked: BoolArray) -> IntArray:
+        """Return how many tokens of each text are marked; shape (texts,).
+
+        >>> tokens = TokenNumbers(np.array([5, 6, 7]), np.array([2, 1]))
+        >>> tokens.counted(np.array([True, False, True])).tolist()
+        [1, 1]
+        """
+        text = np.repeat(np.arange(len(self)), self.sizes)
+        return np.asarray(np.bincount(text[marked], minlength=len(self)), np.int64)
 
     def slices(self) -> list[slice]:
         """Return where each text is found in ``flat``."""
@@ -105,7 +115,7 @@ def numbered(
 def _numbered(tokenizer: Tokenizer, texts: Sequence[str], numbers: dict[str, int]) -> TokenNumbers:
     if n_processes() == 1 or len(texts) < 2:
         return _number(tokenize_all(tokenizer, texts), numbers)
-    name = f"tokenizer {tokenizer_name(tokenizer)}"
+    name = f"tokenizer {tokenizer_name(tokenizer, marked=False)}"
     parts = in_processes(_number_part, tokenizer, name, _parts(texts))
     flat, sizes = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     for tokens, part in parts:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
 
-__all__ = ["SharedRuns", "held_anywhere", "shared_runs"]
+__all__ = ["SharedRuns", "held_anywhere", "shared_runs", "whereabouts"]
 
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
@@ -164,6 +164,11 @@ class SharedRuns:
     first_rank: NDArray[np.int32]
     of_document: Spans
 
+    @property
+    def is_held(self) -> BoolArray:
+        """Whether any document holds each token, those of one member after the other's."""
+        return np.asarray(self.first_rank < _NOWHERE)
+
     def own(self) -> IntArray:
         """Return how many tokens of the document are shared; shape (pairs,)."""
         start = _beginnings(self.of_document)
@@ -172,7 +177,7 @@ class SharedRuns:
     def held_together(self) -> IntArray:
         """Return how many tokens of the ground truth the documents hold together; (members,)."""
         sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        found = np.flatnonzero(self.is_held)
         truth = np.searchsorted(np.cumsum(sizes), found, side="right")
         return np.asarray(np.bincount(truth, minlength=len(sizes)), np.int64)
 
@@ -219,7 +224,7 @@ class SharedRuns:
     def _added(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return truth, rank, and the tokens of the truth that no better-ranked document holds."""
         sizes = self.sizes[self.truths.unit()]
-        found = np.flatnonzero(self.first_rank < _NOWHERE)
+        found = np.flatnonzero(self.is_held)
         truth = np.searchsorted(np.cumsum(sizes), found, side="right")
         rank = self.first_rank[found]
         step = int(rank.max(initial=0)) + 1
@@ -311,8 +316,8 @@ class _Held:
         return truth[order], document[order], held[order]
 
 
-def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> IntArray:
-    """Count the tokens of some texts that lie in runs which any other text has.
+def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: int) -> BoolArray:
+    """Tell which tokens of some texts lie in runs which any other text has.
 
     Args:
         wanted: The texts, none of them shorter than a run.
@@ -320,21 +325,72 @@ def held_anywhere(wanted: TokenNumbers, parts: Iterable[TokenNumbers], length: i
         length: Tokens in a run.
 
     Returns:
-        The number for each text; shape (texts,).
+        Of each token, one text after the other; shape (tokens,).
 
     >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
     >>> held_anywhere(wanted, [TokenNumbers(np.array([9, 1, 2, 3]), np.array([4]))], 2).tolist()
-    [3]
+    [True, True, True, False, False]
     """
     runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
     is_there = np.zeros(runs.n, np.bool_)
     for part in parts:
         is_there[runs.found_in(part, np.arange(len(part))).run] = True
-    text, position, _ = (column[is_there[runs.places.run]] for column in runs.places)
-    # Each run adds what the one before it has not reached.
-    new = np.diff(position, prepend=-length)
-    new[np.diff(text, prepend=-1) != 0] = length
-    return np.bincount(text, np.minimum(new, length), minlength=len(wanted)).astype(np.int64)
+    return runs.marked(is_there)
+
+
+class Whereabouts(NamedTuple):
+    """What other texts have of some texts.
+
+    Attributes:
+        held: Which tokens lie in runs that any other text has, one text after the other.
+        has_whole: Whether a text has the first run of another whose runs are all in some of the
+            texts; shape (texts,).
+        likely: For each text, some of the others that have its rarest run.
+    """
+
+    held: BoolArray
+    has_whole: BoolArray
+    likely: list[list[int]]
+
+
+def whereabouts(wanted: TokenNumbers, others: TokenNumbers, length: int, most: int) -> Whereabouts:
+    """Look some texts up among others, of which there may be very many, in one pass.
+
+    Args:
+        wanted: The texts, none of them shorter than a run.
+        others: The texts to look through.
+        length: Tokens in a run.
+        most: How many places of a rarest run to look at.
+
+    >>> wanted = TokenNumbers(np.array([1, 2, 3, 4, 5]), np.array([5]))
+    >>> others = TokenNumbers(np.array([9, 1, 2, 3, 1, 2]), np.array([4, 2]))
+    >>> found = whereabouts(wanted, others, 2, most=10)
+    >>> found.held.tolist(), found.has_whole.tolist(), found.likely
+    ([True, True, True, False, False], [True], [[0]])
+    """
+    runs = _WantedRuns.of(wanted, np.arange(len(wanted)), length)
+    found = runs.found_in(others, np.arange(len(others)))
+    counts = np.bincount(found.run, minlength=runs.n)
+    text, run = runs.places.unit, runs.places.run
+    # Of each other text, how many of its runs are there: all of them, where it is there as a whole.
+    begins = np.unique(found.unit * np.int64(1 << 32) + found.position) >> 32
+    n_runs = np.bincount(begins, minlength=len(others))
+    whole = (n_runs == others.sizes - length + 1) & (n_runs > 0)
+    first = np.zeros(runs.n, np.bool_)
+    first[found.run[(found.position == 0) & whole[found.unit]]] = True
+    has_whole = np.zeros(len(wanted), np.bool_)
+    has_whole[text[first[run]]] = True
+    # The rarest run of each text that has one in any of the others.
+    there = np.flatnonzero(counts[run])
+    order = there[np.lexsort((counts[run[there]], text[there]))]
+    rarest = order[np.diff(text[order], prepend=-1) != 0]
+    by_run = np.argsort(found.run, kind="stable")
+    start = np.searchsorted(found.run[by_run], run[rarest])
+    likely: list[list[int]] = [[] for _ in range(len(wanted))]
+    stop = start + np.minimum(counts[run[rarest]], most)
+    for one, begin, end in zip(text[rarest], start, stop, strict=True):
+        likely[one] = list(dict.fromkeys(found.unit[by_run[begin:end]].tolist()))
+    return Whereabouts(runs.marked(counts > 0), has_whole, likely)
 
 
 class _Places(NamedTuple):
@@ -416,7 +472,8 @@ class _Postings:
     @classmethod
     def of(cls, places: _Places, n_runs: int) -> _Postings:
         """Gather the places of texts."""
-        keys = places.unit * np.int64(n_runs) + places.run
+        # Wide before the product: numpy 1 keeps an int32 array times an int64 scalar in 32 bits.
+        keys = places.unit.astype(np.int64) * n_runs + places.run
         order = np.argsort(keys, kind="stable")
         key, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
         run = key % max(n_runs, 1)
@@ -630,6 +687,17 @@ class _WantedRuns:
             runs, places=places._replace(run=np.array(exact, np.int64)), by_tokens=numbers
         )
 
+    def marked(self, is_there: BoolArray) -> BoolArray:
+        """Return which tokens of all its texts, one after the other, lie in some of the runs."""
+        text, position, _ = (column[is_there[self.places.run]] for column in self.places)
+        sizes = np.diff(np.flatnonzero(self.tokens == 0), prepend=-1) - 1
+        start = (np.cumsum(sizes) - sizes)[text] + position
+        # One run more from each start on, one less behind its end.
+        n_runs = np.zeros(int(sizes.sum()) + 1, np.int64)
+        np.add.at(n_runs, start, 1)
+        np.add.at(n_runs, start + self.length, -1)
+        return np.asarray(np.cumsum(n_runs)[:-1] > 0)
+
     def found_in(self, tokens: TokenNumbers, texts: IntArray) -> _Places:
         """Return where the runs begin in other texts."""
         marks = _marks(self.hashes)
@@ -767,7 +835,7 @@ def _marks(wanted: NDArray[Any]) -> BoolArray:
 def _marked_by(numbers: NDArray[Any], marks: BoolArray) -> HashArray:
     """Return the place of each number among the marks: the leading bits of a hash."""
     bits = len(marks).bit_length() - 1
-    return (numbers.view(np.uint64) * _SPREAD) >> np.uint64(64 - bits)
+    return (numbers.astype(np.uint64, copy=False) * _SPREAD) >> np.uint64(64 - bits)
 
 
 def _ranges(start: IntArray, sizes: IntArray) -> IntArray:

@@ -122,6 +122,7 @@ class RougeMatcher(TextMatcher):
         self.threshold = number("threshold", threshold, 0, 1)
         self.statistic = one_of("statistic", statistic, tuple(_STATISTICS))
         self.tokenizer = resolve_tokenizer(tokenizer)
+        self._tokenizer_name = tokenizer_name(self.tokenizer)
         self.stemmer = boolean("stemmer", stemmer)
         self.max_cells = whole("max_cells", max_cells, 1)
 
@@ -129,7 +130,7 @@ class RougeMatcher(TextMatcher):
         """Return all settings: two ROUGE scores compare only if they agree in every one."""
         return {
             "statistic": self.statistic,
-            "tokenizer": tokenizer_name(self.tokenizer),
+            "tokenizer": self._tokenizer_name,
             "stemmer": self.stemmer,
         }
 

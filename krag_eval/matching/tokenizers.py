@@ -31,7 +31,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from krag_eval._errors import (
@@ -44,6 +44,7 @@ from krag_eval._errors import (
     number,
     unknown,
 )
+from krag_eval.matching.identity import function_name
 from krag_eval.matching.plaintext import plain
 
 __all__ = [
@@ -52,7 +53,6 @@ __all__ = [
     "KiwiTokenizer",
     "Tokenizer",
     "character_tokens",
-    "function_name",
     "has_words",
     "letter_tokens",
     "resolve_tokenizer",
@@ -452,6 +452,8 @@ class ByScript:
     """
 
     name: ClassVar[str] = "auto(words,letters)"
+    #: More than this share of its letters must be of those scripts.
+    share: ClassVar[float] = 0.5
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of a text that is compared with none."""
@@ -463,7 +465,15 @@ class ByScript:
         if not any(map(self.may_need_letters, texts)):
             return False
         counts = [self.counts(text) for text in texts]
-        return 2 * sum(ours for ours, _ in counts) > sum(letters for _, letters in counts)
+        return self.decided(sum(ours for ours, _ in counts), sum(letters for _, letters in counts))
+
+    @classmethod
+    def decided(cls, spaceless: int, letters: int) -> bool:
+        """Decide for a ground truth with so many letters, of which so many are of those scripts.
+
+        This is the one place: whatever reads texts by words or by letters comes here.
+        """
+        return spaceless > cls.share * letters
 
     @staticmethod
     def may_need_letters(text: str) -> bool:
@@ -511,36 +521,19 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def tokenizer_name(tokenizer: str | Tokenizer) -> str:
+def tokenizer_name(tokenizer: str | Tokenizer, *, marked: bool = True) -> str:
     """Return the name of a tokenizer for a result's signature, the same in every process.
 
     A built-in tokenizer has its short name, a callable its ``name`` attribute, if it has one, or
-    else its module and qualified name; an instance has those of its class. Lambdas and partials of
-    one function look alike: set ``name`` on them to tell them apart.
+    else its module and qualified name (an instance those of its class) and a digest of its source
+    and of what it holds, ``#unknown`` where that cannot be told; without ``marked``, none.
 
     >>> tokenizer_name("kiwi"), tokenizer_name(unicode_tokens), tokenizer_name(str.split)
     ('kiwi', 'unicode', 'builtins.str.split')
     """
-    return function_name(resolve_tokenizer(tokenizer))
-
-
-def function_name(function: Callable[..., Any]) -> str:
-    """Return what a signature calls a function: its ``name`` if it has one, or its qualified name.
-
-    >>> function_name(str.split), function_name(partial(str.split, sep=","))
-    ('builtins.str.split', 'builtins.str.split(partial)')
-    """
-    for known, built_in in _FUNCTIONS.items():
-        if function is built_in:
-            return known
-    name = getattr(function, "name", None)
-    if isinstance(name, str) and name:
-        return name
-    if isinstance(function, partial):
-        return f"{function_name(function.func)}(partial)"
-    named: Any = function if hasattr(function, "__qualname__") else type(function)
-    # Methods of built-in types have no module.
-    return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"
+    resolved = resolve_tokenizer(tokenizer)
+    known = (name for name, one in _FUNCTIONS.items() if one is resolved)
+    return next(known, None) or function_name(resolved, marked=marked)
 
 
 def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[list[str]]:
@@ -569,7 +562,7 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
     if isinstance(texts, str):
         raise InvalidType("texts", f"must be a sequence of str, got one str: {clipped(texts)}")
     tokenize = resolve_tokenizer(tokenizer)
-    name = tokenizer_name(tokenize)
+    name = tokenizer_name(tokenize, marked=False)
     batch = getattr(tokenize, "tokenize_all", None)
     answers: Iterable[Any]
     if callable(batch):

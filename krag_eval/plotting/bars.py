@@ -103,7 +103,8 @@ def metric_bars(
     check_alone("result", result, _FOR_SEVERAL)
     cutoff = result.evaluated_cutoff(k)
     averages = result.averages(cutoff)
-    bars = _bars_of(key for key in averages if not _is_captioned(key, result))
+    shown = (key for key in averages if key in result.shown)
+    bars = _bars_of(key for key in shown if not _is_captioned(key, result))
     keys = [key for group in bars.values() for key in group.values()]
     bounds = {key: bounds_of(intervals, f"{key}@{spelled(cutoff)}") for key in keys}
     ax = new_axes(height=max(SIZE[1], 1.1 + 0.44 * len(bars))) if ax is None else ax
@@ -137,7 +138,9 @@ def _bars_of_systems(
     groups = _bars_of(
         key
         for key in first.averages(cutoff)
-        if not _is_captioned(key, first) and all(key in one for one in averages.values())
+        if any(key in one.shown for one in systems.values())
+        and not _is_captioned(key, first)
+        and all(key in one for one in averages.values())
     )
     keys = {name: group.get("macro") or group["micro"] for name, group in groups.items()}
     tables, rows = intervals_of(intervals, systems), len(keys)

@@ -417,7 +417,7 @@ def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult, language: 
     units = {k.unit for k in budgets if isinstance(k, Budget)}
     if len(units) > 1:
         return word("budgets", language)
-    measure = fitted(result.settings.get("length", ""), _WIDTH)
+    measure = fitted(result.settings.get("length", "").partition("#")[0], _WIDTH)
     return word(f"in {units.pop()}", language).format(length=measure)
 
 
@@ -961,7 +961,8 @@ def calibration_curve(
 ) -> Axes:
     """Draw precision, recall and F1 of a matcher's decision against its threshold.
 
-    The best threshold is marked with a line, its confidence interval with a band.
+    The best threshold is marked with a line, its confidence interval with a band; where thresholds
+    separate all pairs, the band is of these.
 
     Args:
         calibration: What ``calibrate`` returned.
@@ -984,8 +985,9 @@ def calibration_curve(
             linestyle=look.dashes,
             label=metric_name(name, language),
         )
-    low, high = calibration.interval
-    label = word("interval", language).format(percent(calibration.level, language))
+    low, high = calibration.gap or calibration.interval
+    told = "interval" if calibration.gap is None else "separates"
+    label = word(told, language).format(percent(calibration.level, language))
     ax.axvspan(low, high, color=FAINT, alpha=0.25, label=label)
     best = calibration.best_threshold
     label = word("best threshold", language).format(best)

@@ -39,7 +39,6 @@ _BINS = 10
 _EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
 _APART = 0.1
-_COUNTS = ("ground_truth", "retrieved", "relevant", "covered")
 # Each rank up to here has a bar; those beyond share bars.
 _SINGLE_RANKS = 10
 _RANK_ENDS = (20, 50, 100, 200, 500, 1000)
@@ -155,7 +154,7 @@ def _column_of(result: EvaluationResult, metric: str) -> tuple[str, Cutoff]:
             Advice("evaluate with {}", k=...),
         )
     table = result.per_query(k)
-    columns = [str(column) for column in table.columns if column not in _COUNTS]
+    columns = [str(column) for column in table.columns if column in result.keys]
     means = {result.keys[column]: column for column in columns}
     try:
         name = resolved_average("metric", name, (*columns, *means))

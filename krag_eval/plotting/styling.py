@@ -267,11 +267,12 @@ def legend_above(ax: Axes, columns: int = 2, handles: Sequence[Any] | None = Non
 
 
 def queries_of(result: EvaluationResult, language: Language) -> str:
-    """Say how many queries count, and how many do not."""
+    """Say how many queries count, how many do not, and how many failed."""
     counted = result.n_counted
-    skipped = result.n_queries - counted
     words = number_of_queries(counted, language)
-    return word("skipped", language).format(words, skipped) if skipped else words
+    for kind, n in (("skipped", result.n_queries - counted), ("failed", result.n_failed)):
+        words = word(kind, language).format(words, n) if n else words
+    return words
 
 
 def number_of_queries(number: int, language: Language) -> str:
@@ -300,6 +301,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         '"fonts-noto-cjk" on Debian, Ubuntu and Colab; Malgun Gothic comes with Windows, Apple SD '
         "Gothic Neo with macOS) and draw again",
         "skipped": "{}, {} skipped",
+        "failed": "{}, {} failed",
         "nothing found": "No query found a relevant document",
         "first found": "First relevant document: mean rank {:.2f}, found rate {}",
         "rejected": "Nothing retrieved where nothing should be: {}",
@@ -331,6 +333,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "in use": "Threshold in use: {:.4g}",
         "threshold alone": "Threshold",
         "best threshold": "Best threshold {:.2f}",
+        "separates": "Separates all pairs",
         "interval": "{} interval",
         "decision": "Decision of {matcher} on {pairs} pairs",
         "per query": "{metric} {cutoff}, query by query ({queries})",
@@ -407,6 +410,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "queries": "질문 {}개",
         "one query": "질문 1개",
         "skipped": "{}, 제외 {}개",
+        "failed": "{}, 검색 실패 {}개",
         "nothing found": "관련 문서를 찾은 질문이 없습니다",
         "first found": "첫 관련 문서: 평균 순위 {:.2f}, 찾은 질문 비율 {}",
         "rejected": "정답이 없는 질문에 빈 결과를 돌려준 비율: {}",
@@ -438,6 +442,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "in use": "사용한 임계값: {:.4g}",
         "threshold alone": "임계값",
         "best threshold": "최적 임계값 {:.2f}",
+        "separates": "모든 쌍을 가르는 임계값",
         "interval": "{} 신뢰구간",
         "decision": "{matcher}의 판정과 라벨 비교({pairs}쌍)",
         "per query": "질문별 {metric} 분포, {cutoff} ({queries})",
@@ -599,7 +604,9 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     >>> metric_name("macro_recall", "en"), metric_name("recall", "ko"), metric_name("mine", "en")
     ('Macro recall', '재현율', 'mine')
     """
-    metrics = METRICS if result is None else metrics_of(result.keys, result.declared)
+    metrics = METRICS
+    if result is not None:
+        metrics = metrics_of(result.keys, result.declared, result.criteria)
     return fitted(label_of(key, language, metrics) or key, _WIDTH)
 
 

@@ -23,12 +23,15 @@ from krag_eval.plotting.styling import (
 )
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldRow, told_query
 from krag_eval.report.rendering import joined, number, p_value, p_words, percent, units_of, words
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import (
     Comparison,
     Difference,
     told_clusters,
     told_detectable,
+    told_shares,
+    toward_better,
 )
 from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
 
@@ -80,7 +83,9 @@ def comparison_page(
         "against": _against(comparison, w),
         "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
                      for one in comparison.differences],
-        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language)],
+        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language),
+                    *told_failed(
+                        {_name(name): n for name, n in comparison.failed.items()}, language)],
         "forest": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
             "forest",
@@ -133,8 +138,9 @@ def sweep_page(
              (cell.same_as or cell.name) in front)
             for cell in sweep.cells
         ],
-        "same": [w["same chunks"].format(_name(cell.name), _name(cell.same_as))
-                 for cell in sweep.cells if cell.same_as is not None],
+        "same": [*sweep.told_reuse(language),
+                 *(w["same chunks"].format(_name(cell.name), _name(cell.same_as))
+                   for cell in sweep.cells if cell.same_as is not None)],
         "choice": sweep.told_choice(language),
         "pictures": [
             plotting.inline_svg(
@@ -360,15 +366,16 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
         told = w["no difference"].format(
             a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
         )
-        return " ".join([told, *told_detectable(row, language)])
-    low, high = sorted((abs(low), abs(high)))
+        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    low, high = toward_better(row)
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)
     values = (row.value_b, row.value_a) if b_wins else (row.value_a, row.value_b)
-    return w["shown"].format(
+    told = w["of more" if row.is_of_more else "shown"].format(
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
+    return " ".join([told, *told_shares(row, language)])
 
 
 class _Pair(NamedTuple):

@@ -193,7 +193,7 @@ def _listed(
     w = words(language)
     values = {name: result.tables[k][name] for name in columns}
     statuses = result.statuses(k).to_numpy()
-    others = [name for name in result.keys if name not in (*columns, "rank")]
+    others = [name for name in result.shown_columns if name not in (*columns, "rank")]
     names = {name: _column_name(name, language, result) for name in others}
     used, rooms = 0, _Rooms(result, places)
     for place in places:

@@ -117,6 +117,7 @@ def result_page(
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
         "short": _short(result, cutoff, w),
+        "failed": result.summary.told_failed(language),
         "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
         **_metric_tables(result, cutoffs, bounds, language),
@@ -254,7 +255,7 @@ def _metric_tables(
     """
     by_word = averages_of(TOKEN_METRICS.values())
     values = result.to_dict()
-    keys = dict.fromkeys(average.rpartition("@")[0] for average in values)
+    keys = result.shown
     metrics: dict[str, list[_MetricRow]] = {"by item": [], "by word": []}
     micro: list[_MetricRow] = []
     for key in keys:
@@ -331,6 +332,7 @@ def _diagnosis(
         "another_k": w["another k"].format(at, words_of(cutoff, w))
         if diagnosis.k != cutoff
         else "",
+        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(language),
         "picture": plotting.inline_svg(
             lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, language=language),
             "diagnosis",

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import count, pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from operator import length_hint
+from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from krag_eval._errors import (
     InvalidType,
     clipped,
     muted,
+    one_of,
     text,
     whole,
 )
@@ -36,6 +38,7 @@ from krag_eval.documents import (
     Reading,
     check_chunks,
     check_documents,
+    id_of,
     is_blank,
     metadata_of,
     read_id,
@@ -44,11 +47,20 @@ from krag_eval.documents import (
 )
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
+from krag_eval.matching.identity import same
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
-from krag_eval.matching.pieces import held_anywhere, shared_runs
-from krag_eval.matching.tokenizers import Tokenizer, word_tokens
-from krag_eval.results.diagnosis import CLASSES, DiagnosedItem, Diagnosis
+from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
+from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
+from krag_eval.results.diagnosis import (
+    CLASSES,
+    LEAST,
+    DiagnosedItem,
+    Diagnosis,
+    ForeignIndex,
+    LookedUp,
+    warn_of_no_lists,
+)
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
@@ -83,6 +95,13 @@ _REPEATS = CoverageMatcher(0.8)
 _MOST_SHORT, _SHORT = 5_000_000, 2
 # Letters in a run, as with the tokenizer "character"; and how many are looked through at a time.
 _LETTERS, _BLOCK = 15, 1 << 22
+
+
+# A document is alike if chunks hold this share of its words; so many chunks that have its rarest
+# run are compared with it.
+_MOST_WORDS, _COMPARED = 0.5, 20
+# Up to so many texts, all are looked for; of more, the others only if the first do not suffice.
+_MANY = 2_000
 _NO_LETTER = re.compile(r"[\W_]+")
 _NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -201,6 +220,8 @@ def diagnosed(
     depth: int | None = None,
     source_key: str = "source",
     most_pairs: int = MOST_PAIRS,
+    foreign_index: ForeignIndex = "refuse",
+    of: Mapping[str, str] | None = None,
 ) -> Diagnosis:
     """Find out what became of every item; see ``EvaluationResult.diagnose``.
 
@@ -215,13 +236,20 @@ def diagnosed(
         depth: How far they are looked at.
         source_key: Metadata that name a document's source.
         most_pairs: Pairs of texts to score one by one at most.
+        foreign_index: Whether to diagnose against an index that has next to none of the documents.
+        of: What tells the result from another one.
     """
+    one_of("foreign_index", foreign_index, get_args(ForeignIndex))
     text("source_key", source_key, "the name of a metadata key")
     most_pairs = whole("most_pairs", most_pairs, 1)
     depth = checked_depth(depth, k)
     if index is not None and not isinstance(index, Index):
         index = Index(index)
     judge = _Judge(evidence, matcher_of(signature, evidence.matcher, matcher), index, most_pairs)
+    looked = None
+    if index is not None and evidence.texts is not None:
+        looked = _looked_up(evidence.texts, len(labels), index)
+        looked.check(foreign_index)
     state = _State.of(evidence, k, judge)
     lists = _Lists.of(state, deeper, depth, labels)
     rows = judge.rows(state, lists)
@@ -237,7 +265,104 @@ def diagnosed(
         signature,
         judge.matcher.union,
         judge.knows_words,
+        looked,
+        of or {},
     )
+
+
+def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
+    """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
+    # A string that is an id has no text.
+    are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+    of_id: defaultdict[str, list[str]] = defaultdict(list)
+    for one in index.documents:
+        identity, text = _id_and_text(one, are_ids)
+        if identity and len(of_id[identity]) < _COMPARED:
+            of_id[identity].append(text)
+    documents = dict.fromkeys(
+        _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
+    )
+    known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
+    rest = [one for one in known if not (one[1] and one[1] in index._numbers)]
+    agrees = _agree([(text, of_id.get(identity or "", [])) for identity, text in rest])
+    missing = [text for (_, text), is_there in zip(rest, agrees, strict=True) if not is_there]
+    there = len(known) - len(missing)
+    missing = [one for one in missing if not is_blank(one)]
+    # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
+    enough = math.ceil(LEAST * len(known)) - there
+    step = max(1, len(missing) // max(_MANY, enough + enough // 4))
+    parts = missing[::step], [one for place, one in enumerate(missing) if place % step]
+    found, alike = _parts_and_alike(parts[0], index)
+    if step > 1 and found + alike < enough:
+        more = _parts_and_alike(parts[1], index)
+        found, alike, parts = found + more[0], alike + more[1], (missing, [])
+    unknown = len(documents) - len(known)
+    return LookedUp(len(known), there + found, alike, unknown, len(parts[1]))
+
+
+def _agree(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[bool]:
+    """Tell which texts agree with a text of the chunks of the same id, as far as both have texts.
+
+    They do if the letters of one are within those of the other, or half of its words, in runs.
+    """
+    agrees = []
+    for document, others in pairs:
+        letters = _letters(document) if others else ""
+        agrees.append(any(letters in one or one in letters for one in map(_letters, others)))
+    rest = [place for place, (_, others) in enumerate(pairs) if others and not agrees[place]]
+    if rest:
+        actual, predicted = (
+            [[pairs[place][0]] for place in rest],
+            [list(pairs[place][1]) for place in rest],
+        )
+        with muted():
+            matches = CoverageMatcher(_MOST_WORDS, direction="either").match(
+                QuerySet.from_lists(actual, predicted)
+            )
+        near = np.zeros(len(rest), np.bool_)
+        near[matches.item[matches.similarity >= _MOST_WORDS]] = True
+        for place, is_near in zip(rest, near[matches.same_as].tolist(), strict=True):
+            agrees[place] = is_near
+    return agrees
+
+
+def _id_and_text(document: DocumentLike, are_ids: bool) -> tuple[str | None, str]:
+    """Return the id and the text of a document."""
+    if isinstance(document, str):
+        return (document, "") if are_ids else (None, document)
+    return id_of(document) or None, text_of(document)
+
+
+def _parts_and_alike(texts: Sequence[str], index: Index) -> tuple[int, int]:
+    """Return how many texts are a part of a chunk, and how many others are alike.
+
+    Texts are read by words or letters, as coverage reads them for a ground truth.
+    """
+    readings: dict[bool, tuple[CoverageMatcher, list[str]]] = {}
+    for one in texts:
+        matcher = CoverageMatcher()._for_ground_truth([one])
+        readings.setdefault(matcher.tokenizer is letter_tokens, (matcher, []))[1].append(one)
+    found = [_of_reading(matcher, several, index) for matcher, several in readings.values()]
+    return sum(there for there, _ in found), sum(alike for _, alike in found)
+
+
+def _of_reading(matcher: CoverageMatcher, texts: Sequence[str], index: Index) -> tuple[int, int]:
+    known, chunks = index._tokens(matcher.tokenizer)
+    tokens = numbered(matcher.tokenizer, texts, defaultdict(count(len(known)).__next__, known))
+    run, of_chunks = np.minimum(tokens.sizes, matcher.min_run), list(index._numbers)
+    there = alike = 0
+    for length in np.unique(run[run > 0]).tolist():
+        several = np.flatnonzero(run == length)
+        wanted = tokens.take(several)
+        found = whereabouts(wanted, chunks, length, _COMPARED)
+        near = found.has_whole | (wanted.counted(found.held) >= _MOST_WORDS * wanted.sizes)
+        for at, is_near, likely in zip(several.tolist(), near.tolist(), found.likely, strict=True):
+            letters = _letters(texts[at])
+            if any(letters in _letters(of_chunks[chunk]) for chunk in likely):
+                there += 1
+            else:
+                alike += is_near
+    return there, alike
 
 
 def checked_depth(depth: object, k: Cutoff) -> int | None:
@@ -260,7 +385,7 @@ def matcher_of(signature: str, held: Matcher | None, given: str | Matcher | None
     """
     if given is not None:
         matcher = resolve_matcher(given)
-        if matcher.signature != signature:
+        if same(matcher.signature, signature) is False:
             raise InvalidInput(
                 "matcher",
                 f"must be the one of the result, {signature}, got {matcher.signature}",
@@ -430,8 +555,48 @@ class _Lists:
             return cls.of_state(state, depth, labels)
         take = _taking(deeper, labels)
         of = {query: _documents(take(query), query)[:depth] for query in state.queries}
-        longest = max(map(len, of.values()), default=int(state.limit.max(initial=1)))
+        sizes = list(map(_size, of.values()))
+        longest = max(sizes, default=0) or _longest(deeper, of)
+        warn_of_no_lists(sizes)
+        longest = longest or int(state.limit.max(initial=1))
         return cls(of, given=True, depth=depth or longest, labels=labels)
+
+
+def _longest(deeper: Any, asked: Mapping[int, Sequence[DocumentLike]]) -> int:
+    """Return how long the longest list is where none has a document of those that were looked at.
+
+    Raises:
+        InvalidInput: If none of all has a document, so that nothing can be told from them.
+    """
+    lists = deeper.values() if isinstance(deeper, Mapping) else deeper
+    if not isinstance(lists, Iterable):
+        lists = asked.values()  # of a function, nothing else is known
+    sizes = list(map(_size, lists))
+    if sizes and not any(sizes):
+        problem = f"must hold longer lists than were evaluated, got {len(sizes)} without a document"
+        raise InvalidInput(
+            "deeper",
+            problem,
+            "pass what the same retriever returns with a larger k, or leave it out",
+        )
+    return max(sizes, default=0)
+
+
+def _size(documents: Any) -> int:
+    """Return how long a list is, 0 if nothing in it is anything; an iterator may have something."""
+    if isinstance(documents, Sequence) and all(map(_is_nothing, documents)):
+        return 0
+    return length_hint(documents, 1)
+
+
+def _is_nothing(document: Any) -> bool:
+    """Tell whether a document, not checked yet, has neither a text nor an id nor metadata."""
+    if isinstance(document, str):
+        return is_blank(document)
+    try:
+        return is_blank(text_of(document)) and not id_of(document) and not metadata_of(document)
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:
@@ -949,7 +1114,7 @@ class _Telling:
             return {}
         own = _codes(list(missing.values()))
         held = held_anywhere(own, _blocks(map(_letters, self.index._numbers)), _LETTERS)
-        return dict(zip(missing, (held / own.sizes).tolist(), strict=True))
+        return dict(zip(missing, (own.counted(held) / own.sizes).tolist(), strict=True))
 
 
 def _text_seen(document: DocumentLike, reading: Reading) -> str:

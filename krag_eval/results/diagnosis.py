@@ -10,22 +10,27 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, Language, Place, language_of
+from krag_eval._errors import Advice, InvalidInput, Language, Place, language_of, warn
 from krag_eval._io import replacing
+from krag_eval.results.rows import COUNT_COLUMNS, NoRows
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["CLASSES", "DiagnosedItem", "Diagnosis"]
+    from krag_eval.results.evidence import Evidence
+    from krag_eval.results.rows import Rows
+
+__all__ = ["CLASSES", "DiagnosedItem", "Diagnosis", "ForeignIndex", "LookedUp", "told_apart_by"]
 
 #: What can have become of an item: furthest along first, at the end what has no words to find.
 CLASSES = (
@@ -95,6 +100,63 @@ _TYPES = {
 }
 
 
+#: What to do with an index that has next to none of what was retrieved.
+ForeignIndex: TypeAlias = Literal["refuse", "allow"]
+#: An index that has a smaller share of the retrieved documents is not the one that was searched.
+LEAST = 0.1
+
+
+class LookedUp(NamedTuple):
+    """How many of the retrieved documents an index has.
+
+    Attributes:
+        n: Different documents that have an id or a text to look up.
+        there: Those whose id a chunk has, without another text, or whose text is that of a chunk or
+            a part of it.
+        alike: Others that contain a chunk, or most of whose words are in chunks, in runs.
+        unknown: Different documents that have neither.
+        skipped: Those of the ``n`` that were not looked for, as enough others are there.
+    """
+
+    n: int
+    there: int
+    alike: int
+    unknown: int
+    skipped: int = 0
+
+    def note(self, language: Language) -> str:
+        """Say how many are there, and what else is known of the others; ``""`` if all are."""
+        if self.there == self.n and not (self.unknown and not self.n):
+            return ""
+        others = ("alike", "skipped", "unknown")
+        keys = ["there", *(key for key in others if getattr(self, key))]
+        return " ".join(_NOTES[language][key].format(**self._asdict()) for key in keys)
+
+    def check(self, foreign_index: ForeignIndex) -> None:
+        """Warn if some are not there; refuse an index that has next to none.
+
+        Raises:
+            InvalidInput: If it has fewer than a tenth, and that is not allowed.
+        """
+        language, found = language_of(), self.there + self.alike
+        if found >= LEAST * self.n or foreign_index == "allow":
+            # Where all that were looked for are there, the note beside the numbers will do.
+            if (note := self.note(language)) and (
+                self.unknown or self.there + self.skipped < self.n
+            ):
+                warn(note, _NOTES[language]["fix"])
+            return
+        raise InvalidInput(
+            "index",
+            f"has {found} of the {self.n} different documents that were retrieved, so it is not "
+            "the one that was searched, and cannot tell what that one lacks",
+            Advice(
+                "pass the chunks that were searched, or {} to diagnose against these",
+                foreign_index="allow",
+            ),
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
     """What became of every ground-truth item, and where what is missing was lost.
@@ -113,6 +175,9 @@ class Diagnosis:
         union: Whether the matcher lets documents count together, so that what is found in pieces
             counts as found.
         knows_words: Whether the matcher tells pieces apart.
+        looked_up: How many of the retrieved documents the index has; ``None`` without an index or
+            texts.
+        of: What tells the result from another one; see :func:`told_apart_by`.
     """
 
     items: tuple[DiagnosedItem, ...]
@@ -124,6 +189,8 @@ class Diagnosis:
     matcher: str
     union: bool
     knows_words: bool
+    looked_up: LookedUp | None = None
+    of: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -274,6 +341,8 @@ class Diagnosis:
             items = tuple(DiagnosedItem(**dict(zip(columns, row, strict=True))) for row in rows)
             if not {item.cause for item in items} <= {*CLASSES}:
                 raise ValueError("it has classes that there are not")
+            if (looked_up := content.pop("looked_up", None)) is not None:
+                content["looked_up"] = LookedUp(*map(int, looked_up))
             return cls(items, **{**content, "k": unspelled(content["k"])})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             problem = f"not a saved diagnosis, or damaged ({error})"
@@ -287,13 +356,52 @@ class Diagnosis:
             f"{row.Index:16} {row.share:6.1%}  {row.cumulative:6.1%}  {row.label}"
             for row in self.waterfall().itertuples()
         ]
-        return "\n".join([*lines, self.summary()])
+        note = "" if self.looked_up is None else self.looked_up.note(language)
+        return "\n".join(filter(None, [*lines, self.summary(), note]))
 
     def _repr_html_(self) -> str:
         from html import escape
 
         table = self.waterfall().to_html(float_format=lambda share: f"{share:.3f}", escape=True)
         return f"{table}<p>{escape(self.summary())}</p>"
+
+
+def told_apart_by(
+    rows: Rows, settings: Mapping[str, str], evidence: Evidence | None
+) -> dict[str, str]:
+    """Return digests of what tells a result from another one, by what they are of.
+
+    As far as it is kept: two results are the same if what both keep is. The arguments are
+    attributes of a result.
+    """
+    if isinstance(rows, NoRows):
+        return {}
+    parts: dict[str, Iterable[Any]] = {"queries": map(json.dumps, rows.labels)}
+    parts["matcher"] = [settings.get(name, "-") for name in ("matcher", "threshold")]
+    for k in rows.cutoffs:
+        table = rows.tables[k]
+        parts[f"counts@{spelled(k)}"] = [
+            table[name] for name in (*COUNT_COLUMNS, "rank") if name in table
+        ]
+    if evidence is not None:
+        found, texts = evidence.relevance, evidence.texts
+        parts["similarities"] = [found.pair_item, found.pair_rank, found.pair_similarity]
+        if texts is not None:
+            lists = map(texts.predicted, range(rows.n_queries))
+            parts["documents"] = (text for one in lists for text in (*one, ""))
+    return {name: _digest(several) for name, several in parts.items()}
+
+
+def _digest(parts: Iterable[Any]) -> str:
+    """Return a digest of texts, or of numbers, wherever these were read from."""
+    digest = blake2b(digest_size=16)
+    for one in parts:
+        if isinstance(one, str):
+            content = one.encode("utf-8", "surrogatepass")
+        else:
+            content = np.nan_to_num(np.asarray(one, "<f8"), nan=-1.0).tobytes()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.hexdigest()
 
 
 def classes_of_queries(diagnosis: Diagnosis) -> dict[int, str]:
@@ -431,6 +539,39 @@ _SAID: dict[Language, dict[str, str]] = {
         "있습니다",
     },
 }
+_NOTES: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "there": "In the index: {there} of the {n} different documents that were retrieved.",
+        "alike": "{alike} more with a whole chunk in them, or most of their words in chunks.",
+        "skipped": "{skipped} more were not looked for: enough of the others are there.",
+        "unknown": "{unknown} more with neither an id nor a text to look up.",
+        "fix": "What the diagnosis says of the index and its chunks holds for those that were "
+        "searched",
+        "no lists": "Without a document in the deeper list: {n} of {of} queries that miss "
+        "something. What they miss cannot be called ranked too low.",
+        "check lists": "Check that the retriever was asked for these, and did not fail",
+    },
+    "ko": {
+        "there": "검색된 서로 다른 문서 {n}개 중 {there}개가 색인에 있습니다.",
+        "alike": "그 밖에 {alike}개는 색인의 청크를 통째로 담고 있거나 청크와 단어가 대부분 "
+        "겹칩니다.",
+        "skipped": "나머지 {skipped}개는 앞의 문서만으로 충분해 찾아보지 않았습니다.",
+        "unknown": "그 밖에 {unknown}개는 id도 본문도 없어 색인에서 찾아보지 못했습니다.",
+        "fix": "색인과 청크에 관한 진단은 실제로 검색한 색인을 넘겼을 때만 맞습니다",
+        "no lists": "놓친 것이 있는 질문 {of}개 중 {n}개는 더 깊은 목록에 문서가 없어, 순위가 "
+        "낮은 것인지 알 수 없습니다.",
+        "check lists": "이 질문도 검색했는지, 검색이 실패하지 않았는지 확인하세요",
+    },
+}
+
+
+def warn_of_no_lists(sizes: Sequence[int]) -> None:
+    """Warn if some of the deeper lists that were looked at have no document."""
+    if n := sum(not size for size in sizes):
+        w = _NOTES[language_of()]
+        warn(w["no lists"].format(n=n, of=len(sizes)), w["check lists"])
+
+
 _AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
 
 

@@ -866,7 +866,7 @@ class _RunsMissed:
         run = min(self.matcher.min_run, int(sizes.max(initial=0)))
         if run == 0:
             return NearMiss("no words")
-        name = tokenizer_name(self.matcher.tokenizer)
+        name = tokenizer_name(self.matcher.tokenizer, marked=False)
         near = NearMiss(
             "numbers" if self.matcher.numbers else "run",
             run,

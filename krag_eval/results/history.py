@@ -1,7 +1,7 @@
 """A history: the results that were saved into a folder, in the order in which they were made.
 
 :class:`History` shows averages over time, with intervals and with what changed between two runs,
-and holds a new result to the best of the last runs.
+and holds a new result to what the last runs found on average.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import html
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from krag_eval._errors import (
     Advice,
@@ -24,6 +27,7 @@ from krag_eval._errors import (
     InvalidType,
     Language,
     Refusal,
+    boolean,
     clipped,
     language_of,
     muted,
@@ -31,9 +35,13 @@ from krag_eval._errors import (
     warn,
     whole,
 )
+from krag_eval._reading import MAX_BYTES
+from krag_eval.matching.identity import same
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
+from krag_eval.results.rows import RowsInMemory, TableOf
 from krag_eval.results.saved import read
-from krag_eval.scoring.averages import Average
+from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
 from krag_eval.statistics.comparison import (
     MAY_DIFFER,
@@ -43,8 +51,20 @@ from krag_eval.statistics.comparison import (
     brought_together,
     checked_metrics,
     differing,
+    may_be_others,
+    same_metric,
+    settings_of,
+    told_left_out,
 )
-from krag_eval.statistics.gates import GateReport, check
+from krag_eval.statistics.gates import (
+    GateReport,
+    against,
+    allowed_failures,
+    check,
+    drop_gates,
+    floor_gates,
+    settled,
+)
 from krag_eval.statistics.intervals import warn_of_few_queries
 from krag_eval.statistics.paired import standings
 
@@ -66,6 +86,8 @@ __all__ = [
 
 #: How many runs a new result is held against, if nothing else is asked for.
 LAST = 10
+# Fewer are no average to hold a result to: then it is held to the newest alone.
+_FEWEST = 3
 _LEVEL, _N_RESAMPLES = 0.95, 10_000
 # Runs whose resamples are held in memory together.
 _DRAWN_AT_ONCE = 50
@@ -73,6 +95,15 @@ _DRAWN_AT_ONCE = 50
 _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
 # What a run and the result are called in errors about both.
 _CALLED = ("the run", "the result")
+# A run dated further ahead would stay the last for good; clocks and time zones differ by less.
+_CLOCKS_DIFFER = timedelta(days=1)
+# Why runs are left out that could be compared.
+_ASIDE = {
+    "itself": "{} is the result itself",
+    "copies": "{} is a copy of another run",
+    "ahead": "{} is dated in the future",
+    "failed": "the gate of {} failed",
+}
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
 
@@ -121,16 +152,18 @@ class HistoryRun:
 class HistoryReport(GateReport):
     """What became of the conditions that a history held a result to; true if all hold.
 
-    Where several runs were the best, ``n_compared`` is the fewest queries it was held against one
-    of them on, and ``left_out`` is of the last of them; :attr:`note` has all.
+    Where metrics were held against different runs, ``n_compared`` is the fewest queries, and
+    ``left_out`` is of the last of them; :attr:`note` has all.
 
     Attributes:
-        best: Metric -> the run that the result was held against.
+        held_against: Metric -> the runs whose average the result was held against, the last first.
         told: Which runs these are, and which could not be compared, a sentence each.
+        itself: The files in the folder that are the result itself.
     """
 
-    best: Mapping[str, HistoryRun] = field(default_factory=dict, hash=False)
+    held_against: Mapping[str, tuple[HistoryRun, ...]] = field(default_factory=dict, hash=False)
     told: tuple[str, ...] = ()
+    itself: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
@@ -164,8 +197,8 @@ class History:
     0  monday  macro_recall@10   0.75
     1  monday          ndcg@10   0.75
     >>> report = history.check(finds(10), metric="ndcg@10")
-    >>> report.passed, report.best["ndcg@10"].name
-    (False, 'monday')
+    >>> report.passed, [run.name for run in report.held_against["ndcg@10"]]
+    (False, ['monday'])
     """
 
     folder: str
@@ -201,7 +234,8 @@ class History:
                 a whole number of at least 1.
 
         Warns:
-            KragEvalWarning: If a file is damaged, or no saved result; it is left out.
+            KragEvalWarning: If a file is damaged, no saved result or of more than 1 GiB, it is left
+                out.
         """
         if not isinstance(folder, str | os.PathLike):
             raise InvalidType("folder", f"must be the name of a folder, got {clipped(folder)}")
@@ -263,18 +297,20 @@ class History:
         """One row per run and metric, the oldest run first.
 
         Columns: ``run``, ``made``, ``made_by_file``, ``metric``, ``value``, ``low`` and ``high``
-        (the 95 % interval), ``comparable`` (with the run before) and ``changed``, in words.
+        (the 95 % interval), ``comparable`` (with the run before), ``changed``, in words, and
+        ``failed``: for how many queries the retriever failed, which count as nothing retrieved.
         """
         import pandas as pd
 
         names = ["run", "made", "made_by_file", "metric", "value", "low", "high"]
         rows = [
             (run.name, run.made, run.made_by_file, metric, self.value(run, metric),
-             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)))
+             *self.bounds(run, metric), run.is_comparable, "; ".join(told_changes(run)),
+             run.result.n_failed)
             for run in self.runs
             for metric in self.metrics
         ]  # fmt: skip
-        return pd.DataFrame(rows, columns=[*names, "comparable", "changed"])
+        return pd.DataFrame(rows, columns=[*names, "comparable", "changed", "failed"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the runs as JSON has them; what is undefined is ``None``."""
@@ -302,6 +338,7 @@ class History:
             },
             "comparable": run.is_comparable,
             "changes": [change._asdict() for change in run.changes],
+            "failed": run.result.n_failed,
             "signature": run.result.signature,
         }
 
@@ -335,32 +372,40 @@ class History:
         last: int = LAST,
         on: On = "all",
         by: str | None = None,
+        baseline: EvaluationResult | None = None,
+        strict: bool = False,
+        allow_failures: int = 0,
         clusters: str | None = None,
         level: float = _LEVEL,
         n_resamples: int = _N_RESAMPLES,
         seed: int = 0,
         language: Language | None = None,
     ) -> HistoryReport:
-        """Check whether a result is as good as the best of the last runs that it compares with.
+        """Check whether a result is as good as the last runs that it compares with, on average.
 
-        As ``result.check(baseline=…)``, where the history finds the baseline, for each metric one:
-        among the last runs that have the metric and are comparable with the result, that is, on the
-        same queries and ground truth, with the same settings. The result itself is left out,
-        wherever its file is. The best of ten was lucky more often than not, so allow for a drop.
+        As ``result.check(baseline=…)``, where the baseline is, for each question, the mean of what
+        the last runs found; of a micro average, of its counts. These are runs that have the metric,
+        share at least half of the result's questions, are comparable with it, that is, on the same
+        ground truth with the same settings, and did not fail their gate, if their file says so. Of
+        fewer than three, it is the last alone. The result itself is left out, wherever its file is,
+        and so is a run dated more than a day ahead of the clock. A run under several names, with
+        equal values and made at the same moment, counts once.
 
         Args:
             result: The new result.
             floors: The least each average may be, as ``result.check`` takes them.
             metric: What may not drop: ``"ndcg@10"``, or several.
-            max_drop: How far it may drop, 0 if not given. A larger drop fails only if the interval
-                of the paired difference excludes 0.
-            last: Among how many runs the best is looked for.
-            on: ``"common"`` to compare the queries that a run and the result both have. The best
-                run is then the one that the result falls behind most on them.
+            max_drop: How far it may drop, 0 if not given; see ``result.check``.
+            last: How many such runs are averaged, at most.
+            on: ``"common"`` to compare each question with those of the runs that have it.
             by: A tag, no slice of which may drop further either.
+            baseline: A result that it may not fall behind either: a history follows a slow decline.
+            strict: Whether what is inconclusive fails.
+            allow_failures: For how many queries the retriever may have failed, in the result and in
+                a run; a run where it failed for more is not compared with.
             clusters: A tag of the queries that belong together.
-            level: How often the interval should cover the true difference, between 0 and 1.
-            n_resamples: Number of resamples of the bootstrap.
+            level: As in ``result.check``.
+            n_resamples: Number of random swaps, and of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
             language: Of the reasons, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
                 ``"en"``.
@@ -373,22 +418,44 @@ class History:
             raise InvalidType("result", f"must be an EvaluationResult, got {clipped(result)}")
         last, language = whole("last", last, 1), language_of(language)
         metrics = _asked(result, metric)
-        among = _Comparable.of(self, result, on)
-        best = {name: among.best(name, *place, last) for name, place in metrics.items()}
+        failed = allowed_failures({"new": result}, allow_failures)
+        among = _Comparable.of(self, result, on, allow_failures)
+        groups = among.groups(metrics, last)
         sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
-        parts = [] if floors is None else [check(result, floors, sampling={}, language=language)]
-        for run in dict.fromkeys(best.values()):
-            names = [name for name, one in best.items() if one is run]
-            parts.append(check(result, baseline=run.result, metric=names, max_drop=max_drop, on=on,
-                               by=by, sampling=sampling, language=language))  # fmt: skip
-        notes = dict.fromkeys(filter(None, (part.note for part in parts)))
+        compared = []
+        for names, pairs in groups:
+            mean = _mean_of(pairs, result, [metrics[name][1] for name in names])
+            compared.append(against(result, mean, names, max_drop, on, sampling, language))
+            failed |= {run.name: n for run, _, _ in pairs if (n := run.result.n_failed)}
+        gates = [*floor_gates(result, floors, language), *drop_gates(compared, by, language)]
+        notes = [told_left_out(len(one.queries), one.left_out, language)
+                 for one in compared if one.left_out]  # fmt: skip
+        if baseline is not None:
+            with_it = check(result, baseline=baseline, metric=list(metrics), max_drop=max_drop,
+                            on=on, by=by, allow_failures=allow_failures, sampling=sampling,
+                            language=language)  # fmt: skip
+            said = _WORDS[language]["than baseline"]
+            gates += [replace(one, reason=said.format(one.reason)) for one in with_it.gates]
+            failed |= with_it.failed
+            if with_it.left_out:
+                notes.append(told_left_out(with_it.n_compared or 0, with_it.left_out, language))
         return HistoryReport(
-            gates=tuple(gate for part in parts for gate in part.gates),
-            left_out={name: some for part in parts for name, some in part.left_out.items()},
-            n_compared=min(part.n_compared for part in parts if part.n_compared is not None),
+            gates=settled(gates, strict=boolean("strict", strict)),
+            left_out={name: some for one in compared for name, some in one.left_out.items()},
+            n_compared=min(len(one.queries) for one in compared),
             language=language,
-            best=best,
-            told=(*among.told(best, last, language), *notes),
+            failed=failed,
+            held_against={
+                name: tuple(run for run, _, _ in pairs) for names, pairs in groups for name in names
+            },
+            told=(
+                *among.told(groups, language),
+                *dict.fromkeys(notes),
+                *told_failed(failed, language),
+            ),
+            itself=tuple(
+                os.path.join(self.folder, f"{name}.json") for name in among.aside["itself"]
+            ),
         )
 
     def __repr__(self) -> str:
@@ -409,22 +476,41 @@ def _read(folder: Path) -> tuple[list[HistoryRun], dict[str, str]]:
     """Read the results in a folder; return them, and why other files are none."""
     runs, left_out = [], {}
     for path in sorted(Path(one.path) for one in os.scandir(folder) if one.name.endswith(".json")):
-        if not path.is_file():
-            if path.is_symlink() and not path.exists():
-                left_out[path.name] = "it is a link to a file that is not there"
-            continue
         try:
-            result = read(path)
+            if not path.is_dir():
+                runs.append(_run(path))
         except Refusal as error:
             left_out[path.name] = sentence(error.problem, "").rstrip(".")
-            continue
         except OSError as error:  # others may be read
             left_out[path.name] = f"it cannot be read ({error.strerror or error})"
-            continue
-        by_file = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        made = result.made or by_file
-        runs.append(HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None))
     return runs, left_out
+
+
+def _run(path: Path) -> HistoryRun:
+    """Read one result.
+
+    Raises:
+        InvalidInput: If it is none, or more than what anybody would keep in a history.
+        OSError: If it cannot be read.
+    """
+    if path.is_symlink() and not path.exists():
+        raise InvalidInput("", "it is a link to a file that is not there")
+    if not path.is_file():  # a pipe would wait for somebody to write
+        raise InvalidInput("", "it is no regular file")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        problem = f"it has {size:,} bytes, and no more than {MAX_BYTES:,} are read of a file, as "
+        raise InvalidInput("", problem + "a history holds all its results in memory")
+    result = read(path)
+    made = result.made or _time_of(path)
+    return HistoryRun(path.stem, result, made.astimezone(UTC), result.made is None)
+
+
+def _time_of(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("", f"the time of its file is no date ({error})") from error
 
 
 def _with_changes(runs: Sequence[HistoryRun]) -> list[HistoryRun]:
@@ -470,7 +556,10 @@ def _apart(before: EvaluationResult, after: EvaluationResult) -> tuple[bool, lis
 
 
 def _settings_apart(before: EvaluationResult, after: EvaluationResult) -> bool:
-    return any(one.setting not in MAY_DIFFER for one in _changed_settings(before, after))
+    return any(
+        one.setting not in MAY_DIFFER and same(one.before or "", one.after or "") is False
+        for one in _changed_settings(before, after)
+    )
 
 
 def _metrics_of(runs: Sequence[HistoryRun], metric: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -535,9 +624,13 @@ def _drawn_alike(
 
 def _asked(result: EvaluationResult, metric: object) -> dict[str, tuple[str, Cutoff]]:
     if metric is None:
-        problem = "must name what may not drop below the best run, got none"
+        problem = "must name what may not drop below the last runs, got none"
         raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
     return checked_metrics({"the result": result}, metric)
+
+
+# A run, and it and the result on the queries and cutoffs that they are compared on.
+_Pair: TypeAlias = tuple[HistoryRun, EvaluationResult, EvaluationResult]
 
 
 @dataclass(frozen=True)
@@ -546,52 +639,63 @@ class _Comparable:
 
     Attributes:
         history: The history.
-        pairs: A run, and it and the result as they would be compared; the last run first.
+        pairs: The runs, the last one first.
         refused: Run -> why it cannot be compared.
-        itself: The runs that are the result itself.
+        aside: Why others are left out, as :data:`_ASIDE` has it -> these runs.
     """
 
     history: History
-    pairs: Sequence[tuple[HistoryRun, EvaluationResult, EvaluationResult]]
+    pairs: Sequence[_Pair]
     refused: Mapping[str, str]
-    itself: Sequence[str]
+    aside: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, history: History, result: EvaluationResult, on: On) -> _Comparable:
-        pairs, refused, itself = [], {}, []
-        for run in reversed(history.runs):
+    def of(
+        cls, history: History, result: EvaluationResult, on: On, allow_failures: int
+    ) -> _Comparable:
+        pairs: list[_Pair] = []
+        refused: dict[str, str] = {}
+        aside: dict[str, list[str]] = {kind: [] for kind in _ASIDE}
+        soon = datetime.now(UTC) + _CLOCKS_DIFFER
+        for several in _told_apart(reversed(history.runs)):
+            *copies, run = several  # by name, the first of them stands for all
             if run.result.made == result.made and run.result == result:
-                itself.append(run.name)
+                aside["itself"] += [one.name for one in several]
                 continue
-            try:
-                with muted():
-                    ours, theirs = brought_together(run.result, result, on, _CALLED)
-                apart = [one for several in differing(ours, theirs) for one in several]
-            except Refusal as error:
-                apart = [error.problem.removeprefix(": ")]
-            if apart:
+            aside["copies"] += [one.name for one in copies]
+            if run.made > soon:
+                aside["ahead"].append(run.name)
+                continue
+            pair, apart = _brought_to(run, result, on, allow_failures)
+            if apart or pair is None:
                 refused[run.name] = "; ".join(apart)
+            elif any(one.result.gate == "failed" for one in several):
+                aside["failed"].append(run.name)
             else:
-                pairs.append((run, ours, theirs))
-        return cls(history, pairs, refused, itself)
+                pairs.append(pair)
+        return cls(history, pairs, refused, aside)
 
-    def best(self, metric: str, key: str, k: Cutoff, last: int) -> HistoryRun:
-        """Return the run that the result falls behind most; of equals, the last one.
+    def groups(self, metrics: Iterable[str], last: int) -> list[tuple[list[str], list[_Pair]]]:
+        """Return the runs to average, the last one first, with the metrics that these are for.
+
+        Of fewer than three, it is the last one alone.
 
         Raises:
             InvalidInput: If there is none to compare with.
         """
-        having = [pair for pair in self.pairs if metric in _known(pair[1], [metric])][:last]
-        if not having:
-            raise self._nothing(metric)
-        lower = having[0][1].definitions[key].lower_is_better
-        behind = _behind(key, k, lower_is_better=lower)
-        run, _, _ = max(having, key=behind)
-        return run
+        groups: dict[tuple[str, ...], tuple[list[str], list[_Pair]]] = {}
+        for metric in metrics:
+            having = [pair for pair in self.pairs if _has_same(pair, metric)][:last]
+            if not having:
+                raise self._nothing(metric)
+            having = having if len(having) >= _FEWEST else having[:1]
+            runs = tuple(run.name for run, _, _ in having)
+            groups.setdefault(runs, ([], having))[0].append(metric)
+        return list(groups.values())
 
     def _nothing(self, metric: str) -> InvalidInput:
         others = [f"{name}: {why}" for name, why in self.refused.items()]
-        others += [f"{name} is the result itself" for name in self.itself]
+        others += [why.format(name) for kind, why in _ASIDE.items() for name in self.aside[kind]]
         others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
         more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         problem = (
@@ -601,34 +705,132 @@ class _Comparable:
         fix = "save a result there that was evaluated on the same queries with the same settings"
         return InvalidInput("history", problem, fix)
 
-    def told(self, best: Mapping[str, HistoryRun], last: int, language: Language) -> Iterable[str]:
-        """Say which runs were the best, and how many could not be compared."""
+    def told(
+        self, groups: Iterable[tuple[list[str], list[_Pair]]], language: Language
+    ) -> Iterator[str]:
+        """Say against which runs the result was held, and which could not be compared."""
         w = _WORDS[language]
-        of_runs = w["and"].join(w["of run"].format(metric=m, run=r.name) for m, r in best.items())
-        n = min(last, len(self.pairs))
-        kind = "held against one" if n == 1 else "held"
-        yield w[kind].format(best=of_runs, n=n, folder=self.history.folder)
-        if self.itself:
-            yield w["itself"].format(", ".join(self.itself))
+        for metrics, pairs in groups:
+            kind = "held against one" if len(pairs) == 1 else "held"
+            yield w[kind].format(
+                n=len(pairs), folder=self.history.folder, metrics=", ".join(metrics),
+                runs=", ".join(run.name for run, _, _ in pairs),
+            )  # fmt: skip
+            settings = [theirs.settings for *_, theirs in pairs[:1]]
+            for name, value in may_be_others([*settings, *(one.settings for _, one, _ in pairs)]):
+                yield w["may be others"].format(name=name, value=value)
+        for kind, names in self.aside.items():
+            if names:
+                yield w[kind].format(", ".join(names))
         if self.refused:
             name, why = next(iter(self.refused.items()))
             yield w["not comparable"].format(n=len(self.refused), run=name, why=why)
 
 
-def _behind(
-    key: str, k: Cutoff, *, lower_is_better: bool
-) -> Callable[[tuple[HistoryRun, EvaluationResult, EvaluationResult]], float]:
-    """Return what says how far the result falls behind a run on the queries of both."""
+def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
+    """Gather what is one run under several names: equal results, made at the same moment."""
+    found: list[list[HistoryRun]] = []
+    at: defaultdict[datetime, list[list[HistoryRun]]] = defaultdict(list)
+    for run in runs:
+        others = at[run.made] if _has_rows(run.result) else []
+        known = next((one for one in others if one[0].result == run.result), None)
+        if known is None:
+            known = []
+            found.append(known)
+            others.append(known)
+        known.append(run)
+    return found
 
-    def behind(pair: tuple[HistoryRun, EvaluationResult, EvaluationResult]) -> float:
-        _, run, result = pair
-        was, now = run.averages(k)[key], result.averages(k)[key]
-        if math.isnan(was):
-            return -math.inf
-        moved = was - (0.0 if math.isnan(now) else now)
-        return -moved if lower_is_better else moved
 
-    return behind
+def _brought_to(
+    run: HistoryRun, result: EvaluationResult, on: On, allow_failures: int
+) -> tuple[_Pair | None, list[str]]:
+    """Return a run and a result on the queries they are compared on, and why they cannot be."""
+    pair, n_failed = None, run.result.n_failed
+    try:
+        with muted():
+            theirs, ours = brought_together(result, run.result, on, _CALLED)
+        apart = [one for several in differing(ours, theirs) for one in several]
+        pair = run, ours, theirs
+        if not apart and 2 * theirs.n_queries < result.n_queries:
+            apart = [f"it has {theirs.n_queries} of the {result.n_queries} queries"]
+    except Refusal as error:
+        apart = [error.problem.removeprefix(": ")]
+    if n_failed > allow_failures:
+        apart.append(f"{n_failed} of {run.result.n_queries} queries failed")
+    return pair, apart
+
+
+def _has_same(pair: _Pair, metric: str) -> bool:
+    """Tell whether a run has a metric, and not by another function."""
+    _, ours, theirs = pair
+    known = _known(ours, [metric]).values()
+    return any(same_metric(ours, theirs, key) is not False for key, _ in known)
+
+
+def _mean_of(
+    pairs: Sequence[_Pair], result: EvaluationResult, cutoffs: Sequence[Cutoff]
+) -> EvaluationResult:
+    """Return the mean of runs: each column of each query over the runs that have it.
+
+    It has the queries of the result that some run has. Where a column may be undefined, it is over
+    the runs where it is defined, and how many these are is a column of its own.
+    """
+    run, newest, _ = pairs[0]
+    if len(pairs) == 1:
+        return run.result
+    position = {label: place for place, label in enumerate(result.labels)}
+    by_label = any(ours.labels != result.labels for _, ours, _ in pairs)
+    at = [[position[one] for one in ours.labels] if by_label else [*range(ours.n_queries)]
+          for _, ours, _ in pairs]  # fmt: skip
+    n_runs = np.zeros(result.n_queries)
+    for places in at:
+        n_runs[places] += 1
+    kept = np.flatnonzero(n_runs)
+    tables = {}
+    for k in dict.fromkeys(cutoffs):
+        tables[k] = {
+            name: column[kept]
+            for name, column in _mean_table([one.tables[k] for _, one, _ in pairs], at, n_runs)
+        } | {"ground_truth": result.tables[k]["ground_truth"][kept]}
+    rows = RowsInMemory(
+        labels=[result.labels[place] for place in kept.tolist()],
+        tables=tables,
+        counted=result.counted[kept],
+        digests=_digests_of(pairs, result, kept),
+    )
+    return replace(
+        newest, rows=rows, settings=settings_of(newest.settings, rows), evidence=None, totals=None,
+        retrieval=None,
+    )  # fmt: skip
+
+
+def _mean_table(
+    tables: Sequence[TableOf], at: Sequence[Sequence[int]], n_runs: NDArray[np.float64]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the columns that all runs have, averaged, and those that say where they are defined."""
+    for name in tables[0]:
+        if not all(name in table for table in tables):
+            continue
+        total, defined = np.zeros(len(n_runs)), np.zeros(len(n_runs))
+        for table, places in zip(tables, at, strict=True):
+            values = np.asarray(table[name], np.float64)
+            total[places] += np.nan_to_num(values, nan=0.0)
+            defined[places] += ~np.isnan(values)
+        yield name, np.divide(total, defined, out=np.full(len(total), np.nan), where=defined > 0)
+        if (defined < n_runs).any():
+            share = np.divide(defined, n_runs, out=np.zeros(len(total)), where=n_runs > 0)
+            yield DEFINED + name, share
+
+
+def _digests_of(
+    pairs: Sequence[_Pair], result: EvaluationResult, kept: NDArray[np.int64]
+) -> list[str] | None:
+    """Return what tells the ground truth, which is that of the result, where all runs know it."""
+    digests = result.rows.digests
+    if digests is None or any(ours.rows.digests is None for _, ours, _ in pairs):
+        return None
+    return [digests[place] for place in kept.tolist()]
 
 
 # What is said of a history, in both languages.
@@ -648,16 +850,22 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "other ground truth",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (not comparable with the run before)",
+        "may be others": "The {name} may not be the same in all runs: {value} does not tell all "
+        "that it depends on.",
         "by file": "The time of {n} runs is that of their files (*): results saved before this was "
         "kept do not say when they were made.",
         "by file of one": "The time of {n} run is that of its file (*): results saved before this "
         "was kept do not say when they were made.",
         "without rows": "Without intervals, because they were saved without per-query rows: {}.",
-        "held": "Held against the best of the last {n} comparable runs in {folder}: {best}.",
-        "held against one": "Held against {n} comparable run in {folder}: {best}.",
+        "held": "Held against the mean of the last {n} comparable runs in {folder} ({metrics}): "
+        "{runs}.",
+        "held against one": "Held against the last comparable run in {folder} alone ({metrics}): "
+        "{runs}.",
+        "than baseline": "{} (against the baseline)",
         "itself": "Left out, as it is the result itself: {}.",
-        "of run": "{metric} of {run}",
-        "and": " and ",
+        "copies": "Left out, as they are copies of other runs: {}.",
+        "ahead": "Left out, as they are dated in the future: {}.",
+        "failed": "Left out, as their gate failed: {}.",
         "not comparable": "Not comparable: {n} of the runs, such as {run} ({why}).",
     },
     "ko": {
@@ -675,17 +883,22 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "ground truth": "정답이 바뀜",
         "since": "{run}: {changes}",
         "not comparable with": "{run}: {changes} (바로 앞 실행과 비교할 수 없음)",
+        "may be others": "{name} 설정은 실행마다 다를 수 있습니다. {value}만으로는 무엇에 따라 "
+        "정해지는지 다 알 수 없습니다.",
         "by file": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
         "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
         "by file of one": "실행 {n}회는 결과에 평가 시각이 없어 파일의 수정 시각으로 "
         "대신했습니다(*). 이전 버전에서 저장한 결과에는 평가 시각이 없습니다.",
         "without rows": "질문별 값 없이 저장되어 신뢰구간을 구할 수 없는 실행: {}.",
-        "held": "{folder}의 비교할 수 있는 최근 실행 {n}회 가운데 가장 좋은 실행과 "
-        "비교했습니다({best}).",
-        "held against one": "{folder}에서 비교할 수 있는 실행 {n}회와 비교했습니다({best}).",
+        "held": "{folder}의 비교할 수 있는 최근 실행 {n}회의 평균과 비교했습니다({metrics}): "
+        "{runs}.",
+        "held against one": "{folder}의 비교할 수 있는 가장 최근 실행과 비교했습니다({metrics}): "
+        "{runs}.",
+        "than baseline": "{} (기준 결과와 비교)",
         "itself": "새 결과와 같은 실행이라 제외했습니다: {}.",
-        "of run": "{metric}: {run}",
-        "and": ", ",
+        "copies": "다른 실행의 복사본이라 제외했습니다: {}.",
+        "ahead": "평가 시각이 미래라서 제외했습니다: {}.",
+        "failed": "게이트에서 실패한 실행이라 제외했습니다: {}.",
         "not comparable": "비교할 수 없는 실행이 {n}회 있습니다. 예: {run} ({why}).",
     },
 }
@@ -743,10 +956,13 @@ def told(history: History, language: Language) -> list[str]:
             kind = "since" if run.is_comparable else "not comparable with"
             changes = "; ".join(told_changes(run, language))
             lines.append(w[kind].format(run=run.name, changes=changes))
+    for name, value in may_be_others([run.result.settings for run in history.runs]):
+        lines.append(w["may be others"].format(name=name, value=value))
     n = sum(run.made_by_file for run in history.runs)
     if n:
         lines.append(w["by file of one" if n == 1 else "by file"].format(n=n))
     bare = [run.name for run in history.runs if not _has_rows(run.result)]
+    lines += told_failed({run.name: run.result.n_failed for run in history.runs}, language)
     return [*lines, *([w["without rows"].format(", ".join(bare))] if bare else [])]
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Latency",
     "RetrievalRun",
     "Retry",
+    "told_failed",
 ]
 
 
@@ -32,11 +33,15 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "of answers": "mean {mean}, p50 {p50}, p95 {p95}",
         "latency": "latency: mean {mean}, p50 {p50}, p95 {p95}",
         "failed": "; {n} of {queries} queries failed",
+        "failures": "Queries that failed, and count as nothing retrieved: {told}.",
+        "of": "{n} of {name}",
     },
     "ko": {
         "of answers": "평균 {mean}, p50 {p50}, p95 {p95}",
         "latency": "지연 시간: 평균 {mean}, p50 {p50}, p95 {p95}",
         "failed": ", 질문 {queries}개 중 {n}개 실패",
+        "failures": "검색에 실패해 검색된 문서가 없는 것으로 계산한 질문: {told}.",
+        "of": "{name} {n}개",
     },
 }
 
@@ -161,7 +166,10 @@ class RetrievalRun:
         w, failed = _WORDS[language_of(language)], len(self.failures)
         mean, p50, p95 = map(_spoken, self.latency)
         told = w["latency"].format(mean=mean, p50=p50, p95=p95)
-        return told + (w["failed"].format(n=failed, queries=len(self.seconds)) if failed else "")
+        told_too = w["failed"].format(n=failed, queries=len(self.seconds)) if failed else ""
+        if failed and np.isnan(self.seconds).all():  # nothing was measured
+            return told_too.lstrip(";, ")
+        return told + told_too
 
     def content(self) -> dict[str, Any]:
         """Return the run as JSON can hold it."""
@@ -206,6 +214,17 @@ class RetrievalRun:
                 "evaluate_retriever(…, checkpoint=…) asks only what its file lacks",
             )
         return self.again
+
+
+def told_failed(failed: Mapping[str, int], language: Language | None = None) -> list[str]:
+    """Say in a sentence how many queries failed, by the name of a result; none where none did.
+
+    >>> told_failed({"monday": 20, "tuesday": 0}), told_failed({"tuesday": 0})
+    (['Queries that failed, and count as nothing retrieved: 20 of monday.'], [])
+    """
+    w = _WORDS[language_of(language)]
+    told = ", ".join(w["of"].format(name=name, n=n) for name, n in failed.items() if n)
+    return [w["failures"].format(told=told)] if told else []
 
 
 def _is_sound(failure: Failure, n_queries: int) -> bool:

@@ -10,7 +10,7 @@ import html
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import zip_longest
@@ -30,6 +30,7 @@ from krag_eval._errors import (
     language_of,
     named_options,
     text,
+    warn,
     whole,
 )
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
@@ -44,8 +45,11 @@ from krag_eval.scoring.cutoffs import (
     spelled,
 )
 from krag_eval.scoring.metrics import (
+    DEFAULT_METRICS,
+    FOUND,
     LISTED,
     REJECTION_RATE,
+    SUCCESS,
     Metric,
     averages_of,
     is_built_in,
@@ -62,12 +66,12 @@ if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike, Tag
     from krag_eval.matching.base import Matcher
     from krag_eval.results.causes import Deeper, Index
-    from krag_eval.results.diagnosis import Diagnosis
+    from krag_eval.results.diagnosis import Diagnosis, ForeignIndex
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.explanation import Explanation
     from krag_eval.results.latency import Latency, RetrievalRun
     from krag_eval.statistics.few_labels import Predictions
-    from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.gates import GateReport, Outcome
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.slices import Slices
 
@@ -101,6 +105,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 _TABLES = "per_query() is a DataFrame of the queries, metrics one of the averages"
+_FOUND_RATE = DEFAULT_METRICS["rank"].defined_key
 # What other libraries call what a result has -> how it is written here.
 _CALLED_ELSEWHERE = {
     **dict.fromkeys(("to_df", "to_pandas", "to_dataframe", "df"), _TABLES),
@@ -125,8 +130,11 @@ class EvaluationResult:
         conventions: The conventions the metrics were computed under.
         evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
-        retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
+        retrieval: How a retriever answered, if krag_eval asked one or traces tell of failures;
+            ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
+        gate: The outcome of the gate that it was held to, if its file says: ``"passed"``,
+            ``"inconclusive"`` or ``"failed"``.
         made: When it was evaluated; ``None`` if it was saved before that was kept. A time in
             ``SOURCE_DATE_EPOCH`` (seconds since 1970) is taken for the clock's, so that saved
             files can be the same to the byte.
@@ -153,6 +161,7 @@ class EvaluationResult:
             else datetime.fromtimestamp(round(time(), 3), UTC)  # in milliseconds, as it is saved
         )
     )
+    gate: Outcome | None = None
 
     @property
     def k(self) -> tuple[Cutoff, ...]:
@@ -168,6 +177,15 @@ class EvaluationResult:
     def n_counted(self) -> int:
         """Number of queries that count in the averages."""
         return self.summary.n_counted
+
+    @property
+    def n_failed(self) -> int:
+        """Number of queries whose retriever failed, which count as nothing retrieved.
+
+        0 where krag_eval did not ask a retriever, nor traces tell; :attr:`failures` has each of
+        them.
+        """
+        return 0 if self.retrieval is None else len(self.retrieval.failures)
 
     @property
     def labels(self) -> list[str | int]:
@@ -193,8 +211,8 @@ class EvaluationResult:
     def summary(self) -> Summary:
         """The exact sums all averages follow from; those of parts add up to those of the whole."""
         if self.totals is not None:
-            return self.totals
-        return Summary.of(
+            return replace(self.totals, n_failed=self.n_failed)
+        sums = Summary.of(
             self.rows.tables,
             self.rows.counted,
             keys=self.keys,
@@ -202,8 +220,9 @@ class EvaluationResult:
             conventions=self.conventions,
             declared=self.declared,
         )
+        return replace(sums, n_failed=self.n_failed)
 
-    @property
+    @cached_property
     def definitions(self) -> dict[str, Average]:
         """How each average is made and read, by its key: its range, direction and labels.
 
@@ -212,7 +231,79 @@ class EvaluationResult:
         >>> result.definitions["mean_rank"].lower_is_better
         True
         """
-        return self.summary.definitions
+        metrics = metrics_of(self.keys, self.declared, self.criteria).values()
+        known = averages_of(metrics, self.conventions, self.averaging_method)
+        return known | {REJECTION_RATE.key: REJECTION_RATE}
+
+    @property
+    def criteria(self) -> MatchingCriteria | None:
+        """When a query is a hit; ``None`` if the settings do not say."""
+        said = self.settings.get("criteria")
+        return MatchingCriteria(said) if said in list(MatchingCriteria) else None
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The averages in tables that people read, by their keys.
+
+        Metrics that were named are all shown. Of the default ones, what would say the same twice
+        is left out: ``success``, unless the hit rate asks for all items and some query has several;
+        and ``found_rate``, which is ``success``, or the hit rate that is left. :meth:`to_dict`,
+        :attr:`metrics` and saved files have them all.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> one = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(5)
+        >>> several = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+        >>> "success" in one.shown, "success" in several.shown
+        (False, True)
+        """
+        keys = tuple(next(iter(self._reported.values())))
+        if not {*DEFAULT_METRICS} <= {*self.keys}:
+            return keys
+        differs = self.criteria is not MatchingCriteria.PARTIAL and self._has_several_items()
+        repeated = {SUCCESS.key} if self._has_success() and not differs else set()
+        if self._has_success() or not differs:
+            repeated.add(_FOUND_RATE)
+        return tuple(key for key in keys if key not in repeated)
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The metrics of :attr:`shown`, by their columns in the per-query table."""
+        return tuple(
+            name for name, key in self.keys.items() if key != SUCCESS.key or key in self.shown
+        )
+
+    def _has_success(self) -> bool:
+        """Tell whether success was computed, and is not a metric of that name of one's own."""
+        return SUCCESS.name in self.declared and is_built_in(self.declared[SUCCESS.name])
+
+    def _has_several_items(self) -> bool:
+        """Tell whether a counted query has several items, or any differs from all found."""
+        items = next(iter(self.summary.sums.values())).totals["ground_truth"]
+        return items > self.n_counted or any(
+            one[_FOUND_RATE] != one["hit_rate"] for one in self._reported.values()
+        )
+
+    def row_names(self, language: Language | None = None) -> dict[str, str]:
+        """Return what rows of the averages shown are called: their keys, and what counts as found.
+
+        Args:
+            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
+
+        >>> from krag_eval import OfflineRetrievalEvaluator
+        >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
+        >>> [name for key, name in result.row_names("en").items() if key != name]
+        ['hit_rate (all found)', 'success (any found)']
+        """
+        said: dict[str, Mapping[str, str]] = {}
+        if self.criteria is not None:
+            said["hit_rate"] = FOUND[self.criteria]
+        if self._has_success():
+            said[SUCCESS.key] = FOUND[MatchingCriteria.PARTIAL]
+        language = language_of(language)
+        return {
+            key: f"{key} ({said[key][language]})" if key in said else key
+            for key in next(iter(self._reported.values()))
+        }
 
     @property
     def threshold(self) -> float | None:
@@ -258,7 +349,8 @@ class EvaluationResult:
         """Return one row per query, indexed by the queries' labels, at one of the cutoffs.
 
         Columns: ``ground_truth`` (items), ``retrieved``, ``relevant`` and ``covered`` (counts
-        within the cutoff), then the metrics. Queries left out of the averages hold NaN.
+        within the cutoff), then the metrics. Queries left out of the averages hold NaN. Where the
+        retriever failed for some, ``failed`` says for which.
 
         Args:
             k: One of the cutoffs that were evaluated; the deepest if not given.
@@ -276,6 +368,9 @@ class EvaluationResult:
         for name in self.keys:
             if name not in _HIDDEN_COLUMNS:
                 shown[name] = np.where(self.counted, table[name], np.nan)
+        if self.retrieval is not None and self.n_failed:
+            places = [one.position for one in self.retrieval.failures]
+            shown.setdefault("failed", np.isin(np.arange(self.n_queries), places))
         return pd.DataFrame(shown, index=self._index())
 
     def _index(self) -> pd.Index:
@@ -415,7 +510,8 @@ class EvaluationResult:
         evidence = self._evidence()  # before anything that other remedies would be named for
         cutoff, place = self.evaluated_cutoff(k), position_of(self.labels, query, position)
         table = self.tables[cutoff]
-        metrics = {name: float(table[name][place]) for name in self.keys if self.counted[place]}
+        told = self.shown_columns if self.counted[place] else ()
+        metrics = {name: float(table[name][place]) for name in told}
         return explained(
             evidence,
             place,
@@ -443,6 +539,7 @@ class EvaluationResult:
         source_key: str = "source",
         matcher: str | Matcher | None = None,
         most_pairs: int = 10**7,
+        foreign_index: ForeignIndex = "refuse",
     ) -> Diagnosis:
         """Find out where what is missing was lost: index, splitter, ranking or search.
 
@@ -473,12 +570,22 @@ class EvaluationResult:
                 does not tell all.
             most_pairs: How many pairs of passage and chunk may be compared one by one, which all
                 matchers but coverage and those by keys must.
+            foreign_index: The retrieved documents are looked up in the index first, and a warning
+                says how many are there, if not all are. An index that has fewer than a tenth is
+                refused, unless this is ``"allow"``. A document is there if a chunk has its id, or
+                its text, or its text within a longer one (letters and digits count). One that
+                contains a chunk, or most of whose words are in chunks, in runs, is not foreign
+                either: a parent document, a window of sentences, a chunk under another heading.
 
         Raises:
             TypeError: If one of the arguments is of another type.
             ValueError: If the result holds no evidence, or no texts where they are needed, and
                 ``dataset`` is not given; the data set has other queries, ground truth or lists; the
-                index is empty; there is not one list per query; or there are too many pairs.
+                index is empty, or another one than was searched; there is not one list per query,
+                or none has a document; or there are too many pairs.
+
+        Warns:
+            KragEvalWarning: If queries failed: what they miss says nothing of index or ranking.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> chunks = ["the fee is five euros", "we open at nine", "a card takes one day"]
@@ -491,7 +598,9 @@ class EvaluationResult:
         0.5
         """
         from krag_eval.results.causes import diagnosed
+        from krag_eval.results.diagnosis import told_apart_by
 
+        self._warn_of_failed()
         source = self
         if dataset is not None:
             from krag_eval.datasets.loading import evaluated_again
@@ -508,7 +617,14 @@ class EvaluationResult:
             depth=depth,
             source_key=source_key,
             most_pairs=most_pairs,
+            foreign_index=foreign_index,
+            of=told_apart_by(self.rows, self.settings, self.evidence),
         )
+
+    def _warn_of_failed(self) -> None:
+        """Warn where what is worked out takes queries that failed for ones that found nothing."""
+        for told in self.summary.told_failed():
+            warn(told)
 
     def _evidence(
         self, fix: Fix = "evaluate the queries in question with OfflineRetrievalEvaluator"
@@ -580,7 +696,7 @@ class EvaluationResult:
         )
 
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
-        """Return a bootstrap interval for every average at every cutoff.
+        """Return an interval for every average at every cutoff.
 
         See ``krag_eval.statistics.intervals.confidence_intervals``, also for the other arguments:
         ``clusters="source"`` draws all queries of a source together.
@@ -634,7 +750,7 @@ class EvaluationResult:
                 keep, a metric was not evaluated, or there are no per-query rows.
 
         Warns:
-            KragEvalWarning: If the slices are too many to mean anything.
+            KragEvalWarning: If the slices are too many to mean anything, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, predicted = [["a"]] * 40, [["a"]] * 20 + [["x"]] * 10 + [["a"]] * 10
@@ -647,6 +763,7 @@ class EvaluationResult:
         """
         from krag_eval.statistics.slices import slices
 
+        self._warn_of_failed()
         return slices(
             self,
             tag,
@@ -686,7 +803,8 @@ class EvaluationResult:
 
         Returns:
             A :class:`~krag_eval.Predictions`: its ``.table``, ``.best``, ``.rivals`` (the metrics
-            that cannot be told from it), ``.can_rank`` and a ``.summary()``. NaN where a metric is
+            that cannot be told from it), ``.can_rank``, ``.is_turned`` (even the best goes against
+            the scores: lower ones seem to be better) and a ``.summary()``. NaN where a metric is
             the same for all queries; queries for which one is undefined are left out of its
             correlation alone, and it cannot be chosen.
 
@@ -696,7 +814,7 @@ class EvaluationResult:
                 are fewer than 4, an argument is out of range, or there are no per-query rows.
 
         Warns:
-            KragEvalWarning: If there are fewer than 30 queries.
+            KragEvalWarning: If there are fewer than 30 queries, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, predicted = [["a"]] * 80, [["a"], ["x", "a"], ["x"], ["y"]] * 20
@@ -708,6 +826,7 @@ class EvaluationResult:
         """
         from krag_eval.statistics.few_labels import predictions
 
+        self._warn_of_failed()
         return predictions(self, scores, level=level, n_resamples=n_resamples, seed=seed)
 
     def budget_to_recall(
@@ -765,6 +884,8 @@ class EvaluationResult:
         max_drop: float | None = None,
         on: Literal["all", "common"] = "all",
         by: str | None = None,
+        strict: bool = False,
+        allow_failures: int = 0,
         clusters: str | None = None,
         level: float = 0.95,
         n_resamples: int = 10_000,
@@ -783,16 +904,22 @@ class EvaluationResult:
                 settings.
             metric: What may not drop below the baseline: ``"ndcg@10"``, or several.
             max_drop: How far it may drop, 0 if not given. A larger drop fails only if it is more
-                than chance: if the interval of the paired difference excludes 0.
+                than chance, by the paired permutation test that :func:`~krag_eval.compare` makes:
+                with 0, exactly where it shows that this result is worse. Otherwise the condition is
+                inconclusive: it holds, and says how large a drop so many queries can show.
             on: ``"all"`` if the baseline must have the same queries, ``"common"`` to compare the
                 queries that both have, as a set of questions grows; the report names the others.
                 Floors are of all queries of this result.
             by: A tag, as in :meth:`by`, no slice of which may drop further either. Slices of under
                 10 queries are named and not checked.
+            strict: Whether what is inconclusive fails.
+            allow_failures: For how many queries of this result, and of the baseline, the retriever
+                may have failed. They count as nothing retrieved; the report says how many they are.
             clusters: A tag of the queries, such as ``"source"``: those that share its value belong
-                together, and are drawn together for that interval.
-            level: How often that interval should cover the true difference, between 0 and 1.
-            n_resamples: Number of resamples of the bootstrap.
+                together, and are swapped and drawn together.
+            level: 1 less what p must be below, after Holm's correction for the metrics, and how
+                often the interval that is shown should cover the true difference.
+            n_resamples: Number of random swaps, and of resamples of the bootstrap.
             seed: The same seed gives the same verdict.
             language: Of the reasons, ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else
                 ``"en"``.
@@ -800,7 +927,8 @@ class EvaluationResult:
         Raises:
             TypeError: If the baseline is no result.
             ValueError: If an average or the tag is unknown, an average was not evaluated, a number
-                is out of range, there is nothing to check, or the two results are not comparable.
+                is out of range, there is nothing to check, the two results are not comparable, or
+                the retriever failed for more queries than are allowed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> result = OfflineRetrievalEvaluator([["a", "b"]], [["a", "x"]]).evaluate(5)
@@ -824,6 +952,8 @@ class EvaluationResult:
             max_drop=max_drop,
             on=on,
             by=by,
+            strict=strict,
+            allow_failures=allow_failures,
             sampling=sampling,
             language=language,
         )
@@ -913,8 +1043,8 @@ class EvaluationResult:
         If none failed, nothing is asked, and this result is returned.
 
         Args:
-            **changes: ``on_error``, ``max_concurrency``, ``config`` or ``progress``, to be other
-                than the first time.
+            **changes: ``on_error``, ``max_concurrency``, ``timeout``, ``config`` or ``progress``,
+                to be other than the first time.
 
         Raises:
             ValueError: If there is no retriever to ask: the result was read from a file, pickled,
@@ -1026,7 +1156,8 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_markdown
 
-        return as_markdown(self._cells(language), n_names=1)
+        failed = [f"\n- {one}\n" for one in self.summary.told_failed(language)]
+        return as_markdown(self._cells(language), n_names=1) + "".join(failed)
 
     def to_latex(self, language: Language | None = None) -> str:
         r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
@@ -1038,19 +1169,26 @@ class EvaluationResult:
         """
         from krag_eval.statistics.comparison import as_latex
 
-        return as_latex(self._cells(language), n_names=1)
+        failed = [f"% {one}\n" for one in self.summary.told_failed(language)]
+        return "".join(failed) + as_latex(self._cells(language), n_names=1)
 
     def _cells(self, language: Language | None) -> list[list[str]]:
         """Return the averages as text, header first: a row per key, a column per cutoff."""
         header = [_WORDS[language_of(language)]["metric"], *(f"@{spelled(k)}" for k in self.k)]
-        values = self.metrics.T
+        values, names = self.metrics.T.loc[[*self.shown]], self.row_names(language)
         rows = [
-            [key, *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
+            [names[key], *("–" if math.isnan(value) else f"{value:.4f}" for value in row)]
             for key, row in zip(values.index, values.to_numpy(), strict=True)
         ]
         return [header, *rows]
 
-    def to_json(self, path: str | os.PathLike[str], *, texts: bool = False) -> None:
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        texts: bool = False,
+        gate: GateReport | None = None,
+    ) -> None:
         """Save the result with its evidence; :meth:`from_json` reads it back.
 
         The file appears complete or not at all. Undefined values are ``null``.
@@ -1060,6 +1198,8 @@ class EvaluationResult:
             texts: Whether to keep the documents' texts too, for :meth:`explain`, with their ids and
                 what is short in their metadata: numbers, booleans and texts of 200 characters at
                 most. Without them everything else still works.
+            gate: What became of the gate that it was held to. A history does not hold later results
+                to one that failed.
 
         Raises:
             ValueError: If ``texts`` are asked for and this result has none, or the file is the one
@@ -1068,7 +1208,7 @@ class EvaluationResult:
         """
         from krag_eval.results.saved import write
 
-        write(path, self, texts=texts)
+        write(path, self if gate is None else replace(self, gate=gate.noted), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:
@@ -1123,19 +1263,22 @@ class EvaluationResult:
         """The averages as they are shown: a row per metric, micro beside macro where both are."""
         import pandas as pd
 
-        values = self.metrics.T.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
-        rows = in_pairs(values.index)
+        values = self.metrics.T.loc[[*self.shown]]
+        values = values.map(lambda value: "NaN" if math.isnan(value) else f"{value:.4f}")
+        rows, names = in_pairs(values.index), self.row_names()
         if len(rows) == len(values):
-            return values
+            return values.rename(index=names)
         table = {
             (k, average): [values[k].get(key, "") for key in keys]
             for k in values.columns
             for average, keys in zip(("macro", "micro"), zip_longest(*rows.values()), strict=True)
         }
-        return pd.DataFrame(table, index=list(rows)).rename_axis(columns=["k", ""])
+        index = [names.get(name, name) for name in rows]
+        return pd.DataFrame(table, index=index).rename_axis(columns=["k", ""])
 
     def _footnotes(self) -> list[str]:
-        return [*([self.retrieval.summary()] if self.retrieval else []), self.signature]
+        asked = [] if self.retrieval is None else [self.retrieval.summary()]
+        return [*asked, self.signature]
 
 
 def _moment_of(seconds: str) -> datetime:

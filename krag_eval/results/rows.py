@@ -5,7 +5,6 @@ In a file the columns of several cutoffs are side by side, named as in ``ndcg@10
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -26,11 +25,9 @@ from krag_eval._errors import (
     Fix,
     InvalidInput,
     InvalidType,
-    MissingPackage,
     Place,
-    install_line,
 )
-from krag_eval._io import shielded, unshielded
+from krag_eval._io import parquet_for, shielded, unshielded
 from krag_eval.documents import Tag, is_tag
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, fitting, spelled
 from krag_eval.scoring.metrics import (
@@ -64,7 +61,6 @@ __all__ = [
     "column_types",
     "flat_columns",
     "join_rows",
-    "missing_pyarrow",
     "rows_at",
     "rows_named",
     "write_csv",
@@ -657,6 +653,8 @@ def read_columns(path: Path, columns: Sequence[str], n_rows: int) -> pd.DataFram
         DatasetError: If it cannot be read, lacks a column or has another number of rows.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is no regular file")  # a pipe would wait for somebody to write
         frame = _parquet(path, columns) if path.suffix == ".parquet" else _csv(path, columns)
     except FileNotFoundError as error:
         raise Place(str(path)).error(
@@ -691,10 +689,7 @@ def _column_names(path: Path) -> list[str]:
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise missing_pyarrow("", f"reading {path}") from error
+    parquet = parquet_for(f"reading {path}")
     # A text that is stored once becomes one text again, however many rows have it.
     content = parquet.ParquetFile(path, read_dictionary=[LABEL])
     stored, n_rows = os.path.getsize(path), content.metadata.num_rows
@@ -756,12 +751,6 @@ def _from_texts(name: str, texts: list[str], as_written: Callable[[str], str]) -
     return np.array([float(text or "nan") for text in texts], np.float64)
 
 
-def missing_pyarrow(argument: str, what: str) -> MissingPackage:
-    """Return the error that says how to install what Parquet files need."""
-    problem = f": {what} needs pyarrow"
-    return MissingPackage(argument, problem, install_line("parquet"))
-
-
 def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:
     """Return where rows will be written; through a link, the file it points to.
 
@@ -781,8 +770,8 @@ def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") 
         raise InvalidInput(argument, f": {path} is not a regular file", "name another")
     if not target.parent.is_dir():
         raise InvalidInput(argument, f": there is no directory {target.parent}", "create it first")
-    if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise missing_pyarrow(argument, "writing Parquet files")
+    if target.suffix == ".parquet":
+        parquet_for(": writing Parquet files", argument)
     return target
 
 

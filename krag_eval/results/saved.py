@@ -7,13 +7,15 @@ last bit; what is undefined is ``null``; ``checksum`` covers everything beside i
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, Place
+from krag_eval._errors import InvalidInput, Place, clipped
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import DocumentLike, Tag, id_of, is_tag, metadata_of
@@ -39,13 +41,14 @@ from krag_eval.results.rows import (
 )
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
-from krag_eval.scoring.parts import Summary, declared_in, declared_of
+from krag_eval.scoring.parts import Summary, declared_in, declared_of, keys_of
 from krag_eval.scoring.relevance import Aspects, Judged, Relevance, RelevanceTogether
 
 __all__ = [
     "FORMAT_VERSION",
     "as_text",
     "check_not_its_rows",
+    "note_gate",
     "read",
     "write",
 ]
@@ -54,6 +57,7 @@ _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1
 # No list is that long, and a query with more could not be explained.
 _MOST_RETRIEVED = 10**7
+_OUTCOMES = ("passed", "inconclusive", "failed")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Content: TypeAlias = dict[str, Any]
@@ -96,6 +100,36 @@ def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bo
         content["retrieval"] = result.retrieval.content()
     if result.made is not None:
         content["made"] = result.made.isoformat(timespec="milliseconds")
+    if result.gate is not None:
+        content["gate"] = result.gate
+    return _laid_out(content)
+
+
+def note_gate(path: str | os.PathLike[str], outcome: str, result: EvaluationResult) -> None:
+    """Write into the file of a result what became of the gate that it was held to.
+
+    Nothing else in it changes, nor do the mode of the file and its time, by which old results are
+    ordered.
+
+    Raises:
+        InvalidInput: If the file holds another result than that one by now.
+        OSError: If the file is read-only, or cannot be written.
+    """
+    kept, content = os.stat(path), _loaded(path)
+    if not (kept.st_mode & stat.S_IWUSR and os.access(path, os.W_OK)):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    held = _result_of(dict(content), path)
+    if held.made != result.made or held != result:
+        raise _unusable(path, "it holds another result by now", "check that one, too")
+    del content["checksum"]
+    with replacing(path) as temporary:
+        temporary.write_text(_laid_out(content | {"gate": outcome}), "utf-8")
+        os.chmod(temporary, stat.S_IMODE(kept.st_mode))
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+
+
+def _laid_out(content: Content) -> str:
+    """Return the text of a file, with its checksum."""
     content["checksum"] = _checksum(content)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a character cannot be written as UTF-8; JSON can spell it.
@@ -112,7 +146,11 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is not such a result, of another format, or damaged.
     """
-    content = _loaded(path)
+    return _result_of(_loaded(path), path)
+
+
+def _result_of(content: Content, path: str | os.PathLike[str]) -> EvaluationResult:
+    """Return the result that a file holds, checked."""
     try:
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
@@ -123,11 +161,16 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
             raise ValueError("its signature does not follow from its settings")
     except KeyError as error:
         raise _unusable(path, f"the saved result is damaged (no {error})") from error
-    except (TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, ArithmeticError, IndexError) as error:
         raise _unusable(path, f"the saved result is damaged ({error})") from error
+    except RecursionError as error:
+        raise _unusable(path, "the saved result is damaged (nested too deeply)") from error
+    except MemoryError as error:
+        raise _unusable(path, _TOO_LARGE) from error
     return result
 
 
+_TOO_LARGE = "what it holds does not fit into memory"
 _HOW_TO_SAVE = "save one with to_json in Python, or with krag-eval evaluate … --json OUT"
 
 
@@ -144,14 +187,19 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
         raise missing from error
     except (ValueError, RecursionError) as error:
         raise _unusable(path, f"not a saved krag_eval result: {error}", _HOW_TO_SAVE) from error
+    except MemoryError as error:
+        raise _unusable(path, _TOO_LARGE) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         problem = f"not a saved krag_eval result (no 'format': '{_FORMAT}')"
         raise _unusable(path, problem, _HOW_TO_SAVE)
-    version = content.get("format_version")
+    if "format_version" not in content:
+        problem = "the saved result is damaged (it does not say which format it is in)"
+        raise _unusable(path, problem, _HOW_TO_SAVE)
+    version = content["format_version"]
     if isinstance(version, bool) or version != FORMAT_VERSION:
         raise _unusable(
             path,
-            f"saved in format {json.dumps(version)}, and this version of krag_eval reads format "
+            f"saved in format {clipped(version)}, and this version of krag_eval reads format "
             f"{FORMAT_VERSION}",
             "a newer version may read it",
         )
@@ -267,30 +315,42 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
         raise TypeError("its settings are not texts")
     common = {
         "settings": content["settings"],
-        "keys": content["keys"],
+        "keys": keys_of(content),
         "averaging_method": AveragingMethod(content["averaging_method"]),
         "conventions": Conventions.parse(content["conventions"]),
         "declared": declared_of(content),
         "made": _moment(content["made"]) if "made" in content else None,
+        "gate": _outcome(content["gate"]) if "gate" in content else None,
     }
     if "summary" not in content:
         return common | _whole_parts(content)
     totals = Summary.from_json(content["summary"])
-    of_its_own = ("settings", "made")
+    of_its_own = ("settings", "made", "gate")
     if any(getattr(totals, name) != value for name, value in common.items()
            if name not in of_its_own):  # fmt: skip
         raise ValueError("its summary is of another run")
+    beside = Path(os.path.realpath(path)) if path.is_symlink() else path  # as it was written
     return common | {
         "totals": totals,
-        "rows": rows_named(content["rows"], path.parent, totals),
+        "rows": rows_named(content["rows"], beside.parent, totals),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
     }
+
+
+def _outcome(text: object) -> str:
+    if text not in _OUTCOMES:
+        raise ValueError("what became of its gate is unknown")
+    return str(text)
 
 
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("the time it was made has no time zone")
+    try:
+        moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"it was made at {text}, which in UTC is no date") from error
     return moment
 
 

@@ -71,6 +71,7 @@ def evaluate_agent(
     metrics: Iterable[str | Metric] | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -110,6 +111,8 @@ def evaluate_agent(
             ask the others, or ``"raise"``. If not given, it is recorded, unless the first three
             questions fail and none is answered; see :func:`~krag_eval.evaluate_retriever`.
         max_concurrency: How many questions are asked at the same time.
+        timeout: Seconds that the agent may take for a question; see
+            :func:`~krag_eval.evaluate_retriever`.
         config: LangChain's config, or a list with one per question. An agent that keeps
             conversations needs another ``thread_id`` for each.
         progress: Whether to show a progress bar; if not given, in terminals and notebooks.
@@ -146,6 +149,7 @@ def evaluate_agent(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -175,6 +179,7 @@ async def aevaluate_agent(
     metrics: Iterable[str | Metric] | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -189,6 +194,7 @@ async def aevaluate_agent(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -259,6 +265,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         self._input_key = input_key
         self._searched: list[bool] = []
         self._asked: list[tuple[str, Question]] = []
+        self._under_way: dict[int, tuple[str, RetrievalRecorder]] = {}
         self._at_once = False
         self.name = agent.get_name()
 
@@ -266,7 +273,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[DocumentLike]:
         """Ask it, and return the documents found; raise what it or its search raised."""
-        watching = RetrievalRecorder()
+        watching = self._watching(input)
         try:
             self._agent.invoke(self._given(input), _watched(config, watching), **kwargs)
         finally:
@@ -277,7 +284,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[DocumentLike]:
         """Do as :meth:`invoke`, asynchronously."""
-        watching = RetrievalRecorder()
+        watching = self._watching(input)
         try:
             await self._agent.ainvoke(self._given(input), _watched(config, watching), **kwargs)
         finally:
@@ -286,6 +293,8 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
 
     def hand_over(self, texts: Sequence[str]) -> None:
         """Give the recorder what was asked, in the order of these; from now on, at once."""
+        for given_up in [*self._under_way.values()]:  # as it took too long
+            self._kept(*given_up)
         place = {text: i for i, text in enumerate(texts)}
         asked = sorted(self._asked, key=lambda one: place[one[0]])
         self._asked, self._at_once = [], True
@@ -312,13 +321,20 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
             return {self._input_key: question}
         return {MESSAGES: [{"role": "user", "content": question}]}
 
+    def _watching(self, text: str) -> RetrievalRecorder:
+        watching = RetrievalRecorder()
+        self._under_way[id(watching)] = text, watching
+        return watching
+
     def _kept(self, text: str, watching: RetrievalRecorder) -> Question:
         """Return all that was seen as one question, and keep it."""
         question = Question({MESSAGES: text}, strand(), after_others=False, by_agent=True)
         question.given = self._given(text)
-        for one in watching._questions.values():
+        for one in [*watching._questions.values()]:
             question.seen += one.seen
             question.order.update(one.order)
+        if self._under_way.pop(id(watching), None) is None:  # kept when it was given up
+            return question
         if not self._at_once:
             self._asked.append((text, question))
         elif self._recorder is not None:

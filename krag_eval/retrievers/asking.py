@@ -5,10 +5,17 @@ LangChain loads with this module.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import math
 import threading
+from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from contextvars import Context, copy_context
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
@@ -26,6 +33,14 @@ from langchain_core.runnables.config import (
 
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.documents import DocumentLike, as_document, check_documents
+from krag_eval.matching.timeouts import (
+    BETWEEN_LOOKS,
+    GRACE,
+    Behind,
+    Threads,
+    no_answer,
+    outcome,
+)
 from krag_eval.results.latency import Failure
 
 if TYPE_CHECKING:
@@ -76,6 +91,9 @@ class Answers:
         n_queries: Number of queries.
         on_error: ``"raise"``: nothing more is asked once a query failed. ``"record"``: all are.
             ``None``: all are, unless the first :data:`PATIENCE` fail and nothing was answered.
+
+    Attributes:
+        n_lost: How many calls never returned, if these were so many that nothing more was asked.
     """
 
     def __init__(self, n_queries: int, *, on_error: str | None) -> None:
@@ -86,6 +104,7 @@ class Answers:
         self.unkept: Exception | None = None
         self.stopped = False
         self.any_known = False
+        self.n_lost = 0
         self._on_error = on_error
         self._keeper: Keeper | None = None
         self._bar: Bar | None = None
@@ -103,6 +122,12 @@ class Answers:
     def unasked(self) -> list[int]:
         """Return the positions of the queries with neither an answer nor a failure."""
         return [position for position in self.missing() if position not in self.failures]
+
+    def fail_unasked(self) -> None:
+        """Take failures of what was not asked, as too many calls never returned."""
+        problem = f"no answer: the run stopped, as {self.n_lost} calls never returned"
+        for position in self.unasked() if self.n_lost and not self.stopped else ():
+            self.fail(position, TimeoutError(problem), 0.0)
 
     def gather(self, keeper: Keeper | None, bar: Bar | None) -> Self:
         """Set where answers are kept and shown; closed at the end of a ``with`` block."""
@@ -168,56 +193,179 @@ class Answers:
             self._keeper = self._bar = None
 
 
-class Asking(Runnable[int, None]):
-    """Asks the question at a position; LangChain's ``batch`` and ``abatch`` run it for many.
+class _Turn:
+    """Which question a thread is at. It ends once: by the answer, or because that is late."""
+
+    def __init__(self) -> None:
+        self.position = -1
+        self._since = math.inf
+        self._context = copy_context()
+        self._guard = threading.Lock()
+
+    def begin(self, position: int) -> Context:
+        """Begin with a question; return what to ask it in."""
+        self.position, self._since = position, perf_counter()
+        return self._context.copy()
+
+    def seconds_left(self, timeout: float | None) -> float:
+        """Return in how many seconds the answer will be late."""
+        return math.inf if timeout is None else self._since + timeout - perf_counter()
+
+    def end(self, timeout: float = -math.inf) -> bool:
+        """End it if it is older than that; tell whether this ended it."""
+        with self._guard:
+            ends = self._since < math.inf and perf_counter() - self._since >= timeout
+            if ends:
+                self._since = math.inf
+            return ends
+
+
+class Asking:
+    """Asks questions, so many at a time.
 
     It fires no events of its own, so callbacks see the retriever as if it were asked directly, and
-    it takes the time around that one call, whatever else is running.
+    it takes the time around that one call, whatever else is running. After as many calls as are
+    made at a time have never returned, nothing more is asked.
 
     Args:
         call: How the retriever is asked.
         texts: The question of each query.
         answers: Where answers go.
+        timeout: The seconds that an answer may take; ``None`` for any time.
+        n_at_once: How many questions may be asked at the same time.
     """
 
-    def __init__(self, call: Call, texts: list[str], answers: Answers) -> None:
+    def __init__(
+        self,
+        call: Call,
+        texts: list[str],
+        answers: Answers,
+        timeout: float | None,
+        n_at_once: int,
+    ) -> None:
         self._call = call
         self._texts = texts
         self._answers = answers
+        self._timeout = timeout
+        self.n_at_once = n_at_once
+        self._left: deque[tuple[int, RunnableConfig]] = deque()
 
-    def invoke(self, input: int, config: RunnableConfig | None = None, **kwargs: Any) -> None:
-        """Ask one question and hand over its answer, or how it failed."""
-        if self._answers.stopped:
-            return
-        question = self._call.input(self._texts[input])
+    def now(self, configs: Mapping[int, RunnableConfig]) -> None:
+        """Ask the questions at these positions, each with its config, in threads."""
+        self._left = deque(configs.items())
+        threads = Threads()
+        turns = [_Turn() for _ in range(min(self.n_at_once, len(configs)))]
+        working: dict[Future[None], _Turn] = {threads.submit(self._work, one): one for one in turns}
+        try:
+            while working:
+                late_in = min(turn.seconds_left(self._timeout) for turn in working.values())
+                done, _ = wait(working, max(0.0, min(late_in, BETWEEN_LOOKS)), FIRST_COMPLETED)
+                for one in done:
+                    del working[one]
+                    one.result()  # raises what is no failure of a query, as sys.exit
+                self._replace_late(working, threads)
+        finally:  # after Ctrl-C: what ends soon is kept, and what comes later is dropped
+            self.stop()
+            try:
+                wait(working, GRACE)
+            finally:
+                for one, turn in working.items():
+                    turn.end()
+                    one.cancel()
+                threads.shutdown(wait=False)
+
+    async def soon(self, configs: Mapping[int, RunnableConfig]) -> None:
+        """Do as :meth:`now`, asking asynchronously."""
+        self._left = deque(configs.items())
+        behind = Behind(asyncio.get_running_loop())
+        n_workers = min(self.n_at_once, len(configs))
+        work = [outcome(self._work_soon(behind)) for _ in range(n_workers)]
+        workers = [asyncio.create_task(one) for one in work]
+        try:
+            while not all(one.done() for one in workers):
+                # A loop at rest hears of Ctrl-C when it wakes, in notebooks too.
+                await asyncio.wait(workers, timeout=BETWEEN_LOOKS)
+            for one in workers:
+                one.result()()
+        finally:
+            self.stop()
+            for one in workers:
+                one.cancel()
+            await asyncio.wait(workers, timeout=GRACE)
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        self._left.clear()
+
+    def _work(self, turn: _Turn) -> None:
+        """Ask one question after another, until there is none or an answer is late."""
+        while (next_one := self._next()) is not None:
+            context = turn.begin(next_one[0])
+            hand_over = context.run(self._asked, *next_one)
+            if not turn.end():
+                return
+            hand_over()
+
+    async def _work_soon(self, behind: Behind) -> None:
+        while (next_one := self._next()) is not None:
+            start = perf_counter()
+            try:
+                hand_over = await behind.within(self._timeout, self._asked_soon(*next_one))
+            except TimeoutError as error:
+                self._answers.fail(next_one[0], error, perf_counter() - start)
+                self._stop_if_lost(behind.n_lost)
+            except BaseException:
+                self.stop()
+                raise
+            else:
+                hand_over()
+
+    def _next(self) -> tuple[int, RunnableConfig] | None:
+        with suppress(IndexError):
+            return None if self._answers.stopped else self._left.popleft()
+        return None
+
+    def _replace_late(self, working: dict[Future[None], _Turn], threads: Threads) -> None:
+        """Record calls that took too long as failures, and let other threads go on."""
+        late = [] if self._timeout is None else [
+            one for one, turn in working.items() if turn.end(self._timeout)
+        ]  # fmt: skip
+        for one in late:
+            one.cancel()
+            position = working.pop(one).position
+            self._answers.fail(position, no_answer(self._timeout or 0.0), self._timeout or 0.0)
+            self._stop_if_lost(threads.n_lost)
+        for _ in late[: len(self._left)] if not self._answers.stopped else ():
+            turn = _Turn()
+            working[threads.submit(self._work, turn)] = turn
+
+    def _stop_if_lost(self, n_lost: int) -> None:
+        if n_lost >= self.n_at_once:
+            self.stop()
+            self._answers.n_lost = n_lost
+
+    def _asked(self, position: int, config: RunnableConfig) -> Callable[[], None]:
+        """Ask one question; return what hands over its answer, or how it failed."""
+        question = self._call.input(self._texts[position])
         start = perf_counter()
         try:
             answer = self._call.runnable.invoke(question, config)
             seconds = perf_counter() - start
-            documents = self._call.documents(answer)
+            return partial(self._answers.add, position, self._call.documents(answer), seconds)
         except Exception as error:
-            self._answers.fail(input, error, perf_counter() - start)
-        else:
-            self._answers.add(input, documents, seconds)
+            return partial(self._answers.fail, position, error, perf_counter() - start)
 
-    async def ainvoke(
-        self, input: int, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> None:
-        """Do as :meth:`invoke`, asking asynchronously."""
-        if self._answers.stopped:
-            return
-        question = self._call.input(self._texts[input])
+    async def _asked_soon(self, position: int, config: RunnableConfig) -> Callable[[], None]:
+        question = self._call.input(self._texts[position])
         start = perf_counter()
         try:
             answer = await self._call.runnable.ainvoke(question, config)
             if inspect.isawaitable(answer):  # of a plain function that calls an async one
                 answer = await answer
             seconds = perf_counter() - start
-            documents = self._call.documents(answer)
+            return partial(self._answers.add, position, self._call.documents(answer), seconds)
         except Exception as error:
-            self._answers.fail(input, error, perf_counter() - start)
-        else:
-            self._answers.add(input, documents, seconds)
+            return partial(self._answers.fail, position, error, perf_counter() - start)
 
 
 class NodeLike(Protocol):

@@ -6,11 +6,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from langchain_core.runnables.config import RunnableConfig, get_config_list
 
 from krag_eval._errors import (
     EVALUATOR_OPTIONS,
@@ -38,6 +39,7 @@ from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
+from krag_eval.matching.timeouts import check_timeout, in_loop, n_threads
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.asking import Answers, Asking, Call, RetrieverLike, kind_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
@@ -47,7 +49,6 @@ from krag_eval.statistics.intervals import Clusters, check_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
-    from langchain_core.runnables import RunnableConfig
     from typing_extensions import TypeIs
 
     from krag_eval.documents import DocumentLike
@@ -78,6 +79,7 @@ def evaluate_retriever(
     output_key: str | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -86,9 +88,10 @@ def evaluate_retriever(
 ) -> EvaluationResult:
     """Ask a retriever every question of a data set, and evaluate what comes back.
 
-    The questions run through LangChain's own ``batch``, one call of the retriever per question, so
-    callbacks, tags and metadata reach it as always. Options, data set and cutoffs are checked
-    before the first question is asked.
+    Each question is one ``invoke`` of the retriever, in LangChain's config, so callbacks, tags and
+    metadata reach it as always. Options, data set and cutoffs are checked before the first question
+    is asked. Ctrl-C, in a notebook its button, ends the run within about a second, also if calls
+    hang: they are left behind in their threads.
 
     Args:
         retriever: A LangChain retriever or any other ``Runnable`` from question to documents, or
@@ -120,6 +123,11 @@ def evaluate_retriever(
             does not work at all should not score 0.
         max_concurrency: How many questions are asked at the same time; LangChain's default, its
             number of threads, if not given. For latencies free of one another, 1.
+        timeout: Seconds that an answer may take; any time if not given. A question without an
+            answer by then failed, with a ``TimeoutError``. A call that cannot be ended (one that
+            awaits is cancelled) goes on in a thread that is given up, and another takes its place.
+            After as many of these as there may be calls at the same time, nothing more is asked,
+            and the questions that are left failed too.
         config: LangChain's config for each call (callbacks, tags, metadata, …), or a list with
             one per question.
         progress: Whether to show a progress bar; if not given, in terminals and notebooks.
@@ -163,6 +171,7 @@ def evaluate_retriever(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -184,6 +193,7 @@ async def aevaluate_retriever(
     output_key: str | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -208,6 +218,7 @@ async def aevaluate_retriever(
         Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -235,6 +246,7 @@ def evaluate_retrievers(
     output_key: str | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
@@ -272,6 +284,7 @@ def evaluate_retrievers(
             exception that ends the run has the results of the retrievers asked before as its
             attribute ``results``.
         max_concurrency: How many questions are asked at the same time.
+        timeout: Seconds that an answer may take; see there.
         config: LangChain's config.
         progress: Whether to show a bar for each retriever.
         checkpoint: Name -> file, for all retrievers or some: ``{"bm25": "bm25.jsonl"}``.
@@ -313,6 +326,7 @@ def evaluate_retrievers(
         output_key=output_key,
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -343,6 +357,7 @@ async def aevaluate_retrievers(
     output_key: str | None = None,
     on_error: Literal["raise", "record"] | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     config: RunnableConfig | Sequence[RunnableConfig] | None = None,
     progress: bool | None = None,
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
@@ -361,6 +376,7 @@ async def aevaluate_retrievers(
         output_key=output_key,
         on_error=on_error,
         max_concurrency=max_concurrency,
+        timeout=timeout,
         config=config,
         progress=progress,
         checkpoint=checkpoint,
@@ -532,6 +548,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "labelled by their positions.",
         "failed": "{n} of {queries} queries failed and count as nothing retrieved; the first is "
         "{label}: {type}: {message}",
+        "lost": "{n} calls never returned, so nothing more was asked.",
         "retry": "The result's failures lists them, and its retry_failed asks them again",
     },
     "ko": {
@@ -542,6 +559,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "모든 질문을 위치로 구분합니다.",
         "failed": "질문 {queries}개 중 {n}개가 실패해 검색된 문서가 없는 것으로 셉니다. 첫 번째는 "
         "{label}입니다({type}: {message})",
+        "lost": "호출 {n}건이 끝내 돌아오지 않아 더 묻지 않고 멈췄습니다.",
         "retry": "결과의 failures에 목록이 있고, retry_failed로 다시 물을 수 있습니다",
     },
 }
@@ -644,6 +662,7 @@ class Run:
     _: KW_ONLY
     on_error: str | None
     max_concurrency: int | None
+    timeout: float | None
     config: Any
     progress: bool | None
     checkpoint: str | os.PathLike[str] | None
@@ -655,37 +674,65 @@ class Run:
             one_of("on_error", self.on_error, ("raise", "record"))
         if self.max_concurrency is not None:
             whole("max_concurrency", self.max_concurrency, 1)
+        check_timeout(self.timeout)
         _check_config(self.config, len(self.evaluation.questions))
         check_progress(self.progress)
         _check_checkpoint(self.checkpoint, self.checkpoint_key)
 
-    def apart(self) -> EvaluationResult:
-        """Do as :meth:`now`, also where an event loop is running, as in a notebook."""
-        if not (self.call.is_async_only and _in_a_loop()):
-            return self.now()
-        with ThreadPoolExecutor(1) as alone:
-            return alone.submit(copy_context().run, self.now).result()
+    def now(self, known: Answers | None = None, *, in_any_loop: bool = False) -> EvaluationResult:
+        """Ask what is not known, and evaluate everything.
 
-    def now(self, known: Answers | None = None) -> EvaluationResult:
-        """Ask what is not known, and evaluate everything."""
-        if self.call.is_async_only:
+        Args:
+            known: Answers that need not be asked for.
+            in_any_loop: Whether an async function may be asked also where an event loop is running,
+                as in a notebook. It is asked in another.
+        """
+        if self.call.is_async_only and not in_any_loop:
             _check_no_loop()
-            return asyncio.run(self.soon(known))
         with self._gathering(known) as answers:
-            asking = Asking(self.call, self.evaluation.questions.texts, answers)
             while positions := answers.unasked():
-                asking.batch(positions, config=self._config(positions))
-                _raise_what_stopped(answers, self.evaluation.questions.labels)
+                asking, configs = self._asking(answers, positions)
+                if self.call.is_async_only:
+                    self._ask_in_loop(asking, configs, answers)
+                else:
+                    asking.now(configs)
+                self._check(answers)
         return self._result(answers)
 
     async def soon(self, known: Answers | None = None) -> EvaluationResult:
         """Do as :meth:`now`, asking asynchronously."""
         with self._gathering(known) as answers:
-            asking = Asking(self.call, self.evaluation.questions.texts, answers)
             while positions := answers.unasked():
-                await asking.abatch(positions, config=self._config(positions, _n_threads()))
-                _raise_what_stopped(answers, self.evaluation.questions.labels)
+                asking, configs = self._asking(answers, positions)
+                await asking.soon(configs)
+                self._check(answers)
         return self._result(answers)
+
+    def _asking(
+        self, answers: Answers, positions: list[int]
+    ) -> tuple[Asking, dict[int, RunnableConfig]]:
+        """Return what asks, and LangChain's config for each position, in objects of its own."""
+        several = not isinstance(self.config, Mapping | None)
+        given = [self.config[i] for i in positions] if several else self.config
+        configs = get_config_list(given, len(positions))
+        if self.max_concurrency is not None:
+            configs = [{**one, "max_concurrency": self.max_concurrency} for one in configs]
+        n_at_once = configs[0].get("max_concurrency") or n_threads()
+        texts = self.evaluation.questions.texts
+        asking = Asking(self.call, texts, answers, self.timeout, n_at_once)
+        return asking, dict(zip(positions, configs, strict=True))
+
+    def _ask_in_loop(
+        self, asking: Asking, configs: dict[int, RunnableConfig], answers: Answers
+    ) -> None:
+        try:
+            in_loop(self.timeout, partial(asking.soon, configs), asking.stop)
+        except TimeoutError:  # one call holds up the loop, and so all of them
+            answers.n_lost = min(asking.n_at_once, len(configs))
+
+    def _check(self, answers: Answers) -> None:
+        answers.fail_unasked()
+        _raise_what_stopped(answers, self.evaluation.questions.labels)
 
     def _gathering(self, known: Answers | None) -> Answers:
         """Return where answers go, with those that need not be asked for."""
@@ -709,16 +756,6 @@ class Run:
         for position, (documents, seconds) in checkpoint.answers.items():
             answers.known(position, documents, seconds)
         return checkpoint
-
-    def _config(self, positions: list[int], default: int | None = None) -> Any:
-        """Return LangChain's config for the queries at these positions, in objects of its own."""
-        several = not isinstance(self.config, Mapping | None)
-        configs = [self.config[i] for i in positions] if several else [self.config or {}]
-        limited = []
-        for config in configs:
-            limit = self.max_concurrency or config.get("max_concurrency") or default
-            limited.append({**config, "max_concurrency": limit} if limit else {**config})
-        return limited if several else limited[0]
 
     def _result(self, answers: Answers) -> EvaluationResult:
         _warn_of_failures(answers, self.evaluation.questions.labels)
@@ -746,7 +783,7 @@ class _Again:
         return await self._changed(changes).soon(self.answers)
 
     def _changed(self, changes: dict[str, Any]) -> Run:
-        allowed = ("on_error", "max_concurrency", "config", "progress")
+        allowed = ("on_error", "max_concurrency", "timeout", "config", "progress")
         for name in changes:
             if name not in allowed:
                 named = ", ".join(map(repr, allowed))
@@ -758,6 +795,8 @@ def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
     if answers.unkept is not None:
         raise answers.unkept
     if answers.stopped and answers.first_error is not None:
+        if answers.n_lost:
+            answers.first_error[1].add_note(_WORDS["en"]["lost"].format(n=answers.n_lost))
         position, error = answers.first_error
         n = len(answers.failures)
         others = f" and on {n - 1} more, and answered none" if n > 1 else ""
@@ -778,6 +817,8 @@ def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
         type=failure.type, message=clipped(failure.message),
     )  # fmt: skip
     warn(problem, w["retry"])
+    if answers.n_lost:
+        warn(w["lost"].format(n=answers.n_lost))
 
 
 def _check_config(config: object, n_queries: int) -> None:
@@ -825,11 +866,6 @@ def _in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _n_threads() -> int:
-    # What a thread pool, and so LangChain's batch, runs at the same time.
-    return min(32, (os.cpu_count() or 1) + 4)
 
 
 class Runs:

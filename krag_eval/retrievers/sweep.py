@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -53,12 +54,13 @@ from krag_eval.documents import (
     plain_value,
     text_of,
 )
+from krag_eval.matching.identity import digest_of, function_name
 from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
 from krag_eval.results.causes import Index
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
 from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+from krag_eval.retrievers.checkpoint import Checkpoint, note_of, purpose_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.scoring.cutoffs import (
     Budget,
@@ -121,6 +123,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
         "half to the other, the mean of all cells changes by {shift}).",
         "same": "The choice is the baseline.",
+        "reused": "{n} {answers} of {day} reused, {asked} {questions} asked.",
+        "unknown": "{answers} of {day} reused, and it cannot be told whether {maker} makes "
+        "the same retriever as then",
+        "another folder": "name another folder if it does not",
         "made again": "{file} is made again from the answers, because {problem}",
         "front": "Best for their context: {names}.",
         "repr": "<Sweep of {n} cells, compared on {metric}>",
@@ -138,6 +144,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
         "same": "고른 조합이 기준 조합입니다.",
+        "reused": "{day}에 저장한 검색 결과 {n}개를 다시 썼고, 질문 {asked}개를 검색했습니다.",
+        "unknown": "{day}에 저장한 검색 결과 {n}개를 다시 쓰지만, {maker} 함수가 그때와 같은 "
+        "검색기를 만드는지는 알 수 없습니다",
+        "another folder": "달라졌다면 다른 폴더를 지정하세요",
         "made again": "{file}: 저장된 검색 결과로 다시 평가합니다({problem})",
         "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
         "repr": "<Sweep: 조합 {n}개, {metric} 기준 비교>",
@@ -167,6 +177,7 @@ def sweep(
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     max_concurrency: int | None = None,
+    timeout: float | None = None,
     on_error: Literal["raise", "record"] | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -209,14 +220,16 @@ def sweep(
         seed: The same seed gives the same digits, and the same halves.
         folder: Where answers and results are kept, each cell in a folder of its own; made if it is
             not there. A sweep that was killed goes on where it stopped when it is called again.
-            Answers belong to a retriever's name, the chunks and the questions, so call a retriever
-            otherwise, or name another folder, if what it answers has changed. Results are made
-            again from the answers if the evaluation has changed, and always with a matcher, metric
-            or length of your own.
+            Answers belong to a retriever's name, what makes it (the source of your function and of
+            those it uses, its arguments and what else it holds), the chunks and the questions. What
+            that does not tell, such as a server behind it, asks for another folder when it changes;
+            :meth:`Sweep.summary` says what was reused. Results are made again from the answers if
+            the evaluation has changed, and always with a matcher, metric or length of your own.
         n_jobs: Processes that work on cells at the same time, -1 for one per core. What splitters
             and retrievers hold is then sent to them. Latencies are those of a busy machine.
         max_concurrency: How many questions a retriever is asked at the same time; LangChain's
             default if not given. For latencies free of one another, 1.
+        timeout: Seconds that an answer may take; see :func:`~krag_eval.evaluate_retriever`.
         on_error: What happens when a retriever fails; see :func:`~krag_eval.evaluate_retriever`.
         progress: Whether to show a bar for each cell; if not given, in terminals and notebooks.
         **options: Those of :class:`~krag_eval.OfflineRetrievalEvaluator`: ``threshold``,
@@ -232,7 +245,8 @@ def sweep(
         OSError: If the folder cannot be written, or another run is writing to it.
 
     Warns:
-        KragEvalWarning: What evaluating a cell warns of, after the name of the cell.
+        KragEvalWarning: What evaluating a cell warns of, after the name of the cell; and where
+            answers are reused of a function of which it cannot be told whether it is the same.
 
     >>> corpus = [f"Rule {i} is about numbers. Rule {i} ends here." for i in range(30)]
     >>> questions = [{"question": f"What is rule {i}?", "actual": [f"Rule {i} is about numbers."]}
@@ -266,10 +280,12 @@ def sweep(
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
     against = _checked_baseline(baseline, grid)
-    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "progress": progress}
+    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "timeout": timeout,
+              "progress": progress}  # fmt: skip
     Run(Call.of(_nobody), evaluation, **_asked(asking))  # refuses what is wrong with these
     chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
-    setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking)
+    makers = {} if folder is None else {name: _maker(one) for name, one in retrievers.items()}
+    setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking, makers)
     cells = _worked(setup, grid, n_jobs)
     sampling: dict[str, Any]
     sampling = {"level": level, "n_resamples": n_resamples, "seed": seed, "clusters": clusters}
@@ -300,6 +316,8 @@ class SweepCell:
             pairs would have to be compared, or the matcher looks at the question.
         same_as: The name of the cell whose run this is, because its chunks are the same; ``None``
             if it was run itself.
+        n_reused: How many of its answers were in the folder, and were not asked for again.
+        answered: When the last of these was written; ``None`` if there are none.
     """
 
     splitter: str
@@ -309,6 +327,8 @@ class SweepCell:
     context: float
     diagnosis: Diagnosis | None = field(default=None, repr=False)
     same_as: str | None = None
+    n_reused: int = 0
+    answered: datetime | None = None
 
     @property
     def name(self) -> str:
@@ -427,7 +447,8 @@ class Sweep:
         of these. ``recall_by_one@k`` counts passages that one
         chunk holds, ``words@k`` the words of context, ``latency_p50`` seconds. ``pareto`` says
         whether no other cell is as good in quality, context and latency, and better in one of
-        them. ``same_as`` is the cell with the same chunks, which was run for both.
+        them. ``same_as`` is the cell with the same chunks, which was run for both. ``failed`` is
+        there where questions failed: how many, which count as nothing retrieved.
         """
         import pandas as pd
 
@@ -435,6 +456,8 @@ class Sweep:
         index = pd.Index([cell.name for cell in self.cells], name="cell")
         compared = (self.quality_metric, self.metric)
         table = pd.DataFrame([cell._row(compared) for cell in self.cells], index=index)
+        if any(cell.result.n_failed for cell in self.cells):
+            table["failed"] = [cell.result.n_failed for cell in self.cells]
         table["pareto"] = [(cell.same_as or cell.name) in front for cell in self.cells]
         same = [cell.same_as for cell in self.cells]
         return table.assign(same_as=pd.Series(same, index, dtype=object))
@@ -489,7 +512,7 @@ class Sweep:
         return sorted(front, key=lambda name: known[name])
 
     def summary(self, language: Language | None = None) -> str:
-        """Say what was run, what is better than the baseline, what was chosen and its worth.
+        """Say what was run and reused, what is better than the baseline, what was chosen.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
@@ -500,11 +523,35 @@ class Sweep:
         kind = "swept" if len(self._run) < len(self.cells) else "swept all"
         told = words["swept one" if len(self.cells) == 1 else kind]
         lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
+        lines += self.told_reuse(chosen)
         if self.comparison is not None:
             lines.append(self.comparison.summary(chosen))
+        else:
+            lines += self.cells[0].result.summary.told_failed(chosen)
         lines += self.told_choice(chosen)
         front = ", ".join(self.front("context"))
         return "\n".join([*lines, words["front"].format(names=front)] if front else lines)
+
+    @property
+    def n_reused(self) -> int:
+        """How many answers were in the folder, and were not asked for again."""
+        return sum(cell.n_reused for cell in self._run)
+
+    @property
+    def n_asked(self) -> int:
+        """How many questions were asked, of all retrievers together."""
+        return sum(cell.result.summary.n_queries for cell in self._run) - self.n_reused
+
+    def told_reuse(self, language: Language) -> list[str]:
+        """Say how many answers were reused, of which day, and how many questions were asked."""
+        days = sorted(_day(cell.answered) for cell in self._run if cell.answered is not None)
+        if not days:
+            return []
+        day = " – ".join(dict.fromkeys([days[0], days[-1]]))
+        told, n, asked = _WORDS[language]["reused"], self.n_reused, self.n_asked
+        numbers = {"answers": "answer" if n == 1 else "answers",
+                   "questions": "question" if asked == 1 else "questions"}  # fmt: skip
+        return [told.format(n=n, day=day, asked=asked, **numbers)]
 
     def told_choice(self, language: Language) -> list[str]:
         """Say what was chosen on one half of the questions and what it is worth on the other."""
@@ -523,7 +570,9 @@ class Sweep:
         return [*lines, sentence(choice.difference, self.comparison.level, language)]
 
     def __repr__(self) -> str:
-        return _WORDS[language_of()]["repr"].format(n=len(self.cells), metric=self.metric)
+        language = language_of()
+        told = [_WORDS[language]["repr"].format(n=len(self.cells), metric=self.metric)]
+        return " ".join([*told, *self.told_reuse(language)])
 
     @property
     def _run(self) -> list[SweepCell]:
@@ -694,7 +743,8 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     try:
         pieces = splitter(document.page_content)
         is_list = not isinstance(pieces, str | bytes | Mapping) and isinstance(pieces, Iterable)
-        pieces = list(pieces) if is_list else pieces  # a generator fails as it goes
+        # A generator fails as it goes, and Ctrl-C ends one without end, but not within list(…).
+        pieces = [one for one in pieces] if is_list else pieces  # noqa: C416
     except Exception as error:
         error.add_note(f"The splitter {clipped(name)} failed on document {at} of the corpus.")
         raise
@@ -727,6 +777,12 @@ class _Setup:
     retrievers: Mapping[str, RetrieverMaker]
     folder: Path | None
     asking: Mapping[str, Any]
+    makers: Mapping[str, tuple[str, str, bool]]
+
+
+def _maker(make: RetrieverMaker) -> tuple[str, str, bool]:
+    """Return the name of what makes a retriever, a digest of it, and whether that tells all."""
+    return (function_name(make, marked=False), *digest_of(make))
 
 
 def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> list[SweepCell]:
@@ -738,7 +794,13 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
     with processes(n_jobs, "sweep"):
         each = map(_cell, [setup] * len(own), own) if n_processes() == 1 else (
             in_processes(_cell, setup, "retrievers", own))  # fmt: skip
-        run = dict(zip(first.values(), each, strict=True))
+        try:
+            run = dict(zip(first.values(), each, strict=True))
+        except KeyboardInterrupt as error:
+            if not getattr(error, "__notes__", ()):  # other processes asked
+                for note in filter(None, (_note(setup, place) for place in own)):
+                    error.add_note(note)
+            raise
     cells = []
     for name, (splitter, retriever) in grid.items():
         source = first[setup.chunks[splitter].digest, retriever]
@@ -747,12 +809,22 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
     return cells
 
 
+def _note(setup: _Setup, place: _Place) -> str:
+    """Say what is kept of a cell; nothing if nothing is."""
+    kept = _Kept.of(setup, place)
+    return "" if kept is None else note_of(kept.answers, len(setup.evaluation.questions))
+
+
 def _cell(setup: _Setup, place: _Place) -> SweepCell:
     """Ask and evaluate one cell, or read what is kept of it."""
     splitter, retriever = place
     chunks = setup.chunks[splitter]
     with _naming(_name_of(*place)):
-        result = _result(setup, place)
+        kept = _Kept.of(setup, place)
+        if kept is None:
+            result, n_reused = _asked_now(setup, place, None), 0
+        else:
+            result, n_reused = _result(setup, place, kept)
         return SweepCell(
             splitter,
             retriever,
@@ -760,34 +832,51 @@ def _cell(setup: _Setup, place: _Place) -> SweepCell:
             len(chunks.index),
             _words(result),
             _diagnosed(result, chunks.index, setup.evaluation.options.get("matcher")),
+            n_reused=n_reused,
+            answered=kept.answered if kept is not None and n_reused else None,
         )
 
 
-def _result(setup: _Setup, place: _Place) -> EvaluationResult:
-    kept = _Kept.of(setup, place)
-    if kept is None:
-        return _asked_now(setup, place, None)
+def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult, int]:
+    """Return the result of what is kept and asked now, and how many answers were kept."""
     result = kept.evaluated()
     if result is not None:
-        return result
-    with _called("folder", "checkpoint"):
-        result = _asked_now(setup, place, kept)
-    whole = result.retrieval is not None and not result.retrieval.failures
-    if kept.result is not None and whole:
-        result.to_json(kept.result, texts=True)
-    return result
+        n_reused = len(setup.evaluation.questions)
+    else:
+        with _called("folder", "checkpoint"):
+            n_reused = kept.n_answered(setup.evaluation)
+            result = _asked_now(setup, place, kept, n_reused)
+        whole = result.retrieval is not None and not result.retrieval.failures
+        if kept.result is not None and whole:
+            result.to_json(kept.result, texts=True)
+    maker, _, is_known = setup.makers[place[1]]
+    if n_reused and not is_known:
+        w = _WORDS[language_of()]
+        answers = "1 answer" if n_reused == 1 else f"{n_reused} answers"
+        told = w["unknown"].format(
+            n=n_reused, answers=answers, day=_day(kept.answered), maker=maker
+        )
+        warn(told, w["another folder"])
+    return result, n_reused
 
 
-def _asked_now(setup: _Setup, place: _Place, kept: _Kept | None) -> EvaluationResult:
+def _day(moment: datetime | None) -> str:
+    return "-" if moment is None else f"{moment.astimezone():%Y-%m-%d}"
+
+
+def _asked_now(
+    setup: _Setup, place: _Place, kept: _Kept | None, n_kept: int = 0
+) -> EvaluationResult:
     """Ask what is not known; a retriever is made only if something is left to ask."""
     splitter, name = place
-    complete = kept is not None and kept.is_complete(setup.evaluation)
     retriever: Any = _nobody
-    if not complete:
+    if n_kept < len(setup.evaluation.questions):
         retriever = setup.retrievers[name](setup.chunks[splitter].documents)
     where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
     asking = {**_asked(setup.asking), **where}
-    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).apart()
+    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now(
+        in_any_loop=True
+    )
 
 
 @dataclass(frozen=True)
@@ -799,11 +888,13 @@ class _Kept:
         key: What the answers belong to.
         result: The result of this evaluation; ``None`` if it depends on what no file can tell, such
             as a function.
+        answered: When the last answer was written, before this run; ``None`` if there is none.
     """
 
     answers: Path
     key: str
     result: Path | None
+    answered: datetime | None
 
     @classmethod
     def of(cls, setup: _Setup, place: _Place) -> _Kept | None:
@@ -811,13 +902,17 @@ class _Kept:
             return None
         splitter, retriever = place
         texts = setup.evaluation.questions.texts
-        digest = _digest([retriever, setup.chunks[splitter].digest, texts])
+        made_by = setup.makers[retriever]
+        digest = _digest([retriever, made_by, setup.chunks[splitter].digest, texts])
         shown = re.sub(r"[^\w.-]+", "-", retriever)[:_LONGEST_FOLDER].strip("-.")
         folder = setup.folder / f"{shown or 'retriever'}-{digest[:16]}"
         folder.mkdir(exist_ok=True)
         key = _evaluation_key(setup.evaluation)
         result = None if key is None else folder / f"result-{key[:16]}.json"
-        return cls(folder / "answers.jsonl", f"{retriever}, {digest}", result)
+        answers = folder / "answers.jsonl"
+        last = next((one for one in (answers, result) if one is not None and one.is_file()), None)
+        answered = None if last is None else datetime.fromtimestamp(last.stat().st_mtime, UTC)
+        return cls(answers, f"{retriever}, {digest}", result, answered)
 
     def evaluated(self) -> EvaluationResult | None:
         """Return the result that is kept; ``None`` if there is none, or it is damaged."""
@@ -830,14 +925,14 @@ class _Kept:
             warn(told.format(file=self.result, problem=error.problem))
             return None
 
-    def is_complete(self, evaluation: Evaluation) -> bool:
-        """Tell whether every question was answered."""
+    def n_answered(self, evaluation: Evaluation) -> int:
+        """Return how many questions were answered."""
         if not self.answers.is_file():
-            return False
+            return 0
         purpose = purpose_of(Call.of(_nobody), evaluation.questions.texts, self.key)
         checkpoint = Checkpoint(self.answers, purpose)
         checkpoint.close()
-        return len(checkpoint.answers) == len(evaluation.questions)
+        return len(checkpoint.answers)
 
 
 def _evaluation_key(evaluation: Evaluation) -> str | None:
@@ -901,8 +996,10 @@ def _words(result: EvaluationResult) -> float:
 
 def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosis:
     """Say where what is missing was lost; without the index where looking there takes too long."""
+    result = replace(result, retrieval=None)  # of what failed, asking has warned already
     try:
-        return result.diagnose(index, matcher=matcher)
+        # These chunks were searched, whatever the retriever made of them.
+        return result.diagnose(index, matcher=matcher, foreign_index="allow")
     except InvalidInput as error:
         if error.argument != "index":
             raise

@@ -306,16 +306,14 @@ def _unit_of(length: object) -> Unit:
 
 
 def _measure(length: Callable[[str], int]) -> Measure:
-    from krag_eval.matching.base import SETTINGS_UNKNOWN, is_told_by
-    from krag_eval.matching.tokenizers import function_name
+    from krag_eval.matching.identity import UNKNOWN, function_name
 
     if isinstance(length, Measure):  # settled before
         return length
     name = function_name(length)
-    if name != getattr(length, "name", None) and not is_told_by(length, name):
+    if name.endswith(UNKNOWN):
         w = _UNKNOWN_LENGTH[language_of()]
-        warn(w["any function"].format(name), w["name it"])
-        name += f"({SETTINGS_UNKNOWN})"
+        warn(w["any function"].format(name.removesuffix(UNKNOWN)), w["name it"])
     return Measure(length, name)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.digits import exp2m1, log2, powers
@@ -35,10 +37,12 @@ __all__ = [
     "ASPECT_METRICS",
     "COUNTS",
     "DEFAULT_METRICS",
+    "FOUND",
     "JUDGED_METRICS",
     "LISTED",
     "METRICS",
     "REJECTION_RATE",
+    "SUCCESS",
     "TOKEN_COUNTS",
     "TOKEN_METRICS",
     "Metric",
@@ -55,6 +59,8 @@ __all__ = [
     "declared_metric",
     "is_built_in",
     "label_of",
+    "mark_in",
+    "marks_of",
     "metrics_for",
     "metrics_of",
     "precision_base",
@@ -160,6 +166,8 @@ class Metric:
     needs_words: bool = False
     needs_judged: bool = False
     needs_aspects: bool = False
+    #: What tells the user's function from others, as it stands in signatures.
+    _mark: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         boolean("lower_is_better", self.lower_is_better)
@@ -170,6 +178,9 @@ class Metric:
         if self.micro:
             _check_micro(self.micro, self.of_means)
         _check_parameters(self.parameters)
+        # Where it was made its source is at hand, and a copy in another process keeps this.
+        made_of = getattr(self.compute, "function", self.compute)
+        object.__setattr__(self, "_mark", mark_of(made_of))
 
     @classmethod
     def per_query(
@@ -434,7 +445,8 @@ def rbp(relevance: Relevance, k: int | None, conventions: Conventions, *, p: flo
 def judged(relevance: Relevance, k: int | None, conventions: Conventions) -> FloatArray:
     """Share of the documents within the cutoff that are judged, in [0, 1]; 0 without any.
 
-    Judged are those that somebody looked at, and those that are relevant.
+    Judged are those that somebody looked at, and those that are relevant. It divides as precision
+    does: under ``precision_at="k"``, as in ``Conventions.trec()``, by k, however short the list.
     """
     n_judged = relevance.judged_count(Judged.RELEVANT, k)
     return _ratio(n_judged, precision_base(relevance, k, conventions))
@@ -766,7 +778,8 @@ def _registered(*metrics: Metric) -> Mapping[str, Metric]:
     return MappingProxyType({metric.name: metric for metric in metrics})
 
 
-#: The metrics computed where none are named, by their column in the per-query table.
+#: The metrics computed where none are named, by their column in the per-query table. Nobody else's
+#: metric may be called like one of them.
 DEFAULT_METRICS = _registered(
     Metric(
         "hit_rate", hit_all, "hit_rate", labels={"en": "Hit rate", "ko": "적중률"}, range=_SHARE
@@ -857,16 +870,21 @@ ASPECT_METRICS = _registered(
     ),
 )  # fmt: skip
 
+#: Computed by default too, beside the hit rate. Files say that it is ours: in 0.1.0 the name was
+#: free, and the documentation's example of a metric of one's own.
+SUCCESS = Metric(
+    "success", hit_any, "success", range=_SHARE,
+    labels={"en": "Success (any found)", "ko": "성공률(하나라도 찾음)"},
+)  # fmt: skip
+
 #: Every built-in metric, by its column; of a metric with parameters, by what precedes them.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
+        "hit_rate": DEFAULT_METRICS["hit_rate"],
+        SUCCESS.name: SUCCESS,
         **DEFAULT_METRICS,
         **TOKEN_METRICS,
         **_registered(
-            Metric(
-                "success", hit_any, "success", labels={"en": "Success", "ko": "성공률"},
-                range=_SHARE,
-            ),
             Metric(
                 "r_precision", r_precision, "r_precision",
                 labels={"en": "R-precision", "ko": "R-정밀도"}, range=_SHARE,
@@ -891,6 +909,13 @@ REJECTION_RATE = Average(
     labels={"en": "Rejection rate", "ko": "올바른 무응답 비율"},
 )
 
+#: When a query counts as found, said behind the name of a metric, in both languages.
+FOUND: Mapping[MatchingCriteria, Labels] = MappingProxyType(
+    {
+        MatchingCriteria.ALL: {"en": "all found", "ko": "모두 찾음"},
+        MatchingCriteria.PARTIAL: {"en": "any found", "ko": "하나라도 찾음"},
+    }
+)
 _WITH_ANY_HIT = {**METRICS, "hit_rate": replace(METRICS["hit_rate"], compute=hit_any)}
 # Another name of the mean of a metric.
 _ALIASES = {"hit": "hit_rate"}
@@ -1043,14 +1068,23 @@ def declarations(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: one for name, one in declared.items() if declared_content(one)}
 
 
-def metrics_of(keys: Mapping[str, str], declared: Mapping[str, Metric]) -> dict[str, Metric]:
+def metrics_of(
+    keys: Mapping[str, str],
+    declared: Mapping[str, Metric],
+    criteria: MatchingCriteria | None = None,
+) -> dict[str, Metric]:
     """Return the metrics of a result.
 
     Args:
         keys: Metric column -> name of its mean.
         declared: What is known of those that are not computed by default.
+        criteria: When a query is a hit, which the label of the hit rate says where it is known.
     """
     known = {**DEFAULT_METRICS, **declared}
+    if criteria is not None:
+        said = FOUND[criteria]
+        labels = {"en": f"Hit rate ({said['en']})", "ko": f"적중률({said['ko']})"}
+        known["hit_rate"] = replace(known["hit_rate"], labels=labels)
     return {name: known.get(name) or Metric(name, _forgotten, key) for name, key in keys.items()}
 
 
@@ -1063,6 +1097,25 @@ def is_built_in(metric: Metric) -> bool:
     except InvalidInput:
         return False
     return ours is not None and declarations({ours.name: ours}) == {metric.name: metric}
+
+
+def marks_of(metrics: Iterable[Metric]) -> str:
+    """Return the names of the user's own metrics, each with what tells which function it is.
+
+    >>> marks_of(METRICS.values())
+    ''
+    """
+    return ",".join(f"{one.name}{one._mark}" for one in metrics if one._mark)
+
+
+def mark_in(marks: str, name: str) -> str:
+    """Return what :func:`marks_of` said of a metric.
+
+    >>> mark_in("rank#0123456789ab,new rank#unknown", "new rank")
+    '#unknown'
+    """
+    found = re.search(rf"(?:^|,){re.escape(name)}(#\w+)(?:,|$)", marks)
+    return "" if found is None else found[1]
 
 
 _DECLARED = tuple(
@@ -1113,7 +1166,7 @@ def chosen_metrics(
         InvalidInput: If a name is unknown or taken, or no metric is left.
     """
     if metrics is None:
-        by_default = {**DEFAULT_METRICS, **TOKEN_METRICS}
+        by_default = {**DEFAULT_METRICS, **TOKEN_METRICS, SUCCESS.name: SUCCESS}
         aspects = [one.at() for name, one in known.items() if name in ASPECT_METRICS]
         usual = {name: one for name, one in known.items() if name in by_default}
         return usual | {one.name: one for one in aspects}
@@ -1138,7 +1191,7 @@ def _checked_metric(metric: object, known: Mapping[str, Metric]) -> Metric:
         raise InvalidType(
             "metrics",
             "must be names of built-in metrics or Metric objects, such as "
-            f"Metric('success', compute, 'success'), got {metric!r}",
+            f"Metric('within_two', compute, 'within_two'), got {metric!r}",
         )
     if known.get(metric.name) != metric:
         for taken, name in ((_TAKEN_COLUMNS, metric.name), (_TAKEN_KEYS, metric.key)):

@@ -58,6 +58,7 @@ __all__ = [
     "Summary",
     "declared_in",
     "declared_of",
+    "keys_of",
     "no_texts",
 ]
 
@@ -78,6 +79,7 @@ class Summary:
         sums: Cutoff -> sums over the counted queries.
         n_rejected: Cutoff -> the queries that are not counted and for which nothing was retrieved.
         declared: What is known of metrics that are not computed by default, by column.
+        n_failed: Number of queries whose retriever failed, which count as nothing retrieved.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> first = OfflineRetrievalEvaluator([["a"]], [["a", "x"]]).evaluate(2).summary
@@ -93,6 +95,7 @@ class Summary:
     sums: Mapping[Cutoff, Sums]
     n_rejected: Mapping[Cutoff, int]
     declared: Mapping[str, Metric] = field(default_factory=dict)
+    n_failed: int = 0
 
     @classmethod
     def of(
@@ -142,6 +145,8 @@ class Summary:
     def __call__(self, language: Language | None = None) -> str:
         """Return the main averages at the deepest cutoff in a sentence; all, without a main one.
 
+        Success is among them where it is not the hit rate.
+
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
 
@@ -153,10 +158,18 @@ class Summary:
         w, k = _SUMMARY[language_of(language)], deepest(self.k)
         values = self.averages(k)
         main = [key for key, one in self._averages.items() if one.column in _MAIN]
+        if values.get("success") == values.get("hit_rate"):
+            main = [key for key in main if key != "success"]
         told = ", ".join(f"{key}@{spelled(k)} {values[key]:.4f}" for key in main or values)
         n = "one query" if self.n_queries == 1 else "queries"
         which = w[n if self.n_counted == self.n_queries else "some queries"]
-        return w["averages"].format(which.format(self.n_counted, self.n_queries), told)
+        told = w["averages"].format(which.format(self.n_counted, self.n_queries), told)
+        return " ".join([told, *self.told_failed(language)])
+
+    def told_failed(self, language: Language | None = None) -> list[str]:
+        """Say in a sentence for how many queries the retriever failed; nothing where it did not."""
+        said = _SUMMARY[language_of(language)]["failed"]
+        return [said.format(n=self.n_failed, queries=self.n_queries)] if self.n_failed else []
 
     def __repr__(self) -> str:
         return f"Summary({self()!r})"
@@ -199,6 +212,7 @@ class Summary:
             {k: sums + other.sums[k] for k, sums in self.sums.items()},
             {k: number + other.n_rejected[k] for k, number in self.n_rejected.items()},
             self.declared,
+            self.n_failed + other.n_failed,
         )
 
     @cached_property
@@ -241,6 +255,7 @@ class Summary:
                 for k, sums in self.sums.items()
             },
             **declared_in(self.declared),
+            **({"failed": self.n_failed} if self.n_failed else {}),
         }
 
     @classmethod
@@ -255,30 +270,35 @@ class Summary:
         if n_counted > n_queries or not at:
             raise InvalidInput("", "the counts of its queries do not fit together")
         return cls(
-            keys=dict(content["keys"]),
+            keys=keys_of(content),
             averaging_method=AveragingMethod(content["averaging_method"]),
             conventions=Conventions.parse(content["conventions"]),
             n_queries=n_queries,
             sums={k: _sums(one["sums"], n_counted) for k, one in at.items()},
             n_rejected={k: _count(one["rejected"], n_queries - n_counted) for k, one in at.items()},
             declared=declared_of(content),
+            n_failed=_count(content.get("failed", 0), n_queries),
         )
 
 
 # The columns whose averages are named first, and how that is said, in both languages.
-_MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate")
+_MAIN = ("recall", "ndcg", "reciprocal_rank", "hit_rate", "success")
 _SUMMARY: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "one query": "{} query",
         "queries": "{} queries",
         "some queries": "{} of {} queries",
         "averages": "Over {}: {}.",
+        "failed": "The retriever failed for {n} of {queries} queries, which count as nothing "
+        "retrieved.",
     },
     "ko": {
         "one query": "질문 {}개",
         "queries": "질문 {}개",
         "some queries": "질문 {1}개 중 {0}개",
         "averages": "{}의 평균은 {}입니다.",
+        "failed": "질문 {queries}개 중 {n}개는 검색에 실패해 검색된 문서가 없는 것으로 "
+        "계산했습니다.",
     },
 }
 
@@ -289,13 +309,25 @@ def declared_in(declared: Mapping[str, Metric]) -> dict[str, Any]:
     return {"declared": content} if content else {}
 
 
+def keys_of(content: Mapping[str, Any]) -> dict[str, str]:
+    """Read the names of the means, by metric.
+
+    Raises:
+        KeyError, TypeError, AttributeError: If they are something else.
+    """
+    keys = dict(content["keys"].items())
+    if not all(isinstance(one, str) for pair in keys.items() for one in pair):
+        raise TypeError("the names of its metrics are not texts")
+    return keys
+
+
 def declared_of(content: Mapping[str, Any]) -> dict[str, Metric]:
     """Read the entry that :func:`declared_in` returned, if there is one.
 
     Raises:
         KeyError, TypeError, ValueError: If it is something else.
     """
-    keys = content["keys"]
+    keys = keys_of(content)
     declared = content.get("declared", {})
     return {name: declared_metric(name, keys[name], one) for name, one in declared.items()}
 

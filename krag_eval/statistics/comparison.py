@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
@@ -35,10 +35,13 @@ from krag_eval._errors import (
     whole,
 )
 from krag_eval._text import padded, width_of
+from krag_eval.matching.identity import same
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory, rows_at
+from krag_eval.scoring.averages import DEFINED
 from krag_eval.scoring.cutoffs import Budget, Cutoff, deepest, parse_metric, spelled
-from krag_eval.scoring.metrics import resolved_average
+from krag_eval.scoring.metrics import mark_in, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.intervals import (
     ROUNDING,
@@ -48,6 +51,7 @@ from krag_eval.statistics.intervals import (
     warn_of_few_queries,
 )
 from krag_eval.statistics.paired import (
+    MOST_SWAPS,
     Difference,
     PerQuery,
     Standing,
@@ -55,6 +59,7 @@ from krag_eval.statistics.paired import (
     paired_differences,
     spread_of,
     standings,
+    swaps_for,
 )
 
 if TYPE_CHECKING:
@@ -79,16 +84,21 @@ __all__ = [
     "check_comparable",
     "checked_metrics",
     "compare",
+    "compared",
     "dependent_tags",
     "differing",
     "named_tag",
+    "p_in_words",
     "part_of",
     "rounded_p",
     "sentence",
+    "settings_of",
     "told_clusters",
     "told_detectable",
     "told_family",
     "told_left_out",
+    "told_shares",
+    "toward_better",
 ]
 
 
@@ -144,12 +154,15 @@ def compare(
       as ``scipy.stats.bootstrap(…, paired=True, method="percentile")``. Differences have heavy
       tails but little skew; there percentiles keep their level better than BCa, which is for single
       averages. It is not widened for the number of comparisons.
-    - **A permutation test**, two-sided. Were the two systems alike, the outcomes of any query could
-      as well be swapped (Fisher's randomization test, which Smucker, Allan and Carterette 2007
-      recommend for retrieval). With up to 14 differing queries all swaps are enumerated; beyond,
-      ``n_resamples`` random ones give p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth
-      2010). For averages that are not means over queries, such as the micro averages, the counts
-      behind them are swapped and the average formed anew.
+    - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
+      systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
+      test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
+      differing queries all swaps are enumerated; beyond, of n = ``n_resamples`` random ones b give
+      p = (b + 1) / (n + 1), never 0 (Phipson and Smyth 2010). Where more are needed for the
+      smallest p to pass Holm's correction, as for more than 250 tests at 10,000 swaps, more are
+      made: twice as many as it takes, up to 100,000. For averages that are not
+      means over queries, such as the micro averages, the counts behind them are swapped and the
+      average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
     - **Holm's correction** (1979) of the permutation p, over all pairs and metrics asked for.
     - **An effect size**, Cohen's d_z: the mean difference per query over its standard deviation,
@@ -164,6 +177,11 @@ def compare(
     by it passes 1.5.
 
     All pairs and metrics share the same resamples and the same random swaps.
+
+    Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
+    compared on those where both systems have one. The summary says how many these are and how large
+    the share with a value is in each system; b is not called better if it has the smaller one, and
+    is worse if its values are, also if it has the larger one.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
     position. Where the cutoffs differ, what is compared is at those that all results have.
@@ -199,7 +217,8 @@ def compare(
         KragEvalWarning: If there are fewer than 30 queries or 20 clusters, queries lack the tag of
             the clusters, the results were made by different
             versions of krag_eval, or it is unknown whether they have the same ground truth
-            (saved by krag_eval 0.1) or the same settings of a matcher of your own.
+            (saved by krag_eval 0.1) or the same settings of a matcher of your own; if so much is
+            tested that no difference could pass Holm's correction.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual = [[f"passage {i}"] for i in range(40)]
@@ -215,9 +234,33 @@ def compare(
     >>> several.pairs
     [('system_1', 'system_2'), ('system_1', 'system_3')]
     """
-    check_sampling(level, n_resamples, seed)
     given, asked = _results_and_metric((results, *others), metric)
-    named = _checked_results(_by_name(given, names))
+    return compared(
+        _checked_results(_by_name(given, names)),
+        asked,
+        baseline=baseline,
+        on=on,
+        clusters=clusters,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def compared(
+    named: Mapping[str, EvaluationResult],
+    asked: Any,
+    *,
+    baseline: str | None = None,
+    on: On = "all",
+    clusters: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    max_drop: float = 0.0,
+) -> Comparison:
+    """Compare results by name, as :func:`compare`; ``max_drop`` is what a gate allows."""
+    check_sampling(level, n_resamples, seed)
     if baseline is not None:
         one_of("baseline", baseline, list(named))
     one_of("on", on, get_args(On))
@@ -225,6 +268,7 @@ def compare(
     first = check_comparable(aligned)
     check_counted(first)
     metrics = checked_metrics(named, _default_metric(first) if asked is None else asked)
+    check_same_metrics(aligned, metrics)
     warn_of_few_queries(int(np.count_nonzero(first.counted)))
     grouped = None if clusters is None else Clusters.of(list(aligned.values()), clusters)
     differences, values = paired_differences(
@@ -235,7 +279,9 @@ def compare(
         seed=seed,
         baseline=baseline,
         clusters=grouped,
+        max_drop=max_drop,
     )
+    _warn_of_many_tests(differences, n_resamples, level)
     return Comparison(
         differences=differences,
         level=float(level),
@@ -249,12 +295,23 @@ def compare(
         baseline=baseline,
         left_out=left_out,
         clusters=clusters,
+        max_drop=max_drop,
         dependent={}
         if clusters is not None
         else dependent_tags(
             ((aligned[row.a], aligned[row.b]), metrics[row.metric]) for row in differences
         ),
     )
+
+
+def _warn_of_many_tests(differences: Sequence[Difference], n_resamples: int, level: float) -> None:
+    """Warn where even the smallest p of random swaps would not pass Holm's correction."""
+    n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
+    n_swaps = max(n_resamples, min(swaps_for(n, level), MOST_SWAPS))
+    if n >= (1 - level) * (n_swaps + 1):
+        w = _WORDS[language_of()]
+        told = w["too many tests"].format(swaps=f"{n_swaps:,}", n=f"{n:,}")
+        warn(told, Advice(w["fewer tests"], n_resamples=swaps_for(n, level), baseline=...))
 
 
 # Tags that tell what a query was made from, the design effect from which it matters, and how many
@@ -347,8 +404,9 @@ def _checked_names(names: Sequence[str] | None, n: int) -> list[str]:
     return listed
 
 
-# What a row of the table does not show of a difference, or only with clusters.
-_NO_COLUMNS = ("average", "spread", "detectable")
+# What a row of the table shows only where queries may have no value, and what it never does.
+_SHARES = ("n_both", "share_a", "share_b", "p_share", "p_share_holm")
+_NO_COLUMNS = ("average", "spread", "detectable", "alpha", "is_of_fewer", *_SHARES)
 #: What a star in a leaderboard means.
 BEST: Mapping[Language, str] = {
     "en": "* the best average; the differences below say what is more than chance",
@@ -440,7 +498,7 @@ def part_of(
     rows = rows_at(result.rows, every, cutoffs or result.k)
     return replace(
         result,
-        settings=_settings_of(result.settings, rows),
+        settings=settings_of(result.settings, rows),
         rows=rows,
         evidence=result.evidence if positions is None else None,
         totals=None,
@@ -448,7 +506,7 @@ def part_of(
     )
 
 
-def _settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
+def settings_of(settings: Mapping[str, str], rows: RowsInMemory) -> dict[str, str]:
     """Return the settings of some of a result's rows."""
     n_skipped = int(np.count_nonzero(~rows.counted))
     policy = settings.get("no_ground_truth", "").partition("(")[0]
@@ -499,6 +557,7 @@ class Comparison:
         clusters: The tag of what was drawn and swapped as a whole; ``None`` if that was queries.
         dependent: Tag -> the greatest design effect by it, where a tag was found that speaks for
             clusters and none were asked for.
+        max_drop: What a gate allows b to fall behind a; 0 in any other comparison.
     """
 
     differences: tuple[Difference, ...]
@@ -515,6 +574,7 @@ class Comparison:
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, repr=False)
     clusters: str | None = None
     dependent: Mapping[str, float] = field(default_factory=dict, repr=False)
+    max_drop: float = 0.0
 
     @property
     def metrics(self) -> list[str]:
@@ -540,6 +600,19 @@ class Comparison:
     def n_queries(self) -> int:
         """Number of queries compared."""
         return len(self.queries)
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """System -> for how many of the queries compared its retriever failed, if for any.
+
+        They count as nothing retrieved.
+        """
+        counts = {
+            name: sum(bool(one.counted[failure.position]) for failure in one.retrieval.failures)
+            for name, one in self.compared.items()
+            if one.retrieval is not None
+        }
+        return {name: n for name, n in counts.items() if n}
 
     @cached_property
     def grouping(self) -> Clusters | None:
@@ -572,14 +645,19 @@ class Comparison:
         return math.inf if math.isnan(value) else value if lower else -value
 
     def _best(self, metric: str) -> list[str]:
-        """Return the systems with the best average, several if they are equal."""
+        """Return the systems with the best average, several if they are equal.
+
+        Where queries may have no value, none is the best that has one for fewer than another.
+        """
         losses = {
             name: self._loss(metric, one.value) for name, one in self._standings[metric].items()
         }
         least = min(losses.values())
         if math.isinf(least):
             return []
-        return [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        n_of = {name: np.isfinite(one).sum() for name, one in self.per_query[metric].items()}
+        best = [name for name, loss in losses.items() if loss <= least + ROUNDING * abs(least)]
+        return [name for name in best if n_of[name] == max(n_of.values())]
 
     @property
     def leaderboard(self) -> pd.DataFrame:
@@ -589,17 +667,20 @@ class Comparison:
         and ``"ndcg@10_high"``) and whether no other system is better (``"ndcg@10_best"``). The
         intervals are those of ``result.confidence_intervals``: they say how far each average would
         move with other queries. Whether one system is better than another is for the paired
-        differences to say, also where these intervals overlap.
+        differences to say, also where these intervals overlap. Where queries failed, ``failed``
+        says how many of each system.
         """
         import pandas as pd
 
-        columns: dict[str, list[float] | list[bool]] = {}
+        columns: dict[str, Sequence[float] | Sequence[bool]] = {}
         for metric, systems in self._standings.items():
             best = self._best(metric)
             columns[metric] = [one.value for one in systems.values()]
             columns[f"{metric}_low"] = [one.low for one in systems.values()]
             columns[f"{metric}_high"] = [one.high for one in systems.values()]
             columns[f"{metric}_best"] = [name in best for name in systems]
+        if self.failed:
+            columns["failed"] = [self.failed.get(name, 0) for name in systems]
         names = list(self._standings[self.metrics[0]])
         return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
@@ -607,16 +688,22 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """One row per pair and metric; the columns are the numbers of :class:`Difference`.
 
-        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``.
+        With clusters also ``standard_error`` and ``design_effect`` of its ``spread``; where queries
+        have no value, also on how many both have one, the shares that have one, and p of these;
+        where some failed, ``failed_a`` and ``failed_b``, how many of each system.
         """
         import pandas as pd
 
         columns = [one.name for one in fields(Difference) if one.name not in _NO_COLUMNS]
+        columns += _SHARES if any(not math.isnan(row.share_a) for row in self.differences) else ()
         rows = [[getattr(row, name) for name in columns] for row in self.differences]
         table = pd.DataFrame(rows, columns=columns)
         if self.clusters is not None:
             for name in ("standard_error", "design_effect"):
                 table[name] = [getattr(row.spread, name, math.nan) for row in self.differences]
+        if self.failed:
+            table["failed_a"] = [self.failed.get(row.a, 0) for row in self.differences]
+            table["failed_b"] = [self.failed.get(row.b, 0) for row in self.differences]
         return table
 
     @property
@@ -755,7 +842,7 @@ class Comparison:
             InvalidInput: If there is no such tag, or the systems were tagged differently.
 
         Warns:
-            KragEvalWarning: If the slices are too many to mean anything.
+            KragEvalWarning: If the slices are too many to mean anything, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, tags = [["a"]] * 40, {"corpus": ["wiki"] * 20 + ["chat"] * 20}
@@ -769,6 +856,8 @@ class Comparison:
         """
         from krag_eval.statistics.slices import sliced_comparison
 
+        for told in told_failed(self.failed):
+            warn(told)
         return sliced_comparison(self, tag)
 
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
@@ -814,7 +903,8 @@ class Comparison:
         """Return one plain sentence per pair and metric, each on its own line.
 
         The last lines say how many tests Holm's correction covers, if there are several, which
-        queries were left out, if any were, and how far queries in clusters do alike.
+        queries were left out, if any were, how far queries in clusters do alike, and how many
+        queries failed.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
@@ -823,10 +913,11 @@ class Comparison:
 
     def _told(self, language: Language) -> list[str]:
         lines = [sentence(difference, self.level, language) for difference in self.differences]
-        lines += told_family([row.p_holm for row in self.differences], language)
+        lines += told_family(self.differences, language)
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
-        return [*lines, *told_clusters(self, language=language)]
+        return [*lines, *told_clusters(self, language=language),
+                *told_failed(self.failed, language)]  # fmt: skip
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -856,7 +947,8 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return as_latex(self._cells(language))
+        failed = [f"% {one}\n" for one in told_failed(self.failed, language)]
+        return "".join(failed) + as_latex(self._cells(language))
 
     def __repr__(self) -> str:
         language = language_of()
@@ -964,10 +1056,9 @@ def _one_of(argument: str, value: str | None, allowed: Sequence[str]) -> str:
 
 
 #: Settings in which comparable results may differ; their cutoffs are compared as a set.
-MAY_DIFFER = ("averaging", "k", "krag_eval", "retrieved")
+MAY_DIFFER = ("averaging", "k", "krag_eval", "metrics", "retrieved")
 # The first versions from which on some numbers are others than before.
 _NUMBERS_CHANGED = ((0, 2),)
-_UNKNOWN = "settings unknown"
 _NAMED = 5
 _LONGEST_TAG = 60
 
@@ -1001,7 +1092,7 @@ def check_comparable(
             )
     if same_ground_truth:
         _warn_of_unknown_ground_truth(results)
-    _warn_of_unknown_settings(first)
+    _warn_of_unknown_settings([one.settings for one in results.values()])
     _warn_of_versions(results)
     return first
 
@@ -1078,7 +1169,9 @@ def _checked_results(
 def _differing_settings(first: EvaluationResult, other: EvaluationResult) -> list[str]:
     names = [name for name in {**first.settings, **other.settings} if name not in MAY_DIFFER]
     pairs = [(name, first.settings.get(name, "?"), other.settings.get(name, "?")) for name in names]
-    differing = [f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if ours != theirs]
+    differing = [
+        f"{name}: {ours} vs {theirs}" for name, ours, theirs in pairs if same(ours, theirs) is False
+    ]
     if set(first.k) != set(other.k):
         ours, theirs = (",".join(map(spelled, result.k)) for result in (first, other))
         differing.append(f"k: {ours} vs {theirs}")
@@ -1108,7 +1201,8 @@ def _differing_ground_truth(first: EvaluationResult, other: EvaluationResult) ->
     rows = zip(first.labels, ours, theirs, strict=True)
     # The last part is of what their matcher looks at, and it is the same matcher.
     places = [label for label, our, their in rows if _seen(our) != _seen(their)]
-    if places and first.settings.get("matcher") == other.settings.get("matcher"):
+    matchers = [one.settings.get("matcher", "") for one in (first, other)]
+    if places and same(*matchers) is not False:
         differing.append(f"the ground truth of {_named(places)}")
     return differing
 
@@ -1177,14 +1271,64 @@ def _warn_of_unknown_ground_truth(results: Mapping[str, EvaluationResult]) -> No
         warn(w["unknown ground truth"].format(old), w["save anew"])
 
 
-def _warn_of_unknown_settings(result: EvaluationResult) -> None:
+def _warn_of_unknown_settings(settings: Sequence[Mapping[str, str]]) -> None:
+    """Warn of what may be something else in one of several results, whatever its name."""
     w = _WORDS[language_of()]
-    matcher = result.settings.get("matcher", "")
-    if _UNKNOWN in matcher:
-        warn(w["unknown settings"].format(matcher))
-    length = result.settings.get("length", "")
-    if _UNKNOWN in length:
-        warn(w["unknown length"].format(length))
+    for name, told in may_be_others(settings):
+        warn(w[f"unknown {name}"].format(told), w["name it"])
+
+
+def may_be_others(settings: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that may be others in one of several results, and what they say."""
+    for name in ("matcher", "length"):
+        first, *others = (one.get(name, "") for one in settings)
+        unsure = [other for other in others if same(first, other) is None]
+        if unsure:
+            yield name, first if first == unsure[0] else f"{first} / {unsure[0]}"
+
+
+def check_same_metrics(
+    results: Mapping[str, EvaluationResult], metrics: Mapping[str, tuple[str, Cutoff]]
+) -> None:
+    """Refuse averages of the user's own metrics where two results have them by other functions.
+
+    Args:
+        results: Name -> result.
+        metrics: Spelling of an average -> its key and cutoff.
+
+    Raises:
+        InvalidInput: If the functions differ; the message names them.
+
+    Warns:
+        KragEvalWarning: If it is not known whether they do.
+    """
+    (first_name, first), *others = results.items()
+    w = _WORDS[language_of()]
+    for key in dict.fromkeys(key for key, _ in metrics.values()):
+        ours = _marked(first, key)
+        for name, other in others:
+            alike = same_metric(first, other, key)
+            if alike is False:
+                raise InvalidInput(
+                    "results",
+                    f": {first_name!r} and {name!r} cannot be compared on {key}, because their "
+                    f"functions differ ({ours} vs {_marked(other, key)})",
+                    "Evaluate both with the same function, or compare another metric",
+                )
+            if alike is None:
+                warn(w["unknown metric"].format(ours.partition("#")[0]), w["name it"])
+                break
+
+
+def same_metric(first: EvaluationResult, other: EvaluationResult, key: str) -> bool | None:
+    """Tell whether two results have an average by the same function; ``None``: unknown."""
+    return same(_marked(first, key), _marked(other, key))
+
+
+def _marked(result: EvaluationResult, key: str) -> str:
+    """Return the metric of an average, and what tells its function."""
+    column = result.definitions[key].column.removeprefix(DEFINED)
+    return column + mark_in(result.settings.get("metrics", ""), column)
 
 
 def _warn_of_versions(results: Mapping[str, EvaluationResult]) -> None:
@@ -1237,6 +1381,20 @@ _WORDS: dict[Language, dict[str, str]] = {
         "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
         "and": " and ",
         "shown": BETTER,
+        "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
+        "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
+        "Holm), but has a value for fewer queries.",
+        "too many tests": "By {swaps} random swaps, no difference can be shown among {n} tests.",
+        "fewer tests": "Pass {}, or name the system to hold the others against by {}",
+        "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+        "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has a "
+        "value for more queries.",
+        "shares": "That is on the {n} queries where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "shares of one": "That is on the {n} query where both have a value: {a} has one for "
+        "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
+        "no query": "{a} and {b} cannot be compared on {metric}: no query has a value in both. {a} "
+        "has one for {share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is "
         "{by} ({value_b} against {value_a}; {level} % interval {low} to {high}; p {p} after Holm).",
         "detectable": "Differences under {by} may well not show with {queries}{within}.",
@@ -1256,10 +1414,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "checked beyond the number of items, because krag_eval 0.1 saved nothing to tell it by "
         "({}).",
         "save anew": "Evaluate and save anew to have it checked",
-        "unknown settings": "Whether the results were made with the same settings of the matcher "
-        "{} could not be checked; have its settings() return them.",
-        "unknown length": "Whether the budgets of the results were counted by the same function "
-        "{} could not be checked; define it by def in a module, or give it an attribute name.",
+        "unknown matcher": "The results may be of different matchers: {} does not tell all that "
+        "it depends on.",
+        "unknown length": "The budgets of the results may be counted by different functions: {} "
+        "does not tell which one it is.",
+        "unknown metric": "The metric {} of the results may be computed by different functions.",
+        "name it": "Give what is your own an attribute name (a matcher: settings()) that changes "
+        "with it, and evaluate anew",
         "versions": "The results were made by different versions of krag_eval ({}).",
         "versions, numbers": "The results were made by different versions of krag_eval ({}), "
         "between which reported numbers changed.",
@@ -1281,6 +1442,22 @@ _WORDS: dict[Language, dict[str, str]] = {
         "and": ", ",
         "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
         "{value_worse}, {level}% 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+        "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
+        "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
+        "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
+        "too many tests": "무작위로 {swaps}번 맞바꿔서는 검정 {n}개 중 어떤 차이도 확인할 수 "
+        "없습니다.",
+        "fewer tests": "{} 옵션을 지정하거나, 기준 시스템을 {} 옵션으로 지정하세요",
+        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 "
+        "{by}만큼 나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm "
+        "보정 p {p}).",
+        "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
+        "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
+        "{a} {share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
+        "no query": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 양쪽 모두 값이 "
+        "있는 질문이 없습니다. 값이 있는 질문의 비율: {a} {share_a}, {b} {share_b}(Holm 보정 p "
+        "{p_share}).",
         "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
         "않았습니다({b} − {a} = {by}, {value_b} 대 {value_a}, {level}% 신뢰구간 {low}~{high}, Holm "
         "보정 p {p}).",
@@ -1301,10 +1478,13 @@ _WORDS: dict[Language, dict[str, str]] = {
         "unknown ground truth": "항목 수 말고는 결과들의 정답이 같은지 확인할 수 없습니다. "
         "krag_eval 0.1은 이를 확인할 정보를 저장하지 않았습니다({}).",
         "save anew": "확인하려면 다시 평가해 저장하세요",
-        "unknown settings": "매처 {}의 설정이 두 결과에서 같은지 확인할 수 없습니다. 매처의 "
-        "settings()가 설정을 돌려주게 하세요.",
-        "unknown length": "두 결과의 예산을 같은 함수({})로 쟀는지 확인할 수 없습니다. 함수를 "
-        "모듈에서 def로 정의하거나 name 속성을 붙이세요.",
+        "unknown matcher": "두 결과의 매처가 서로 다를 수 있습니다. {}만으로는 무엇에 따라 "
+        "판정했는지 다 알 수 없습니다.",
+        "unknown length": "두 결과의 예산을 서로 다른 함수로 쟀을 수 있습니다. {}만으로는 어떤 "
+        "함수인지 알 수 없습니다.",
+        "unknown metric": "두 결과의 지표({})를 서로 다른 함수로 계산했을 수 있습니다.",
+        "name it": "직접 만든 함수나 객체에는 내용이 바뀔 때 함께 바꿀 name 속성을 붙이고(매처는 "
+        "settings()), 다시 평가하세요",
         "versions": "결과를 만든 krag_eval 버전이 서로 다릅니다({}).",
         "versions, numbers": "결과를 만든 krag_eval 버전이 서로 다르고({}), 그 사이에 값을 "
         "계산하는 방식이 바뀌었습니다.",
@@ -1393,14 +1573,16 @@ def sentence(
     if math.isnan(row.difference):
         values = {row.a: row.value_a, row.b: row.value_b}
         undefined = w["and"].join(name for name, value in values.items() if math.isnan(value))
+        if not undefined:
+            return w["no query"].format(**known, **_shares_in_words(row))
         return w["undefined"].format(**known, without=undefined)
-    known |= {"level": _percent(level), "p": _p_words(row.p_holm)}
+    known |= {"level": _percent(level), "p": p_in_words(row.p_holm)}
     known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
-    if not row.is_shown(level):
+    if not row.p_holm < 1 - level:
         low, high = _short(row.ci_low), _short(row.ci_high)
         told = w["no difference"].format(**known, by=_short(row.difference), low=low, high=high)
-        return " ".join([told, *told_detectable(row, language)])
-    low, high = map(_short, sorted((abs(row.ci_low), abs(row.ci_high))))
+        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+    low, high = map(_short, toward_better(row))
     better, worse = ("a", "b") if row.better == row.a else ("b", "a")
     known |= {
         "better": known[better],
@@ -1408,8 +1590,29 @@ def sentence(
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    shown = shown or w["shown"]
-    return shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    kind = "of fewer" if row.is_of_fewer else "of more" if row.is_of_more else ""
+    shown = w[kind] if kind else shown or w["shown"]
+    told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    return " ".join([told, *told_shares(row, language)])
+
+
+def toward_better(row: Difference) -> tuple[float, float]:
+    """Return the interval of how much better the better system is."""
+    return (row.ci_low, row.ci_high) if row.difference >= 0 else (-row.ci_high, -row.ci_low)
+
+
+def told_shares(row: Difference, language: Language = "en") -> list[str]:
+    """Say on how many queries two systems were compared, where some have no value."""
+    if math.isnan(row.share_a):
+        return []
+    told = _WORDS[language]["shares of one" if row.n_both == 1 else "shares"]
+    return [told.format(a=row.a, b=row.b, **_shares_in_words(row))]
+
+
+def _shares_in_words(row: Difference) -> dict[str, Any]:
+    shares = {f"share_{name}": f"{one:.1%}" for name, one in
+              (("a", row.share_a), ("b", row.share_b))}  # fmt: skip
+    return {"n": row.n_both, "p_share": p_in_words(row.p_share_holm), **shares}
 
 
 def told_detectable(row: Difference, language: Language = "en") -> list[str]:
@@ -1422,12 +1625,9 @@ def told_detectable(row: Difference, language: Language = "en") -> list[str]:
     return [w["detectable"].format(by=_short(row.detectable), queries=queries, within=within)]
 
 
-def told_family(p_values: Sequence[float], language: Language = "en") -> list[str]:
-    """Say for how many tests p is corrected, where there are several.
-
-    >>> told_family([0.02, 0.04]), told_family([0.02, math.nan])
-    (["Holm's correction covers the 2 tests made here."], [])
-    """
+def told_family(differences: Sequence[Difference], language: Language = "en") -> list[str]:
+    """Say for how many tests p is corrected, where there are several."""
+    p_values = [p for row in differences for p in (row.p_holm, row.p_share_holm)]
     n = sum(not math.isnan(p) for p in p_values)
     return [_WORDS[language]["family"].format(n)] if n > 1 else []
 
@@ -1487,7 +1687,8 @@ def _percent(level: float) -> str:
     return f"{100 * level:.10g}"
 
 
-def _p_words(p: float) -> str:
+def p_in_words(p: float) -> str:
+    """Say what p is, or that it is small."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 

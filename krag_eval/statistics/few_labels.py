@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,13 @@ from krag_eval._errors import (
     unknown,
     warn,
 )
+from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
+from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
-from krag_eval.scoring.cutoffs import Cutoff, spelled
+from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, metrics_of
-from krag_eval.statistics.comparison import as_html, as_text, checked_metrics
+from krag_eval.statistics.comparison import as_html, as_text, check_same_metrics, checked_metrics
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     QuerySums,
@@ -47,6 +49,7 @@ from krag_eval.statistics.intervals import (
     per_query,
     told_untagged,
     warn_of_few_queries,
+    wilson,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ __all__ = [
     "Debiased",
     "DebiasedValue",
     "Predictions",
+    "Values",
     "debias",
     "interval_with",
     "predictions",
@@ -65,11 +69,15 @@ __all__ = [
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+# What is counted of a question within a cutoff, whatever the metric.
+_COUNTED = ("retrieved", "relevant", "covered")
 #: Argument -> what came in it, one for each system.
 _Given: TypeAlias = Mapping[str, Sequence[Any]]
 
 #: From so many labels or clusters on, the normal distribution serves, as in ppi-python.
 MANY = 100
+# With fewer labels of 0 and 1, no interval keeps its level (benchmarks/few_labels.py).
+_FEWEST_LABELS = 10
 _FEW_CLUSTERS = 20
 # With 20 labels, chance alone narrows an interval by about so much.
 _LITTLE = 0.05
@@ -78,7 +86,7 @@ _NOTHING = 1e-9
 _NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
-_OF_THE_RUN = ("averaging", "k", "krag_eval", "queries", "retrieved")
+_OF_THE_RUN = ("averaging", "k", "krag_eval", "metrics", "queries", "retrieved")
 _OF_THE_LABELS = ("grades", "judge", "length", "matcher", "threshold")
 
 
@@ -106,6 +114,17 @@ def debias(
 
     Under 100 labels the interval is that of Student's t with n - 1 degrees of freedom. Averages
     that are no means, such as the micro ones, go by their jackknife pseudo-values.
+
+    **Where people's labels are all 0 or 1**, as of a hit rate, the interval is the score interval
+    (Wilson 1927) of as many labels as would tell as much: n·Var(Y)/(n·variance). In both variances
+    four made-up questions are added to the labelled ones, 0 and 1 by people with the lowest and
+    the highest value of the judge each. So no interval is without a width, and a judge that never
+    erred on a few labels may err yet. The value is the same.
+
+    The labels must be **of the same lists**. Where results hold the documents, or know them by
+    keys, each list is compared, whatever the matchers: by the texts, or by the ids of documents
+    that have no text on one side; otherwise the numbers of documents are, and what was found where
+    people and judge have the same ground truth; the summary says if that was all.
 
     To compare two systems, name both in each place, ``human={"bm25": …, "dense": …}``: the value is
     that of the second less that of the first, from paired differences.
@@ -135,8 +154,9 @@ def debias(
     Raises:
         InvalidType: If an argument is of another type, or results and plain values are mixed.
         InvalidInput: If a labelled question is not among those asked or lacks the judge's labels,
-            fewer than two are labelled or not labelled, labels do not tell questions apart,
-            settings differ, or a metric or a tag is unknown.
+            fewer than 10 are labelled or than two are not, labels do not tell questions apart,
+            results are of other lists, the judge's two have other ground truth, settings differ, or
+            a metric or a tag is unknown.
 
     Warns:
         KragEvalWarning: If fewer than 30 questions are labelled, they are of fewer than 20 clusters
@@ -162,10 +182,12 @@ def debias(
     if clusters is not None:
         text("clusters", clusters, "the name of a tag")
     parts = _Parts.of(given, metrics, clusters)
+    compared_by = _compared_by(given) if of_results else None
     _warn_of_few(parts)
     values = tuple(_debiased(parts, i, name, systems, level) for i, name in enumerate(metrics))
     _warn_of_sameness(values, given)
-    return Debiased(values, float(level), parts.n_labelled, parts.n_asked, systems, clusters)
+    counts = parts.n_labelled, parts.n_asked
+    return Debiased(values, float(level), *counts, systems, clusters, compared_by)
 
 
 @dataclass(frozen=True)
@@ -187,6 +209,8 @@ class DebiasedValue:
             where one of them has one value for all.
         weight: How much the judge counts, λ, from 0 to 1.
         average: How the metric is made and read: its direction, its labels.
+        labels_differ: Whether people gave different values to some questions. If not, nothing is
+            said of the judge.
     """
 
     metric: str
@@ -200,6 +224,7 @@ class DebiasedValue:
     correlation: float
     weight: float
     average: Average | None = field(default=None, repr=False)
+    labels_differ: bool = True
 
     @property
     def saved(self) -> float:
@@ -219,6 +244,9 @@ class Debiased:
         n_asked: Number of all questions, these among them.
         systems: The two systems whose difference it is, the second less the first; empty for one.
         clusters: The tag of the clusters; ``None`` if questions count as independent.
+        compared_by: By what the lists of people and judge are known to be the same:
+            ``"documents"``, or ``"counts"`` alone, where some result does not hold the documents;
+            ``None`` for plain values, of which nothing is known.
     """
 
     values: tuple[DebiasedValue, ...]
@@ -227,6 +255,7 @@ class Debiased:
     n_asked: int
     systems: tuple[str, ...] = ()
     clusters: str | None = None
+    compared_by: Literal["documents", "counts"] | None = None
 
     @property
     def metrics(self) -> list[str]:
@@ -272,7 +301,8 @@ class Debiased:
         """One row per metric: the numbers of :class:`DebiasedValue`, and ``saved``."""
         import pandas as pd
 
-        names = [one.name for one in fields(DebiasedValue) if one.name not in ("metric", "average")]
+        others = ("metric", "average", "labels_differ")
+        names = [one.name for one in fields(DebiasedValue) if one.name not in others]
         names.append("saved")
         rows = [[getattr(one, name) for name in names] for one in self.values]
         return pd.DataFrame(rows, index=pd.Index(self.metrics, name="metric"), columns=names)
@@ -317,7 +347,7 @@ class Debiased:
 
     @staticmethod
     def _verdict(one: DebiasedValue, w: _Words) -> str:
-        if one.low <= one.judge <= one.high:
+        if one.low <= one.judge <= one.high or not one.labels_differ:
             return ""
         return w["too high" if one.judge > one.high else "too low"]
 
@@ -331,6 +361,8 @@ class Debiased:
             n = self.n_labelled / max(1 - one.saved, _NOTHING) ** 2
             more = min(n - self.n_labelled, others)
             return w["gain"].format(share=_percent(round(one.saved, 2)), more=f"{more:.0f}")
+        if not one.labels_differ:
+            return w["equal labels"]
         if math.isnan(one.correlation):
             return w["all alike"]
         agreement = f"{one.correlation:.2f}"
@@ -341,7 +373,8 @@ class Debiased:
 
     def _condition(self, w: _Words) -> str:
         among = "" if self.clusters is None else w["in clusters"].format(repr(self.clusters))
-        return w["condition"].format(n=self.n_labelled, asked=self.n_asked, among=among)
+        said = w["condition"].format(n=self.n_labelled, asked=self.n_asked, among=among)
+        return f"{said} {w['unseen lists']}" if self.compared_by == "counts" else said
 
     def _cells(self) -> list[list[str]]:
         w = _WORDS[language_of()]
@@ -392,12 +425,17 @@ _WORDS: Mapping[Language, _Words] = {
         "gain": "Together they narrow that interval by {share} %, as {more} more labelled "
         "questions would.",
         "all alike": "Nothing is gained by the judge: one of both says the same of every question.",
+        "equal labels": "People say the same of every labelled question, so these tell nothing of "
+        "the judge.",
         "no agreement": "Nothing is gained by the judge: it hardly agrees with people (correlation "
         "{}).",
         "no gain": "Nothing is gained by the judge (correlation {agreement}, {others} questions "
         "without labels of people).",
         "condition": "Valid if the {n} labelled questions are a random sample of the {asked} "
         "asked{among}.",
+        "unseen lists": "Whether people and judge saw the same lists is known only from how many "
+        "documents these hold: a result without its documents, or with other names for them, "
+        "does not tell which.",
         "in clusters": ", in clusters by {}",
         "head": "All questions as people would judge them",
         "head of two": "{b} less {a}",
@@ -421,6 +459,8 @@ _WORDS: Mapping[Language, _Words] = {
         "rivals": "{n} of {others} other metrics cannot be told from it.",
         "no ranking": "{n} of {others} other metrics cannot be told from it: {queries} queries are "
         "too few to rank the metrics.",
+        "turned": "These scores are lower where retrieval is better: even {best}, which goes with "
+        "them best, has {found} If a low score is a good answer, turn the sign: pass -score.",
         "none": "No metric can be said to predict these scores, and {} queries are too few to rank "
         "the metrics.",
         "few labels": "People labelled {n} questions. With fewer than {few} the interval may miss "
@@ -450,12 +490,17 @@ _WORDS: Mapping[Language, _Words] = {
         "{more}개 더 붙인 것과 같은 효과입니다.",
         "all alike": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람과 모델 중 한쪽의 값이 모든 "
         "질문에서 같습니다.",
+        "equal labels": "사람이 라벨을 붙인 모든 질문의 값이 같아, 모델에 대해서는 알 수 있는 것이 "
+        "없습니다.",
         "no agreement": "모델의 라벨을 더해도 얻는 것이 없습니다. 사람의 판정과 거의 일치하지 "
         "않습니다(상관계수 {}).",
         "no gain": "모델의 라벨을 더해도 얻는 것이 없습니다(상관계수 {agreement}, 사람의 라벨이 "
         "없는 질문 {others}개).",
         "condition": "라벨을 붙인 질문 {n}개가 전체 질문 {asked}개에서 무작위로 뽑은 표본이어야 "
         "유효합니다{among}.",
+        "unseen lists": "사람과 모델이 같은 검색 결과를 보았는지는 문서 수로만 확인했습니다. "
+        "결과에 문서가 남아 있지 않거나 한쪽에는 id만, 다른 쪽에는 본문만 남아 있으면 어떤 "
+        "문서였는지 알 수 없습니다.",
         "in clusters": "(클러스터: {})",
         "head": "사람이 모든 질문을 판정했을 때의 추정값",
         "head of two": "{b} − {a}",
@@ -480,6 +525,8 @@ _WORDS: Mapping[Language, _Words] = {
         "rivals": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않습니다.",
         "no ranking": "다른 지표 {others}개 중 {n}개는 이 지표와 구별되지 않으며, 질문 {queries}"
         "개로는 지표의 순위를 매기기 어렵습니다.",
+        "turned": "검색이 나을수록 점수가 낮습니다. 상관이 가장 높은 {best}도 {found} 낮은 점수가 "
+        "좋은 답변을 뜻한다면 부호를 바꿔 -score로 넘기세요.",
         "none": "이 점수를 예측한다고 할 수 있는 지표가 없습니다. 질문 {}개로는 지표의 순위를 "
         "매기기 어렵습니다.",
         "few labels": "사람이 라벨을 붙인 질문이 {n}개뿐입니다. {few}개보다 적으면 신뢰구간이 "
@@ -565,7 +612,9 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
         for place, one in enumerate(systems, start=1)
     }
     if metric is not None:
-        return checked_metrics(results, metric)
+        chosen = checked_metrics(results, metric)
+        check_same_metrics(results, chosen)
+        return chosen
     first, *others = results.values()
     shared = {
         f"{key}@{spelled(k)}": (key, k)
@@ -577,6 +626,7 @@ def _metrics(given: _Given, metric: object) -> dict[str, tuple[str, Cutoff]]:
     if not shared:
         problem = ": there is no average at a cutoff that all of the results have"
         raise InvalidInput(_JUDGE, problem, "Evaluate all with the same k")
+    check_same_metrics(results, shared)
     return shared
 
 
@@ -598,7 +648,7 @@ def _refuse_other_settings(
     differing = [
         f"{name}: {theirs.get(name, '?')} vs {ours.get(name, '?')}"
         for name in {**theirs, **ours}
-        if name not in ignored and ours.get(name) != theirs.get(name)
+        if name not in ignored and same(ours.get(name, "?"), theirs.get(name, "?")) is False
     ]
     if differing:
         problem = f"was evaluated with other settings than the others: {'; '.join(differing)}"
@@ -609,6 +659,170 @@ def _settings(result: EvaluationResult) -> dict[str, str]:
     """Return the settings, without how many queries lack ground truth."""
     policy = result.settings.get("no_ground_truth", "?").partition("(")[0]
     return {**result.settings, "no_ground_truth": policy}
+
+
+# Whether people and judge saw the same lists.
+
+
+def _compared_by(given: _Given) -> Literal["documents", "counts"]:
+    """Refuse results of other lists, or a judge of two minds; tell how the lists were compared.
+
+    Raises:
+        InvalidInput: If labelled questions have other documents, or other ground truth where it
+            must be the same.
+    """
+    seen = []
+    for human, judge, asked in zip(*(given[argument] for argument in given), strict=True):
+        seen.append(_check_lists(_JUDGE, human, judge, human.labels))
+        if asked is not judge:
+            seen.append(_check_lists(_UNLABELLED, judge, asked, human.labels))
+            _check_ground_truth(_UNLABELLED, _JUDGE, judge, asked, human.labels)
+    for argument in (_HUMAN, _JUDGE):
+        first, *others = given[argument]
+        # Verdicts are on the claims of an answer, and each system gives its own.
+        for other in others if "judge" not in first.settings else ():
+            labels = given[_HUMAN][0].labels
+            _check_ground_truth(argument, "the first system", first, other, labels)
+    return "documents" if all(seen) else "counts"
+
+
+class _Facts(NamedTuple):
+    """What is known of the lists and of the ground truth of some questions; ``None`` where not.
+
+    Attributes:
+        listed: Number of documents, whatever the cutoff.
+        counts: Within each cutoff, the numbers of all documents, of relevant ones and of covered
+            items; none where unjudged documents are left out.
+        keys: What the documents are known by, where it is known what was looked at.
+        texts: Texts and ids of the documents.
+        truth: What tells the ground truth from another one.
+    """
+
+    listed: list[int] | None
+    counts: dict[Cutoff, list[tuple[int, ...]]]
+    keys: list[list[_Names]] | None
+    texts: list[list[_Names]] | None
+    truth: list[str] | None
+
+    @classmethod
+    def of(cls, result: EvaluationResult, labels: Sequence[Any]) -> _Facts:
+        position = {label: place for place, label in enumerate(result.labels)}
+        at = [position[label] for label in labels]
+        tables = {} if result.settings.get("unjudged") == "leave_out" else result.tables
+        counts = {
+            k: [tuple(int(table[name][i]) for name in _COUNTED) for i in at]
+            for k, table in tables.items()
+        }
+        digests, judged, evidence = result.rows.digests, result.rows.judged, result.evidence
+        truth = None if digests is None else [digests[i].rpartition("-")[2] for i in at]
+        keys = None if judged is None else [[("", key) for key in judged.keys[i]] for i in at]
+        if evidence is None:
+            return cls(None, counts, keys, None, truth)
+        listed = evidence.relevance.n_retrieved[at].tolist()
+        if evidence.texts is None:
+            return cls(listed, counts, keys, None, truth)
+        texts = evidence.texts
+        are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+        names = [[_names(one, are_ids) for one in texts.documents(i)] for i in at]
+        return cls(listed, counts, keys, names, truth)
+
+    def seen(self, k: Cutoff, in_full: Sequence[bool]) -> list[tuple[int, ...]]:
+        """Return what was counted within a cutoff: of some questions all, of others the length."""
+        pairs = zip(self.counts[k], in_full, strict=True)
+        return [counts if full else counts[:1] for counts, full in pairs]
+
+
+#: The text of a document and its id, each "" where it has none.
+_Names: TypeAlias = tuple[str, str]
+
+
+def _names(document: DocumentLike, are_ids: bool) -> _Names:
+    """Return what a document is called; plain strings may be ids."""
+    identity = id_of(document) or ""
+    if isinstance(document, str):
+        return ("", identity) if are_ids else (document, "")
+    text = read_text(document)
+    return "" if is_blank(text) else text, identity
+
+
+def _check_lists(
+    argument: str, one: EvaluationResult, other: EvaluationResult, labels: Sequence[Any]
+) -> bool:
+    """Refuse other lists of the same questions; tell whether the documents were compared."""
+    ours, theirs = _Facts.of(one, labels), _Facts.of(other, labels)
+    than = _HUMAN if argument == _JUDGE else _JUDGE
+    same = {name for name in _OF_THE_LABELS if one.settings.get(name) == other.settings.get(name)}
+    same_matcher = {"matcher", "threshold"} <= same
+
+    def check(what: str, our: Sequence[Any] | None, their: Sequence[Any] | None) -> None:
+        _refuse_differing(argument, what, than, labels, our, their)
+
+    check("number of documents", ours.listed, theirs.listed)
+    # The same ground truth finds the same in the same lists, but for what a judge says another day.
+    is_certain = same_matcher and _JUDGE not in one.settings.get("matcher", _JUDGE)
+    in_full = [False] * len(labels)
+    if is_certain and ours.truth is not None and theirs.truth is not None:
+        in_full = [a == b for a, b in zip(ours.truth, theirs.truth, strict=True)]
+    for k in ours.counts:
+        if k in theirs.counts and ("length" in same or not isinstance(k, Budget)):
+            what = f"number of documents at {spelled(k)}, of all or of relevant ones,"
+            check(what, ours.seen(k, in_full), theirs.seen(k, in_full))
+    compared = []
+    # Texts and ids of two matchers can be compared; a key is what one of them looks at, and so is
+    # a text where the other side has an id alone.
+    for our, their, differ in (
+        (ours.texts, theirs.texts, {False, None} if same_matcher else {False}),
+        (ours.keys, theirs.keys, {False, None} if same_matcher else set()),
+    ):
+        if our is not None and their is not None:
+            alike = list(map(_are_alike, our, their))
+            check("list of documents", [one not in differ for one in alike], [True] * len(labels))
+            compared.append(all(alike))
+    return any(compared)
+
+
+def _are_alike(ours: Sequence[_Names], theirs: Sequence[_Names]) -> bool | None:
+    """Tell whether two lists are of the same documents, ``None`` where these share no kind of name.
+
+    Where both have a text, it decides; else the id, if both have one.
+    """
+    if len(ours) != len(theirs):
+        return False
+    found = list(map(_is_alike, ours, theirs))
+    return False if False in found else None if None in found else True
+
+
+def _is_alike(ours: _Names, theirs: _Names) -> bool | None:
+    for our, their in zip(ours, theirs, strict=True):
+        if our and their:
+            return our == their
+    # What a matcher takes for an id may be what another takes for a text.
+    return True if ours == theirs or {*ours, ""} & {*theirs} - {""} else None
+
+
+def _check_ground_truth(
+    argument: str, than: str, one: EvaluationResult, other: EvaluationResult, labels: Sequence[Any]
+) -> None:
+    """Refuse labels that differ where they must be the same."""
+    if one.settings.get("matcher") == other.settings.get("matcher"):
+        ours, theirs = (_Facts.of(result, labels).truth for result in (one, other))
+        _refuse_differing(argument, "ground truth", than, labels, ours, theirs)
+
+
+def _refuse_differing(
+    argument: str,
+    what: str,
+    than: str,
+    labels: Sequence[Any],
+    ours: Sequence[object] | None,
+    theirs: Sequence[object] | None,
+) -> None:
+    """Refuse an argument for the questions in which two columns differ, if both are known."""
+    rows = zip(labels, ours or (), theirs or (), strict=False)
+    places = [label for label, our, their in rows if our != their]
+    if places:
+        problem = f"is of another run than {than}: the {what} differs for {_some(places)}"
+        raise InvalidInput(argument, problem, "Evaluate the same lists under both ground truths")
 
 
 # From results and plain values to numbers per question.
@@ -699,7 +913,9 @@ def _column(result: EvaluationResult, name: str, k: Cutoff) -> FloatArray:
     return np.where(result.counted & ~np.isnan(values), values, 0.0)
 
 
+# Plain values may be anything; whether they can be shares is left to themselves.
 _MEAN = Average("value", "value", (("value", QUERIES),))
+_SHARE = Average("value", "value", (("value", QUERIES),), range=(0.0, 1.0))
 
 
 def _sample_of_values(argument: str, given: Any, *, by_label: bool) -> _Sample:
@@ -786,11 +1002,12 @@ class _Parts:
         asked = [one for argument in (_HUMAN, _JUDGE) for one in labelled[argument]]
         kept = np.any([one.counted[at] for one, at in asked], axis=0)
         left = np.any([one.counted[at] for one, at in others], axis=0)
-        for argument, n in ((_HUMAN, kept.sum()), (_UNLABELLED, left.sum())):
-            if n < 2:
-                which = "" if argument == _HUMAN else " beside the labelled ones"
-                problem = f"must hold at least two questions{which} that count, got {n}"
-                raise InvalidInput(argument, problem)
+        if kept.sum() < _FEWEST_LABELS:
+            problem = f"must hold at least {_FEWEST_LABELS} questions that count, got {kept.sum()}"
+            raise InvalidInput(_HUMAN, problem, "Label more, drawn at random from those asked")
+        if left.sum() < 2:
+            problem = "must hold at least two questions beside the labelled ones that count, got "
+            raise InvalidInput(_UNLABELLED, f"{problem}{left.sum()}")
         human, judge = (
             [one.at(at[kept]) for one, at in labelled[argument]] for argument in (_HUMAN, _JUDGE)
         )
@@ -859,13 +1076,14 @@ def _others(samples: _Samples) -> list[tuple[_Sample, IntArray]]:
 
 
 def _check_same_questions(asked: _Sample, places: IntArray, judge: _Sample) -> None:
-    """Refuse numbers of rows as labels where the judge says something else of the same number.
+    """Refuse plain values of which the judge's two disagree.
 
     Raises:
-        InvalidInput: If so: the rows of ``unlabelled`` were numbered anew, and are other questions.
+        InvalidInput: If so: they are of another run, or their rows were numbered anew and are other
+            questions.
     """
-    if asked.labels != list(range(asked.n)):
-        return
+    if asked.sums.averages[0][0] is not _MEAN:
+        return  # of results, more is known
     labels = [(asked.labels or ())[place] for place in places.tolist()]
     theirs = judge.sums.columns[judge.places(labels, ": lacks labelled questions: {}")]
     differs = np.flatnonzero((asked.sums.columns[places] != theirs).any(axis=1))
@@ -930,7 +1148,7 @@ def _clusters(tag: str, samples: Sequence[tuple[_Sample, IntArray]]) -> tuple[In
 # The numbers.
 
 
-class _Values(NamedTuple):
+class Values(NamedTuple):
     """An average and what each question contributes; the mean of the latter is the former.
 
     Of an average that is no mean, these are the jackknife's pseudo-values.
@@ -940,18 +1158,18 @@ class _Values(NamedTuple):
     points: FloatArray
 
 
-def _values(sums: Sequence[QuerySums], i: int) -> _Values:
+def _values(sums: Sequence[QuerySums], i: int) -> Values:
     """Return an average of one system, or how the second system's differs from the first's."""
     first, *second = (_values_of(one, i) for one in sums)
     for other in second:
-        return _Values(other.value - first.value, other.points - first.points)
+        return Values(other.value - first.value, other.points - first.points)
     return first
 
 
-def _values_of(sums: QuerySums, i: int) -> _Values:
+def _values_of(sums: QuerySums, i: int) -> Values:
     total = sums.columns.sum(axis=0)
     value, n = float(sums.average(i, total)), len(sums.columns)
-    return _Values(value, n * value - (n - 1) * sums.average(i, total - sums.columns))
+    return Values(value, n * value - (n - 1) * sums.average(i, total - sums.columns))
 
 
 def _debiased(
@@ -961,10 +1179,12 @@ def _debiased(
     y, f, u = (_values(one, i) for one in (parts.human, parts.judge, parts.others))
     average = parts.human[0].averages[i][0]
     weight = _weight(y.points, f.points, u.points)
+    is_share = not systems and _is_share(parts.human[0], i, f.points, u.points)
+    bounds = score_interval_with if is_share else interval_with
     value, low, high = _within(
-        average, bool(systems), interval_with(weight, y, f, u, level, parts.clusters)
+        average, bool(systems), bounds(weight, y, f, u, level, parts.clusters)
     )
-    human = _within(average, bool(systems), interval_with(0.0, y, f, u, level, parts.clusters))
+    human = _within(average, bool(systems), bounds(0.0, y, f, u, level, parts.clusters))
     return DebiasedValue(
         metric=metric,
         value=value,
@@ -977,6 +1197,7 @@ def _debiased(
         correlation=_correlation(y.points, f.points),
         weight=weight,
         average=average,
+        labels_differ=float(np.ptp(y.points)) > _NOTHING,
     )
 
 
@@ -1012,9 +1233,9 @@ def _correlation(y: FloatArray, f: FloatArray) -> float:
 
 def interval_with(
     weight: float,
-    y: _Values,
-    f: _Values,
-    u: _Values,
+    y: Values,
+    f: Values,
+    u: Values,
     level: float,
     clusters: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[float, float, float]:
@@ -1041,6 +1262,64 @@ def interval_with(
         variance = _clustered_variance((rectified, imputed), clusters)
     half = float(stdtrit(n - 1, tail) if n < MANY else ndtri(tail)) * math.sqrt(variance)
     return value, value - half, value + half
+
+
+def _is_share(human: QuerySums, i: int, f: FloatArray, u: FloatArray) -> bool:
+    """Tell whether people's labels are zeros and ones of an average from 0 to 1.
+
+    Of plain values nobody knows the range; theirs is taken to be that if no value is outside.
+    """
+    if human.averages[i][0] is _MEAN:
+        judged = np.concatenate([f, u])
+        if np.abs(judged - 0.5).max() > 0.5 + _NOTHING:
+            return False
+        human = QuerySums(human.columns, human.positions, ((_SHARE, None),))
+    found = human.shares(i)
+    return found is not None and bool(found[1].all())
+
+
+def score_interval_with(
+    weight: float,
+    y: Values,
+    f: Values,
+    u: Values,
+    level: float,
+    clusters: tuple[IntArray, IntArray] | None = None,
+) -> tuple[float, float, float]:
+    """Return the estimate and its score interval, where people's labels are 0 or 1.
+
+    It is Wilson's, of as many labels as would tell as much by themselves. What a few labels did not
+    show may be there all the same, above all that people and judge differ: so both variances are
+    taken with four made-up questions, one for each value of people and either end of the judge's.
+
+    The arguments are those of :func:`interval_with`.
+    """
+    n, value = len(y.points), weight * u.value + (y.value - weight * f.value)
+    value = min(max(value, 0.0), 1.0)
+    judged = np.concatenate([f.points, u.points])
+    people = np.append(y.points, [0.0, 0.0, 1.0, 1.0])
+    judge = np.append(f.points, [judged.min(), judged.max()] * 2)
+    imputed = weight * u.points
+    variance = (people - weight * judge).var() / n + imputed.var() / len(imputed)
+    effective = float(people.var() / variance)
+    if clusters is not None:
+        effective /= _design_effect((y.points - weight * f.points, imputed), clusters)
+    return value, *wilson(value, effective, level)
+
+
+def _design_effect(
+    points: tuple[FloatArray, FloatArray], clusters: tuple[IntArray, IntArray]
+) -> float:
+    """Return how many times as many questions it takes, as they are in clusters; at least 1.
+
+    Where nothing varies, the labelled questions of a cluster count as one.
+    """
+    each = np.arange(len(points[0])), len(points[0]) + np.arange(len(points[1]))
+    independent = _clustered_variance(points, each)
+    if independent <= _NOTHING**2:
+        sizes = np.unique(clusters[0], return_counts=True)[1]
+        return float(np.square(sizes).sum() / sizes.sum())
+    return max(_clustered_variance(points, clusters) / independent, 1.0)
 
 
 def _clustered_variance(
@@ -1170,6 +1449,15 @@ class Predictions:
         return enough and self.low > 0 and 2 * len(self.rivals) <= self._n_others
 
     @property
+    def is_turned(self) -> bool:
+        """Whether even the best metric is shown to go *against* the scores.
+
+        Better retrieval does not make answers worse: the scores are likely to be lower for better
+        answers, as an error rate is.
+        """
+        return self.high < 0
+
+    @property
     def _n_others(self) -> int:
         """Number of metrics that vary, but for the best."""
         return sum(not math.isnan(one.spearman) for one in self.correlations) - 1
@@ -1199,6 +1487,8 @@ class Predictions:
             n=self.n_reported_on,
             chosen=self.n_chosen_on,
         )
+        if self.is_turned:
+            return w["turned"].format(best=self.best, found=found)
         start = w["predicts" if self.low > 0 else "not shown"].format(best=self.best, found=found)
         counts = {"n": len(self.rivals), "others": self._n_others}
         if self.can_rank:
@@ -1314,8 +1604,9 @@ def _metric_columns(result: EvaluationResult) -> dict[str, FloatArray]:
     metrics = metrics_of(result.keys, result.declared)
     columns = {}
     for k in result.k:
-        for column, key in result.keys.items():
+        for column in result.shown_columns:
             if column not in _UNSHOWN:
+                key = result.keys[column]
                 values = per_query(result, column, k)
                 sign = -1 if metrics[column].lower_is_better else 1
                 columns[f"{key}@{spelled(k)}"] = sign * values

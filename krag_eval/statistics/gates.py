@@ -10,37 +10,57 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from krag_eval._errors import (
     Advice,
     InvalidInput,
     InvalidType,
     Language,
+    boolean,
     clipped,
     language_of,
     number,
     text,
     told_apart,
     warn,
+    whole,
 )
+from krag_eval.results.latency import told_failed
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, parse_metric, spelled
 from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
 from krag_eval.scoring.parts import Summary
+from krag_eval.statistics.comparison import (
+    Comparison,
+    Difference,
+    On,
+    compared,
+    named_tag,
+    p_in_words,
+    told_left_out,
+)
+from krag_eval.statistics.paired import corrected
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-    from krag_eval.statistics.comparison import Comparison, Difference, On
 
 __all__ = [
+    "OUTCOMES",
     "WORDS",
     "Gate",
     "GateFailedError",
     "GateReport",
+    "Outcome",
+    "against",
+    "allowed_failures",
     "check",
     "checked_floors",
+    "drop_gates",
+    "floor_gates",
+    "named_metrics",
     "parse_floor",
+    "settled",
 ]
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
@@ -52,6 +72,7 @@ WORDS: dict[Language, dict[str, str]] = {
     "en": {
         "passed": "passed",
         "failed": "failed",
+        "inconclusive": "inconclusive",
         "undefined": "{name} is undefined: nothing was found",
         "new": "{name} is {value}; the baseline had none",
         "floor kept": "{name} is {value}, at or above the floor of {bound}",
@@ -60,10 +81,24 @@ WORDS: dict[Language, dict[str, str]] = {
         "ceiling missed": "{name} is {value}, above {bound}",
         "moved": "{name} went from {before} to {after}",
         "in common": " on the {} queries that both have",
-        "no worse": "{moved}, no worse than the allowed {allowed}",
-        "too far": "{moved}, worse by {worse} where {allowed} is allowed ({interval})",
+        "of both": " on the {n} queries where both have a value (of all queries {before} had one, "
+        "now {after})",
+        "of both, one": " on the {n} query where both have a value (of all queries {before} had "
+        "one, now {after})",
+        "no worse": "{moved}, no worse than the allowed {allowed}; {left}",
+        "ruled out": "these queries rule out any drop",
+        "not ruled out": "these queries cannot rule out a drop of up to {}",
+        "too far": "{moved}, worse by {worse} where {allowed} is allowed (p {p}; {interval})",
         "by chance": "{moved}, worse by {worse} where {allowed} is allowed, but that may be chance "
-        "({interval})",
+        "(p {p}; {interval}); {can}",
+        "can show": "{n} queries can show drops from {detectable} on, and to show one of {worse} "
+        "takes about {needed}",
+        "one can show": "{n} query can show no drop; it takes {needed} at least",
+        "can show nothing": "{n} queries can show no drop; it takes {needed} at least",
+        "fewer": "{moved}: fewer of the queries have a value (p {p})",
+        "nobody better": "{moved}: an average of fewer queries is not called as good",
+        "no query": "{name} has no query with a value in both; of all queries {before} had one, "
+        "now {after}",
         "interval": "{level} % interval of the difference {low} to {high}",
         "nothing": "Nothing matched, neither in the baseline nor in the new result, so {} cannot "
         "drop and this gate protects nothing.",
@@ -79,6 +114,7 @@ WORDS: dict[Language, dict[str, str]] = {
     "ko": {
         "passed": "통과",
         "failed": "실패",
+        "inconclusive": "판단 보류",
         "undefined": "{name}: 찾은 것이 없어 값이 정의되지 않습니다",
         "new": "{name} = {value}, 기준 결과에는 값이 없습니다",
         "floor kept": "{name} = {value}, 하한선 {bound} 이상입니다",
@@ -87,10 +123,26 @@ WORDS: dict[Language, dict[str, str]] = {
         "ceiling missed": "{name} = {value}, 상한선 {bound}보다 높습니다",
         "moved": "{name} {before} → {after}",
         "in common": "(양쪽에 모두 있는 질문 {}개)",
-        "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다",
-        "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다({interval})",
+        "of both": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → {after})",
+        "of both, one": "(양쪽 모두 값이 있는 질문 {n}개, 값이 있는 질문의 비율 {before} → "
+        "{after})",
+        "no worse": "{moved}, 허용 범위({allowed})보다 나빠지지 않았습니다. {left}",
+        "ruled out": "이 질문들로 하락을 배제할 수 있습니다",
+        "not ruled out": "이 질문들만으로는 {}까지의 하락은 배제할 수 없습니다",
+        "too far": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었습니다(p {p}, "
+        "{interval})",
         "by chance": "{moved}, {worse}만큼 나빠져 허용 범위({allowed})를 넘었지만 우연일 수 "
-        "있습니다({interval})",
+        "있습니다(p {p}, {interval}). {can}",
+        "can show": "질문 {n}개로는 {detectable} 이상의 하락을 확인할 수 있고, {worse}만큼의 "
+        "하락을 확인하려면 질문이 약 {needed}개 필요합니다",
+        "one can show": "질문 {n}개로는 어떤 하락도 확인할 수 없습니다. 적어도 {needed}개가 "
+        "필요합니다",
+        "can show nothing": "질문 {n}개로는 어떤 하락도 확인할 수 없습니다. 적어도 {needed}개가 "
+        "필요합니다",
+        "fewer": "{moved}: 값이 있는 질문이 줄었습니다(p {p})",
+        "nobody better": "{moved}: 값이 있는 질문이 줄어, 평균이 그대로라고 볼 수 없습니다",
+        "no query": "{name}: 양쪽 모두 값이 있는 질문이 없습니다. 값이 있는 질문의 비율 {before} → "
+        "{after}",
         "interval": "차이의 {level}% 신뢰구간 {low}~{high}",
         "nothing": "기준 결과에서도 새 결과에서도 일치한 문서가 없습니다. {}의 값이 "
         "떨어질 수 없으니 이 게이트는 아무것도 막지 못합니다.",
@@ -111,21 +163,33 @@ class GateFailedError(AssertionError):
     """A result is not good enough; the message says why, one line per broken condition."""
 
 
+#: What can become of a condition, the worst first.
+Outcome: TypeAlias = Literal["failed", "inconclusive", "passed"]
+OUTCOMES: tuple[Outcome, ...] = ("failed", "inconclusive", "passed")
+
+
 @dataclass(frozen=True)
 class Gate:
     """One condition and what became of it.
 
     Attributes:
         metric: The average it is about, such as ``"ndcg@10"``.
-        passed: Whether it holds.
+        passed: Whether it holds. An inconclusive one does, unless the gate is strict.
         reason: One line that says so, with the numbers.
         slice: The slice of the queries it is about; ``None`` if it is about all of them.
+        is_inconclusive: Whether it is worse than allowed, and that may be chance.
     """
 
     metric: str
     passed: bool
     reason: str
     slice: str | None = None
+    is_inconclusive: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """``"passed"``, ``"inconclusive"`` or ``"failed"``."""
+        return "inconclusive" if self.is_inconclusive else "passed" if self.passed else "failed"
 
 
 @dataclass(frozen=True)
@@ -138,17 +202,36 @@ class GateReport:
             has, and that the comparison left out; empty if none was.
         n_compared: Number of queries the two were compared on; ``None`` without a baseline.
         language: What the reasons are written in, ``"en"`` or ``"ko"``.
+        failed: ``"baseline"`` and ``"new"`` -> for how many queries its retriever failed, which was
+            allowed; empty if for none.
     """
 
     gates: tuple[Gate, ...]
     left_out: Mapping[str, Sequence[str | int]] = field(default_factory=dict, hash=False)
     n_compared: int | None = None
     language: Language = "en"
+    failed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def passed(self) -> bool:
-        """Whether every condition holds."""
+        """Whether every condition holds; what is inconclusive does, unless the gate is strict."""
         return all(gate.passed for gate in self.gates)
+
+    @property
+    def outcome(self) -> Outcome:
+        """``"failed"`` if a condition is, else ``"inconclusive"`` if one is, else ``"passed"``."""
+        found = {gate.outcome for gate in self.gates}
+        return next((one for one in OUTCOMES if one in found), "passed")
+
+    @property
+    def noted(self) -> Outcome:
+        """What the file of the result keeps: an inconclusive one that is strict has failed."""
+        return self.outcome if self.passed else "failed"
+
+    @property
+    def by_outcome(self) -> list[Gate]:
+        """The conditions in the order in which they are told: what failed first, passed last."""
+        return sorted(self.gates, key=lambda gate: OUTCOMES.index(gate.outcome))
 
     @property
     def failures(self) -> list[str]:
@@ -169,17 +252,19 @@ class GateReport:
 
     @property
     def note(self) -> str:
-        """One sentence that says which queries were left out; ``""`` if none was."""
-        from krag_eval.statistics.comparison import told_left_out
-
-        if not self.left_out:
-            return ""
-        return told_left_out(self.n_compared or 0, self.left_out, self.language)
+        """Which queries were left out, and how many failed, a sentence each; ``""`` if none."""
+        told = []
+        if self.left_out:
+            told = [told_left_out(self.n_compared or 0, self.left_out, self.language)]
+        return " ".join([*told, *told_failed(self.failed, self.language)])
 
     def __repr__(self) -> str:
         w = WORDS[self.language]
-        verdicts = {True: w["passed"], False: w["failed"].upper()}
-        lines = [f"{verdicts[gate.passed]}  {gate.reason}" for gate in self.gates]
+        lines = [
+            f"{w[gate.outcome] if gate.outcome == 'passed' else w[gate.outcome].upper()}  "
+            f"{gate.reason}"
+            for gate in self.by_outcome
+        ]
         return "\n".join([*lines, *filter(None, [self.note])])
 
 
@@ -221,45 +306,127 @@ def check(
     max_drop: float | None = None,
     on: On = "all",
     by: str | None = None,
+    strict: bool = False,
+    allow_failures: int = 0,
     sampling: Mapping[str, Any],
     language: Language | None = None,
 ) -> GateReport:
     """Check a result; see ``EvaluationResult.check``. ``sampling`` goes to ``compare``."""
     language = language_of(language)
-    values = result.to_dict()
-    has_rejections = result.summary.rejection_rate(result.k[0]) is not None
-    held = checked_floors(floors, result.summary, rejection_rate=has_rejections)
-    known = result.definitions
-    gates = [
-        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]], WORDS[language])
-        for name, floor in held
-    ]
+    strict = boolean("strict", strict)
+    failed = allowed_failures({"new": result}, allow_failures)
+    gates = floor_gates(result, floors, language)
     if baseline is not None:
         _check_baseline(baseline)
-        if metric is None:
-            problem = "must name what may not drop below the baseline, got none"
-            raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
-        allowed = _checked_drop(max_drop)
-        from krag_eval.statistics.comparison import named_tag
-
-        compared = _compared(result, baseline, metric, on, sampling)
-        if result.conventions.credit != "every":  # else scores can pass 1
-            _check_within_range(allowed, compared)
-        w = WORDS[language]
-        _warn_if_nothing_matched(compared, result, baseline, w)
-        for tag, effect in compared.dependent.items():
-            told = w["dependent"].format(tag=named_tag(tag), effect=effect)
-            warn(told, Advice(w["clusters"], clusters=tag))
-        gates += [_drop_gate(row, allowed, compared, w) for row in compared.differences]
-        gates += [] if by is None else _slice_gates(compared, by, allowed, w)
-        return GateReport(tuple(gates), compared.left_out, len(compared.queries), language)
+        failed = allowed_failures({"baseline": baseline}, allow_failures) | failed
+        metrics = named_metrics(metric)
+        found = against(result, baseline, metrics, max_drop, on, sampling, language)
+        gates += drop_gates([found], by, language)
+        n_compared = len(found.queries)
+        return GateReport(
+            settled(gates, strict=strict), found.left_out, n_compared, language, failed
+        )
     clusters = sampling.get("clusters")
     on_all = None if on == "all" else on
-    _check_no_drop(metric=metric, max_drop=max_drop, on=on_all, by=by, clusters=clusters)
+    _check_no_drop(
+        metric=metric, max_drop=max_drop, on=on_all, by=by, clusters=clusters, strict=strict or None
+    )
     if not gates:
         advice = Advice("give {}, or {} and {}", floors=..., baseline=..., metric=...)
         raise InvalidInput("", "nothing to check", advice)
-    return GateReport(tuple(gates), language=language)
+    return GateReport(tuple(gates), language=language, failed=failed)
+
+
+def allowed_failures(
+    results: Mapping[str, EvaluationResult], allow_failures: int
+) -> dict[str, int]:
+    """Return for how many queries the retriever failed, by the name of a result.
+
+    Raises:
+        InvalidInput: If it failed for more than are allowed: a number that rests on them is none of
+            the retriever that works.
+    """
+    most = whole("allow_failures", allow_failures, 0)
+    failed = {name: one.n_failed for name, one in results.items() if one.n_failed}
+    for name, n in failed.items():
+        if n > most:
+            raise InvalidInput(
+                "allow_failures",
+                f"is {most}, and {n} of {results[name].n_queries} queries of the {name} result "
+                "failed, which count as nothing retrieved",
+                Advice("ask these again, as retry_failed() does, or allow them with {}",
+                       allow_failures=n),
+            )  # fmt: skip
+    return failed
+
+
+def settled(gates: Iterable[Gate], *, strict: bool) -> tuple[Gate, ...]:
+    """Return the conditions; if the gate is strict, none holds that is inconclusive."""
+    return tuple(
+        replace(gate, passed=False) if strict and gate.is_inconclusive else gate for gate in gates
+    )
+
+
+def floor_gates(
+    result: EvaluationResult, floors: Mapping[str, float] | Iterable[str] | None, language: Language
+) -> list[Gate]:
+    """Check the floors of a result."""
+    values = result.to_dict()
+    has_rejections = result.summary.rejection_rate(result.k[0]) is not None
+    known = result.definitions
+    return [
+        _floor_gate(name, values[name], floor, known[name.rpartition("@")[0]], WORDS[language])
+        for name, floor in checked_floors(floors, result.summary, rejection_rate=has_rejections)
+    ]
+
+
+def named_metrics(metric: str | Iterable[str] | None) -> list[str]:
+    """Return the metrics that may not drop.
+
+    Raises:
+        InvalidInput: If there is none.
+    """
+    if metric is None:
+        problem = "must name what may not drop below the baseline, got none"
+        raise InvalidInput("metric", problem, Advice("name it by {}", metric=...))
+    return [metric] if isinstance(metric, str) else list(metric)
+
+
+def against(
+    result: EvaluationResult,
+    baseline: EvaluationResult,
+    metrics: Sequence[str],
+    max_drop: float | None,
+    on: On,
+    sampling: Mapping[str, Any],
+    language: Language,
+) -> Comparison:
+    """Compare a result with a baseline, whose p are of what it may drop."""
+    allowed = 0.0 if max_drop is None else number("max_drop", max_drop, 0)
+    systems = {"baseline": baseline, "new": result}
+    found = compared(systems, list(metrics), on=on, max_drop=allowed, **sampling)
+    if result.conventions.credit != "every":  # else scores can pass 1
+        _check_within_range(allowed, found)
+    w = WORDS[language]
+    _warn_if_nothing_matched(found, result, baseline, w)
+    for tag, effect in found.dependent.items():
+        told = w["dependent"].format(tag=named_tag(tag), effect=effect)
+        warn(told, Advice(w["clusters"], clusters=tag))
+    return found
+
+
+def drop_gates(comparisons: Sequence[Comparison], by: str | None, language: Language) -> list[Gate]:
+    """Check that nothing dropped, in all queries and in the slices of a tag.
+
+    Holm's correction is over everything compared; that of the slices is over all of them.
+    """
+    w, level = WORDS[language], comparisons[0].level
+    rows = [(one, row) for one in comparisons for row in one.differences]
+    of_all = corrected([row for _, row in rows], level)
+    gates = [_drop_gate(row, one, w) for (one, _), row in zip(rows, of_all, strict=True)]
+    for one in comparisons if by is not None else ():
+        gates += _slice_gates(one, str(by), w)
+    return gates
 
 
 def _check_no_drop(**given: object) -> None:
@@ -350,13 +517,9 @@ def _check_floor(name: str, average: Average, floor: object, *, may_pass_1: bool
         raise InvalidInput("floors", f": {name} {allowed}, got {clipped(floor)}")
 
 
-def _checked_drop(max_drop: object) -> float:
-    return 0.0 if max_drop is None else number("max_drop", max_drop, 0)
-
-
-def _check_within_range(max_drop: float, compared: Comparison) -> None:
+def _check_within_range(max_drop: float, comparison: Comparison) -> None:
     """Refuse a drop that no average can make, such as 2 for 0.02: it would pass whatever comes."""
-    for row in compared.differences:
+    for row in comparison.differences:
         low, high = (row.average and row.average.range) or (0.0, math.inf)
         if max_drop > high - low:
             problem = f"must be from 0 to {high - low:g}, as {row.metric} ranges from {low:g} to"
@@ -364,77 +527,121 @@ def _check_within_range(max_drop: float, compared: Comparison) -> None:
 
 
 def _warn_if_nothing_matched(
-    compared: Comparison,
+    comparison: Comparison,
     result: EvaluationResult,
     baseline: EvaluationResult,
     w: Mapping[str, str],
 ) -> None:
     """Warn where a gate holds because there is nothing that could drop."""
-    cutoffs = {parse_metric(row.metric, "metric")[1] for row in compared.differences}
+    cutoffs = {parse_metric(row.metric, "metric")[1] for row in comparison.differences}
     if any(one.tables[k]["relevant"].any() for one in (result, baseline) for k in cutoffs):
         return
-    metrics = ", ".join(dict.fromkeys(row.metric for row in compared.differences))
+    metrics = ", ".join(dict.fromkeys(row.metric for row in comparison.differences))
     warn(w["nothing"].format(metrics), Advice(w["another matcher"], matcher="coverage"))
 
 
-def _compared(
-    result: EvaluationResult,
-    baseline: EvaluationResult,
-    metric: str | Iterable[str],
-    on: On,
-    sampling: Mapping[str, Any],
-) -> Comparison:
-    from krag_eval.statistics.comparison import compare
-
-    metrics = [metric] if isinstance(metric, str) else list(metric)
-    return compare({"baseline": baseline, "new": result}, metric=metrics, on=on, **sampling)
-
-
-def _slice_gates(
-    compared: Comparison, by: str, max_drop: float, w: Mapping[str, str]
-) -> Iterator[Gate]:
+def _slice_gates(comparison: Comparison, by: str, w: Mapping[str, str]) -> Iterator[Gate]:
     """Yield the gates of each slice; those with too few queries say so, and pass."""
     from krag_eval.statistics.slices import differences_by
 
     text("by", by, "the name of a tag")
     try:
-        of_slices = list(differences_by(compared, by))
+        of_slices = list(differences_by(comparison, by))
     except InvalidInput as error:
         argument = "by" if error.argument == "tag" else error.argument
         raise InvalidInput(argument, error.problem, error.fix) from None
     for name, n, differences in of_slices:
         for row in differences:
-            gate = _drop_gate(row, max_drop, compared, w)
+            gate = _drop_gate(row, comparison, w)
             yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
         if not differences:
-            kind = "too few" if compared.clusters is None else "too few in clusters"
+            kind = "too few" if comparison.clusters is None else "too few in clusters"
             few = w[f"{kind} for one" if n == 1 else kind]
-            for metric in compared.metrics:
+            for metric in comparison.metrics:
                 reason = f"{by} {name}: {few.format(name=metric, n=n)}"
                 yield Gate(metric, True, reason, name)
 
 
-def _drop_gate(
-    row: Difference, max_drop: float, compared: Comparison, w: Mapping[str, str]
-) -> Gate:
-    """Fail a drop that is larger than allowed and more than chance."""
-    name, before, after = row.metric, f"{row.value_a:.4f}", f"{row.value_b:.4f}"
+def _drop_gate(row: Difference, comparison: Comparison, w: Mapping[str, str]) -> Gate:
+    """Fail a drop that is shown to be larger than allowed: the rule of the comparison."""
+    name, level, allowed = row.metric, comparison.level, comparison.max_drop
     if math.isnan(row.value_b):
         return Gate(name, False, w["undefined"].format(name=name))
     if math.isnan(row.value_a):
-        return Gate(name, True, w["new"].format(name=name, value=after))
-    lower = row.average is not None and row.average.lower_is_better
-    drop = row.difference if lower else -row.difference
-    moved = w["moved"].format(name=name, before=before, after=after)
-    if compared.left_out:
-        moved += w["in common"].format(len(compared.queries))
-    if drop <= max_drop + _ROUNDING:
-        return Gate(name, True, w["no worse"].format(moved=moved, allowed=f"{max_drop:g}"))
-    level, low, high = f"{100 * compared.level:g}", f"{row.ci_low:.4f}", f"{row.ci_high:.4f}"
-    interval = w["interval"].format(level=level, low=low, high=high)
-    worse, allowed = told_apart(drop, max_drop)
-    passed = not (row.ci_low > 0 or row.ci_high < 0)
-    said = w["by chance" if passed else "too far"]
-    return Gate(
-        name, passed, said.format(moved=moved, worse=worse, allowed=allowed, interval=interval)
+        return Gate(name, True, w["new"].format(name=name, value=f"{row.value_b:.4f}"))
+    moved = _moved(row, comparison, w)
+    if row.shows_fewer(level):
+        return Gate(name, False, w["fewer"].format(moved=moved, p=p_in_words(row.p_share_holm)))
+    if math.isnan(row.difference):
+        return Gate(name, True, moved, is_inconclusive=True)
+    if row.drop > allowed + _ROUNDING:
+        shown = row.is_shown(level)
+        told = _too_far(row, comparison, w, "too far" if shown else "by chance", moved)
+        return Gate(name, not shown, told, is_inconclusive=not shown)
+    if row.share_b < row.share_a:
+        told = w["nobody better"].format(moved=moved)
+        return Gate(name, True, told, is_inconclusive=True)
+    left = _not_ruled_out(row, level)
+    said = w["not ruled out"].format(_at_least(left)) if left > 0 else w["ruled out"]
+    return Gate(name, True, w["no worse"].format(moved=moved, allowed=f"{allowed:g}", left=said))
+
+
+def _moved(row: Difference, comparison: Comparison, w: Mapping[str, str]) -> str:
+    """Say from where to where an average went, and on which queries."""
+    known = {"name": row.metric, "before": f"{row.value_a:.4f}", "after": f"{row.value_b:.4f}"}
+    shares = {"n": row.n_both, "before": f"{row.share_a:.1%}", "after": f"{row.share_b:.1%}"}
+    if math.isnan(row.difference):
+        return w["no query"].format(**known | shares)
+    moved = w["moved"].format(**known)
+    if comparison.left_out:
+        moved += w["in common"].format(len(comparison.queries))
+    kind = "of both, one" if row.n_both == 1 else "of both"
+    return moved if math.isnan(row.share_a) else moved + w[kind].format(**shares)
+
+
+def _too_far(
+    row: Difference, comparison: Comparison, w: Mapping[str, str], kind: str, moved: str
+) -> str:
+    level, low, high = f"{100 * comparison.level:g}", f"{row.ci_low:.4f}", f"{row.ci_high:.4f}"
+    worse, allowed = told_apart(row.drop, comparison.max_drop)
+    return w[kind].format(
+        moved=moved,
+        worse=worse,
+        allowed=allowed,
+        p=p_in_words(row.p_holm),
+        interval=w["interval"].format(level=level, low=low, high=high),
+        can=_can_show(row, comparison.max_drop, worse, w),
     )
+
+
+def _can_show(row: Difference, max_drop: float, worse: str, w: Mapping[str, str]) -> str:
+    """Say what so many queries can show, and how many it takes, by the formula of plans."""
+    assert row.spread is not None  # only where there is a difference
+    n, units = row.spread.n, row.spread.n_clusters or row.spread.n
+    if units < row.fewest:
+        return w["one can show" if n == 1 else "can show nothing"].format(n=n, needed=row.fewest)
+    detectable = 0.0 if math.isnan(row.detectable) else row.detectable
+    needed = max(math.ceil(n * (detectable / (row.drop - max_drop)) ** 2), row.fewest)
+    return w["can show"].format(
+        n=n, detectable=_at_least(max_drop + detectable), worse=worse, needed=f"{needed:,}"
+    )
+
+
+def _not_ruled_out(row: Difference, level: float) -> float:
+    """Return the largest drop in the interval of the difference.
+
+    Where all queries differ alike, resampling knows of no other; then queries that were not seen
+    may: of n, a share of 1 − (α/2)^(1/n), each as far as the metric goes.
+    """
+    lower = row.average is not None and row.average.lower_is_better
+    left: float = row.ci_high if lower else -row.ci_low
+    low, high = (row.average and row.average.range) or (0.0, math.inf)
+    if row.ci_low < row.ci_high or row.spread is None or math.isinf(high):
+        return left
+    n = row.spread.n_clusters or row.spread.n
+    unseen: float = 1 - ((1 - level) / 2) ** (1 / n)
+    return min(left + (high - low) * unseen, high - row.value_a if lower else row.value_a - low)
+
+
+def _at_least(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.00005 else f"{value:.1g}"

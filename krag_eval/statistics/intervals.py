@@ -61,6 +61,7 @@ __all__ = [
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 IntervalMethod: TypeAlias = Literal["BCa", "percentile"]
 
 #: With fewer queries than this, a 95 % interval of macro recall covers the truth in less than
@@ -86,27 +87,36 @@ def confidence_intervals(
     method: IntervalMethod = "BCa",
     clusters: str | None = None,
 ) -> pd.DataFrame:
-    """Return a bootstrap interval for every average of a result, at every cutoff.
+    """Return an interval for every average of a result, at every cutoff.
 
-    The counted queries are drawn again with replacement, ``n_resamples`` times; each average is
-    recomputed from what was drawn, micro averages as ratios of the redrawn sums. All averages and
-    cutoffs share the same draws. The interval is the bias-corrected and accelerated one (BCa,
-    Efron 1987), which keeps its level for skewed metrics and never leaves the metric's range, or
-    the plain percentile interval. Numbers are those of ``scipy.stats.bootstrap`` with
-    ``rng=numpy.random.default_rng(seed)``, except where that gives NaN (see below).
+    **Shares.** An average between 0 and 1 that is 0 or 1 for every query here, such as a hit rate,
+    or recall where each query has one item, is a share of the queries. Its interval is the score
+    interval (Wilson 1927), which has a width at 0 and 1 as well; equal shares of as many queries
+    have equal intervals, whatever the metric is called.
+
+    **All others.** The counted queries are drawn again with replacement, ``n_resamples`` times;
+    each average is recomputed from what was drawn, micro averages as ratios of the redrawn sums.
+    All averages and cutoffs share the same draws. The interval is the bias-corrected and
+    accelerated one (BCa, Efron 1987), which keeps its level for skewed metrics and never leaves
+    the metric's range, or the plain percentile interval. Numbers are those of
+    ``scipy.stats.bootstrap`` with ``rng=numpy.random.default_rng(seed)``, except where that gives
+    NaN (see below).
 
     An interval says how far the average would move with other queries *of the same kind*. It knows
     nothing of wrong ground truth, of a badly chosen threshold, or of queries of another kind.
 
     Queries that were made from the same document do alike, and then as many queries say less than
-    they seem to. With ``clusters``, whole clusters are drawn instead of queries.
+    they seem to. With ``clusters``, whole clusters are drawn instead of queries, and a share is
+    taken as one of ``n / design_effect`` queries (at most ``n``); of queries that are all 0 or all
+    1, which do not tell how alike those of a cluster are, as if each cluster spoke with one voice
+    (n²/Σ_c n_c²).
 
     Args:
         result: The result; only its per-query table is needed, no texts.
         level: How often such an interval should cover the true average, between 0 and 1.
         n_resamples: Number of resamples.
         seed: The same seed gives the same digits.
-        method: ``"BCa"`` or ``"percentile"``.
+        method: ``"BCa"`` or ``"percentile"``, for averages that are no shares of the queries.
         clusters: A tag of the queries, such as ``"source"``: those that share its value belong
             together. A query without a value is a cluster of its own.
 
@@ -127,16 +137,18 @@ def confidence_intervals(
 
     Warns:
         KragEvalWarning: If intervals rest on fewer than 30 queries or 20 clusters, have no width
-            although the average could have been another, or queries lack the tag.
+            although the average could have been another, or queries lack the tag or failed.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual, predicted = [["a", "b"]] * 40, [["a", "x"]] * 30 + [["x", "y"]] * 10
     >>> evaluator = OfflineRetrievalEvaluator(actual, predicted)
-    >>> confidence_intervals(evaluator.evaluate(k=2, metrics=["recall"]))
-                          metric  k  value  low    high
+    >>> result = evaluator.evaluate(k=2, metrics=["recall", "reciprocal_rank"])
+    >>> confidence_intervals(result).round(4)
+                          metric  k  value     low    high
     average
-    micro_recall@2  micro_recall  2  0.375  0.3  0.4375
-    macro_recall@2  macro_recall  2  0.375  0.3  0.4375
+    micro_recall@2  micro_recall  2  0.375  0.3000  0.4375
+    macro_recall@2  macro_recall  2  0.375  0.3000  0.4375
+    mrr@2                    mrr  2  0.750  0.5981  0.8581
     """
     import pandas as pd
 
@@ -150,9 +162,12 @@ def confidence_intervals(
     resampled = units.all_averages(resampled_sums(units.columns, n_resamples, seed))
     left_out = units.leave_one_out() if method == "BCa" else None
     bounds = [
-        interval(resampled[:, i], value, level, None if left_out is None else left_out[:, i])
+        interval_of(
+            (sums, i), value, level,
+            resampled[:, i], None if left_out is None else left_out[:, i], grouped,
+        )
         for i, (_, _, value) in enumerate(rows)
-    ]
+    ]  # fmt: skip
     table = pd.DataFrame(
         [
             (key, k if isinstance(k, int) else spelled(k), value, low, high)
@@ -165,6 +180,8 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
+    for told in result.summary.told_failed():
+        warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
 
@@ -199,6 +216,8 @@ def per_query(result: EvaluationResult, column: str, k: Cutoff) -> FloatArray:
     if column == QUERIES:
         return np.ones(np.count_nonzero(result.counted))
     if column.startswith(DEFINED):
+        if column in result.tables[k]:  # of several runs: in how many of them it is defined
+            return np.asarray(result.tables[k][column][result.counted], np.float64)
         values = per_query(result, column.removeprefix(DEFINED), k)
         return np.asarray(~np.isnan(values), np.float64)
     return np.asarray(result.tables[k][column][result.counted], np.float64)
@@ -233,6 +252,22 @@ class QuerySums:
         """Return the positions of the columns that one of the averages is made of."""
         average, k = self.averages[i]
         return [self.positions[name, k] for name in average.sums]
+
+    def has_value(self, i: int) -> FloatArray:
+        """Return whether each query has a value of one of the averages, 0 or 1; mostly all have.
+
+        Of several runs, it is in what share of them.
+        """
+        average, k = self.averages[i]
+        if average.ratios != ((average.column, DEFINED + average.column),):
+            return np.ones(len(self.columns))
+        return self.columns[:, self.positions[DEFINED + average.column, k]]
+
+    def where(self, chosen: NDArray[np.bool_], i: int) -> QuerySums:
+        """Return one of the averages over some of the queries, all of which have a value."""
+        columns, (average, k) = self.columns[chosen], self.averages[i]
+        columns[:, self.positions[DEFINED + average.column, k]] = 1.0
+        return replace(self, columns=columns, averages=(self.averages[i],))
 
     def average(self, i: int, sums: FloatArray) -> FloatArray:
         """Return one of the averages that follow from sums, shape (…, columns) -> (…)."""
@@ -270,6 +305,26 @@ class QuerySums:
             for part in exact_parts(self.columns)
         )
         return replace(self, columns=np.asarray(leading + trailing, np.float64))
+
+    def shares(self, i: int) -> tuple[FloatArray, BoolArray] | None:
+        """Return the zeros and ones that an average is the plain mean of, if it is one.
+
+        It is if it lies between 0 and 1, every query by itself has 0 or 1, and all of them weigh
+        the same or have the same.
+
+        Returns:
+            They, and which queries they are of: those for which the average is defined.
+        """
+        average, k = self.averages[i]
+        weights = self.columns[:, [self.positions[name, k] for _, name in average.ratios]]
+        defined: BoolArray = np.all(weights > 0, axis=1)
+        alone, weights = self.average(i, self.columns)[defined], weights[defined]
+        if average.range != (0.0, 1.0) or not len(alone) or not np.isin(alone, (0.0, 1.0)).all():
+            return None
+        if np.ptp(alone) > 0 and np.ptp(weights, axis=0).any():
+            return None
+        value = float(self.average(i, self.columns.sum(axis=0)))
+        return (alone, defined) if abs(alone.mean() - value) <= ROUNDING else None
 
     def n_queries(self, i: int) -> int:
         """Return over how many queries an average is formed."""
@@ -486,6 +541,48 @@ def blocks(n_rows: int, width: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
+def interval_of(
+    which: tuple[QuerySums, int],
+    value: float,
+    level: float,
+    resampled: FloatArray,
+    left_out: FloatArray | None = None,
+    clusters: Clusters | None = None,
+) -> tuple[float, float]:
+    """Return the interval of an average over queries, wherever it is shown.
+
+    Of a share of them it is the score interval, of another average the bootstrap's.
+
+    Args:
+        which: What the averages are made of, query by query, and the position of this one.
+        value: The average of all queries.
+        level: How often the interval should cover the true value.
+        resampled: The average in each resample.
+        left_out: The average without each query, or each cluster, in turn; for BCa.
+        clusters: Which queries belong together.
+    """
+    sums, i = which
+    share = sums.shares(i)
+    if share is None:
+        return interval(resampled, value, level, left_out)
+    ones, defined = share
+    return wilson(value, _effective_n(ones, clusters and clusters.within(defined)), level)
+
+
+def _effective_n(values: FloatArray, clusters: Clusters | None) -> float:
+    """Return how many independent queries would tell as much; never more than there are.
+
+    Values that are all alike do not tell; then those of a cluster count as one.
+    """
+    n = len(values)
+    if clusters is None:
+        return n
+    effect = Spread.of(values, clusters).design_effect
+    if math.isnan(effect):
+        effect = float(np.square(np.bincount(clusters.number)).sum()) / n
+    return n / max(effect, 1.0)
+
+
 def interval(
     resampled: FloatArray, value: float, level: float, left_out: FloatArray | None = None
 ) -> tuple[float, float]:
@@ -514,7 +611,7 @@ def interval(
     return low, high
 
 
-def wilson(share: float, n: int, level: float) -> tuple[float, float]:
+def wilson(share: float, n: float, level: float) -> tuple[float, float]:
     """Return the score interval of a share of n queries (Wilson 1927).
 
     Unlike the bootstrap's, it has a width where all queries have one value, and keeps its level

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.results.result import EvaluationResult
-from krag_eval.scoring.averages import Average
+from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Cutoff
 from krag_eval.scoring.digits import exact_parts, exact_sums
 from krag_eval.scoring.metrics import METRICS
@@ -27,20 +27,24 @@ from krag_eval.statistics.intervals import (
     Spread,
     blocks,
     interval,
+    interval_of,
     per_query,
     resampled_sums,
 )
 
 __all__ = [
+    "MOST_SWAPS",
     "POWER",
     "Difference",
     "PerQuery",
     "Standing",
     "changes_of",
+    "corrected",
     "holm",
     "paired_differences",
     "spread_of",
     "standings",
+    "swaps_for",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -49,6 +53,8 @@ PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
 
 # Up to this many differing queries, or clusters of them, all ways to swap them are tried.
 _ENUMERABLE, _ENUMERABLE_CLUSTERS = 14, 15
+#: More random swaps than were asked for are made up to here; they are in memory at once.
+MOST_SWAPS = 100_000
 #: How often a difference is shown that counts as one that can be.
 POWER = 0.8
 
@@ -62,6 +68,8 @@ def paired_differences(
     seed: int,
     baseline: str | None = None,
     clusters: Clusters | None = None,
+    max_drop: float = 0.0,
+    n_alike: int = 1,
 ) -> tuple[tuple[Difference, ...], PerQuery]:
     """Return the differences of the pairs on every metric, and the per-query values behind them.
 
@@ -73,23 +81,50 @@ def paired_differences(
         seed: Seed of both.
         baseline: The system that the others are held against; every pair if not given.
         clusters: What to draw and to swap as a whole; each query by itself if not given.
+        max_drop: How far b may fall behind a: p is of the hypothesis that it does not fall further.
+        n_alike: How many such sets of differences are corrected together, as those of slices are.
     """
-    systems = _systems(results, metrics, n_resamples, seed, clusters)
+    n = len(results)
+    n_pairs = n_alike * (n * (n - 1) // 2 if baseline is None else n - 1)
+    drawing = _Drawing(level, n_resamples, seed, clusters, max_drop)
+    systems, drawing = _systems(results, metrics, drawing, n_pairs)
     differences = [
-        _difference(a, b, i, name, level, clusters)
+        _difference(a, b, i, name, drawing)
         for a, b in _pairs(systems, baseline)
         for i, name in enumerate(metrics)
     ]
-    p_values = [difference.p_permutation for difference in differences]
-    corrected = holm(p_values)
-    # What is shown alone among so many must pass the first and hardest step of Holm's correction.
-    alpha = (1 - level) / max(1, sum(not math.isnan(p) for p in p_values))
     values = {
         name: {system.name: system.per_query[i] for system in systems}
         for i, name in enumerate(metrics)
     }
-    rows = zip(differences, corrected, strict=True)
-    return tuple(_among_others(row, p, alpha) for row, p in rows), values
+    return corrected(differences, level), values
+
+
+def corrected(differences: Sequence[Difference], level: float) -> tuple[Difference, ...]:
+    """Complete differences by what depends on how many were tested: Holm's p, what can be shown."""
+    p_values = [p for row in differences for p in (row.p_permutation, row.p_share)]
+    p_holm = iter(holm(p_values))
+    # What is shown alone among so many must pass the first and hardest step of Holm's correction.
+    alpha = (1 - level) / max(1, sum(not math.isnan(p) for p in p_values))
+    return tuple(
+        replace(
+            row,
+            p_holm=next(p_holm),
+            p_share_holm=next(p_holm),
+            alpha=alpha,
+            detectable=math.nan if row.spread is None else row.spread.detectable(alpha, POWER),
+        )
+        for row in differences
+    )
+
+
+def swaps_for(n_tests: int, level: float) -> int:
+    """Return how many random swaps it takes for the smallest p to be half of what Holm asks for.
+
+    >>> swaps_for(1, 0.95), swaps_for(550, 0.95)
+    (40, 22000)
+    """
+    return math.ceil(round(2 * n_tests / (1 - level), 6))
 
 
 def _pairs(systems: Sequence[_System], baseline: str | None) -> Iterable[tuple[_System, _System]]:
@@ -121,31 +156,25 @@ def standings(
 
     The arguments are those of :func:`paired_differences`.
     """
-    sums = [one.grouped(clusters) for one in _sums(results, metrics)]
+    sums = _sums(results, metrics)
+    units = [one.grouped(clusters) for one in sums]
     resampled = [
         one.all_averages(drawn)
-        for one, drawn in zip(sums, _resampled(sums, n_resamples, seed), strict=True)
+        for one, drawn in zip(units, _resampled(units, n_resamples, seed), strict=True)
     ]
-    left_out = [one.leave_one_out() for one in sums]
+    left_out = [one.leave_one_out() for one in units]
+
+    def standing(place: int, i: int, value: float) -> Standing:
+        drawn = resampled[place][:, i], left_out[place][:, i]
+        return Standing(value, *interval_of((sums[place], i), value, level, *drawn, clusters))
+
     return {
         metric: {
-            name: _standing(
-                result.averages(k)[key], resampled[place][:, i], left_out[place][:, i], level
-            )
+            name: standing(place, i, result.averages(k)[key])
             for place, (name, result) in enumerate(results.items())
         }
         for i, (metric, (key, k)) in enumerate(metrics.items())
     }
-
-
-def _standing(value: float, resampled: FloatArray, left_out: FloatArray, level: float) -> Standing:
-    return Standing(value, *interval(resampled, value, level, left_out))
-
-
-def _among_others(row: Difference, p_holm: float, alpha: float) -> Difference:
-    """Complete a row by what depends on how many there are."""
-    detectable = math.nan if row.spread is None else row.spread.detectable(alpha, POWER)
-    return replace(row, p_holm=p_holm, detectable=detectable)
 
 
 @dataclass(frozen=True)
@@ -159,19 +188,20 @@ class Difference:
         value_a: The average of a.
         value_b: The average of b.
         difference: ``value_b - value_a``. Positive is better for b, unless lower is better, as on
-            ``mean_rank``; that is over the queries each system found something for, so read it
-            together with ``found_rate``.
+            ``mean_rank``. Where a query may have no value, as on ``mean_rank`` and ``redundancy``,
+            it is over the queries where both systems have one.
         ci_low: Lower bound of the interval of the difference.
         ci_high: Upper bound.
-        p_permutation: Two-sided p of the paired permutation test, never 0.
+        p_permutation: Two-sided p of the paired permutation test, never 0; of the hypothesis that b
+            is no worse than ``max_drop``, in a gate.
         p_t: Two-sided p of the paired t-test, never 0. NaN where the t-test does not apply: the
-            average is not a mean over all queries (micro averages, macro F1, ``mean_rank`` where
-            something was missed), or all queries differ by exactly the same amount. Of clusters:
+            average is not a mean over queries (micro averages, macro F1), or all queries differ by
+            exactly the same amount. Of clusters:
             the difference over its clustered standard error, with a degree of freedom less than
             there are clusters.
         p_holm: ``p_permutation``, corrected for everything asked for in the same comparison.
         effect_size: Cohen's d_z. 0 if nothing differs, infinite if all queries differ by exactly
-            the same amount, NaN where the average is not a mean over all queries.
+            the same amount, NaN where the average is not a mean over queries.
         wins: Queries on which b is better than a by the metric's value for the query, also where
             the average is a micro one. On ``mean_rank``, found is better than not found.
         ties: Queries on which they are equal, or one is undefined.
@@ -182,6 +212,13 @@ class Difference:
         detectable: The smallest true difference that four in five such sets of queries would show
             at this level, among as many comparisons (two-sided). 0 if no query differs, NaN where
             the standard error is undefined.
+        n_both: Where queries may have no value: the number of those where both systems have one.
+        share_a: Where some have none: the share of the queries where a has a value, else NaN.
+        share_b: That of b.
+        p_share: Two-sided p of the permutation test of these shares.
+        p_share_holm: ``p_share``, corrected as ``p_holm``.
+        is_of_fewer: Whether b has the better average, of fewer queries: it is not called better.
+        alpha: What p must be below to be shown alone among everything asked for.
     """
 
     a: str
@@ -202,20 +239,58 @@ class Difference:
     average: Average | None = field(default=None, repr=False)
     spread: Spread | None = field(default=None, repr=False)
     detectable: float = field(default=math.nan, repr=False)
+    n_both: int = field(default=0, repr=False)
+    share_a: float = field(default=math.nan, repr=False)
+    share_b: float = field(default=math.nan, repr=False)
+    p_share: float = field(default=math.nan, repr=False)
+    p_share_holm: float = field(default=math.nan, repr=False)
+    is_of_fewer: bool = field(default=False, repr=False)
+    alpha: float = field(default=math.nan, repr=False)
+
+    @property
+    def fewest(self) -> int:
+        """How many queries, or clusters, it takes for any difference to be shown at all."""
+        return math.floor(math.log2(2 / self.alpha)) + 1
+
+    @property
+    def drop(self) -> float:
+        """How much worse b is than a; negative if it is better."""
+        lower = self.average is not None and self.average.lower_is_better
+        return self.difference if lower else -self.difference
 
     @property
     def better(self) -> str | None:
         """The system with the better average, surely or not; ``None`` if neither or undefined."""
-        lower = self.average is not None and self.average.lower_is_better
-        gain = -self.difference if lower else self.difference
-        return self.b if gain > 0 else self.a if gain < 0 else None
+        return self.b if self.drop < 0 else self.a if self.drop > 0 else None
+
+    @property
+    def is_of_more(self) -> bool:
+        """Whether b is worse where both have a value, and has one for more queries."""
+        return self.drop > 0 and self.share_b > self.share_a
 
     def is_shown(self, level: float = 0.95) -> bool:
-        """Tell whether the difference is shown and not only seen.
+        """Tell whether the difference is shown and not only seen: the one rule, of gates too.
 
-        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0.
+        So it is if the corrected p is below ``1 - level``; the interval does not decide. Where
+        queries may have no value, b is not better if it has one for fewer of them; it is worse if
+        its values are, also where it has one for more.
         """
-        return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
+        return self.p_holm < 1 - level and not self.is_of_fewer
+
+    def shows_fewer(self, level: float = 0.95) -> bool:
+        """Tell whether b is shown to have a value for fewer queries than a."""
+        return self.p_share_holm < 1 - level and self.share_b < self.share_a
+
+
+class _Drawing(NamedTuple):
+    """How to draw and to test; see :func:`paired_differences`."""
+
+    level: float
+    n_resamples: int
+    seed: int
+    clusters: Clusters | None
+    max_drop: float
+    n_swaps: int = 0
 
 
 @dataclass(frozen=True)
@@ -237,26 +312,51 @@ class _System:
 def _systems(
     results: Mapping[str, EvaluationResult],
     metrics: Mapping[str, tuple[str, Cutoff]],
-    n_resamples: int,
-    seed: int,
-    clusters: Clusters | None,
-) -> list[_System]:
-    """Reduce the results, resample all of them alike, and gather what swapping would move."""
+    drawing: _Drawing,
+    n_pairs: int,
+) -> tuple[list[_System], _Drawing]:
+    """Reduce the results to what comparing them on these metrics needs.
+
+    With as many random swaps as it takes for so many pairs, which is returned too.
+    """
     sums = _sums(results, metrics)
-    units = [one.grouped(clusters) for one in sums]
-    resampled = _resampled(units, n_resamples, seed)
-    swapped = _parted(_swapped_sums(_side_by_side(units), n_resamples, seed), units)
+    has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
+    needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.level)
+    n_swaps = max(drawing.n_resamples, min(needed, MOST_SWAPS))
+    drawing = drawing._replace(n_swaps=n_swaps)
+    values = [
+        [result.averages(k)[key] for key, k in metrics.values()] for result in results.values()
+    ]
+    per_query = [
+        [_outcomes(result, average.column, k) for average, k in sums[i].averages]
+        for i, result in enumerate(results.values())
+    ]
+    return _drawn(list(results), sums, values, per_query, drawing), drawing
+
+
+def _drawn(
+    names: Sequence[str],
+    sums: Sequence[QuerySums],
+    values: Sequence[list[float]],
+    per_query: Sequence[list[FloatArray]],
+    drawing: _Drawing,
+) -> list[_System]:
+    """Resample all systems alike, and gather what swapping would move."""
+    units = [one.grouped(drawing.clusters) for one in sums]
+    resampled = _resampled(units, drawing.n_resamples, drawing.seed)
+    moved = _swapped_sums(_side_by_side(units), drawing.n_swaps, drawing.seed)
+    swapped = _parted(moved, units)
     return [
         _System(
             name=name,
             sums=sums[i],
             units=units[i],
-            values=[result.averages(k)[key] for key, k in metrics.values()],
-            per_query=[_outcomes(result, one.column, k) for one, k in sums[i].averages],
+            values=values[i],
+            per_query=per_query[i],
             resampled=sums[i].all_averages(resampled[i]),
             swapped=swapped[i],
         )
-        for i, (name, result) in enumerate(results.items())
+        for i, name in enumerate(names)
     ]
 
 
@@ -304,19 +404,96 @@ def _swapped_sums(columns: FloatArray, n_swaps: int, seed: int) -> FloatArray:
     return sums
 
 
-def _difference(
-    a: _System, b: _System, i: int, metric: str, level: float, clusters: Clusters | None
+def _difference(a: _System, b: _System, i: int, metric: str, drawing: _Drawing) -> Difference:
+    has_a, has_b = a.sums.has_value(i), b.sums.has_value(i)
+    if (has_a == 1).all() and (has_b == 1).all():
+        return _of_all(a, b, i, metric, drawing)
+    return _of_both(a, b, i, metric, drawing, (has_a, has_b))
+
+
+def _of_both(
+    a: _System,
+    b: _System,
+    i: int,
+    metric: str,
+    drawing: _Drawing,
+    has: tuple[FloatArray, FloatArray],
 ) -> Difference:
+    """Compare two systems on the queries where both have a value, and how many each has one for."""
+    both = (has[0] > 0) & (has[1] > 0)
+    shares = _shares(a, b, i, drawing, has)
+    # Where one has no value at all, there is nothing to say of its average.
+    is_tested = all(one.any() for one in has)
+    known: dict[str, Any] = {
+        "n_both": int(np.count_nonzero(both)),
+        "share_a": shares[0].values[0],
+        "share_b": shares[1].values[0],
+        "p_share": _permutation_p(*shares, 0, _enumerable(drawing)) if is_tested else math.nan,
+        **_wins(a, b, i),
+    }
+    if both.any():
+        within = drawing.clusters and drawing.clusters.within(both)
+        ours, theirs = _drawn(
+            [a.name, b.name],
+            [one.sums.where(both, i) for one in (a, b)],
+            [[float(one.per_query[i][both].mean())] for one in (a, b)],
+            [[one.per_query[i][both]] for one in (a, b)],
+            drawing._replace(clusters=within),
+        )
+        found = _of_all(ours, theirs, 0, metric, drawing._replace(clusters=within))
+        # Who finds one query more is not excused for ranking all the others lower.
+        of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
+        return replace(found, is_of_fewer=of_fewer, **known)
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("difference", "ci_low", "ci_high", "p_permutation", "p_t", "p_holm", "effect_size"),
+        math.nan,
+    )
+    return Difference(
+        a=a.name, b=b.name, metric=metric, value_a=a.values[i], value_b=b.values[i],
+        average=a.sums.averages[i][0], **nothing, **known,
+    )  # fmt: skip
+
+
+def _shares(
+    a: _System, b: _System, i: int, drawing: _Drawing, has: tuple[FloatArray, FloatArray]
+) -> tuple[_System, _System]:
+    """Return two systems whose one average is the share of the queries with a value."""
+    average, k = a.sums.averages[i]
+    share = Average("share", average.column, ((DEFINED + average.column, QUERIES),))
+    places = {(name, k): place for place, name in enumerate(share.sums)}
+    sums = [
+        QuerySums(np.stack([one, np.ones(len(one))], axis=1), places, ((share, k),)) for one in has
+    ]
+    values = [[float(one.mean())] for one in has]
+    ours, theirs = _drawn([a.name, b.name], sums, values, [[one] for one in has], drawing)
+    return ours, theirs
+
+
+def _wins(a: _System, b: _System, i: int) -> dict[str, Any]:
+    """Count the queries on which b is better, equal and worse."""
+    changes = changes_of(a.per_query[i], b.per_query[i])
+    gains = -changes if a.sums.averages[i][0].lower_is_better else changes
+    return {
+        "wins": int(np.count_nonzero(gains > 0)),
+        "ties": int(np.count_nonzero(gains == 0)),
+        "losses": int(np.count_nonzero(gains < 0)),
+    }
+
+
+def _enumerable(drawing: _Drawing) -> int:
+    return _ENUMERABLE if drawing.clusters is None else _ENUMERABLE_CLUSTERS
+
+
+def _of_all(a: _System, b: _System, i: int, metric: str, drawing: _Drawing) -> Difference:
     difference = b.values[i] - a.values[i]
     # With 30 queries, it covers the true difference of macro recall in 92 % of cases, BCa in 89 %.
-    low, high = interval(b.resampled[:, i] - a.resampled[:, i], difference, level)
+    low, high = interval(b.resampled[:, i] - a.resampled[:, i], difference, drawing.level)
     changes = changes_of(a.per_query[i], b.per_query[i])
     average = b.sums.averages[i][0]
-    gains = -changes if average.lower_is_better else changes
     defined = np.isfinite(a.per_query[i]).all() and np.isfinite(b.per_query[i]).all()
     is_mean = average.is_mean and defined
     pulls = _pulls((a.per_query[i], b.per_query[i]), (a.sums, b.sums), i)
-    spread = Spread.of(pulls, clusters)
+    spread = Spread.of(pulls, drawing.clusters)
     p_t = _t_test_p(a.per_query[i], b.per_query[i], spread) if is_mean else math.nan
     return Difference(
         a=a.name,
@@ -327,15 +504,11 @@ def _difference(
         difference=difference,
         ci_low=low,
         ci_high=high,
-        p_permutation=_permutation_p(
-            a, b, i, _ENUMERABLE if clusters is None else _ENUMERABLE_CLUSTERS
-        ),
+        p_permutation=_drop_p(a, b, i, drawing),
         p_t=p_t,
         p_holm=math.nan,
         effect_size=_effect_size(changes) if is_mean else math.nan,
-        wins=int(np.count_nonzero(gains > 0)),
-        ties=int(np.count_nonzero(gains == 0)),
-        losses=int(np.count_nonzero(gains < 0)),
+        **_wins(a, b, i),
         average=average,
         spread=spread,
     )
@@ -369,17 +542,52 @@ def changes_of(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.subtract(b, a, out=np.zeros(len(a)), where=~same)
 
 
-def _permutation_p(a: _System, b: _System, i: int, most: int) -> float:
+def _drop_p(a: _System, b: _System, i: int, drawing: _Drawing) -> float:
+    """Return the two-sided p of the hypothesis that b is no worse than a less what it may drop.
+
+    a is lowered by exactly that much before outcomes are swapped: every query's value of a mean,
+    each numerator by the same share of its denominator in a micro average, all numerators in
+    proportion in an F1 of averages. What shows a larger drop must also show one.
+    """
+    p = _permutation_p(a, b, i, _enumerable(drawing))
+    average = a.units.averages[i][0]
+    if drawing.max_drop == 0 or math.isnan(p):
+        return p
+    by = -drawing.max_drop if average.lower_is_better else drawing.max_drop
+    if len(average.ratios) > 1 and a.values[i] <= by:
+        return 1.0  # there is no room for such a drop
+    lowered = _lowered(a, i, by)
+    return max(p, _permutation_p(lowered, b, i, _enumerable(drawing), is_lowered=True))
+
+
+def _lowered(a: _System, i: int, by: float) -> _System:
+    """Return a system whose average is lower by so much, in every query alike."""
+    ratios = a.units.averages[i][0].ratios
+    k = a.units.averages[i][1]
+    units, swapped = a.units.columns.copy(), a.swapped.copy()
+    for top, bottom in ratios:
+        place, under = a.units.positions[top, k], a.units.positions[bottom, k]
+        for columns in (units, swapped):
+            if len(ratios) > 1:
+                columns[:, place] *= 1 - by / a.values[i]
+            else:
+                columns[:, place] -= by * columns[:, under]
+    values = [value - by if place == i else value for place, value in enumerate(a.values)]
+    return replace(a, units=replace(a.units, columns=units), swapped=swapped, values=values)
+
+
+def _permutation_p(a: _System, b: _System, i: int, most: int, *, is_lowered: bool = False) -> float:
     """Return the two-sided p of the paired permutation test of one metric.
 
-    Up to ``most`` differing queries or clusters are swapped in every way there is.
+    Up to ``most`` differing queries or clusters are swapped in every way there is. Where a was
+    lowered, all of them differ.
     """
     observed = b.values[i] - a.values[i]
     if math.isnan(observed):
         return math.nan
     places, ours, theirs = a.units.positions_of(i), a.units.columns, b.units.columns
     changes = changes_of(ours[:, places].ravel(), theirs[:, places].ravel())
-    differs = changes.reshape(-1, len(places)).any(axis=1)
+    differs = changes.reshape(-1, len(places)).any(axis=1) | is_lowered
     n_differing = int(np.count_nonzero(differs))
     exact = n_differing <= most
     if exact:
@@ -388,7 +596,7 @@ def _permutation_p(a: _System, b: _System, i: int, most: int) -> float:
     else:
         moved = b.swapped - a.swapped
     null_a = a.units.average(i, ours.sum(axis=0) + moved)
-    null_b = b.units.average(i, theirs.sum(axis=0) - moved)
+    null_b = a.units.average(i, theirs.sum(axis=0) - moved)
     # Sums in another order differ by rounding. A swap that leaves one side undefined counts as
     # extreme, so that p errs towards no difference.
     rounding = ROUNDING * max(abs(a.values[i]), abs(b.values[i]))

@@ -36,7 +36,8 @@ from krag_eval._errors import (
 )
 from krag_eval._io import replacing
 from krag_eval.documents import Tag, read_id
-from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, within
+from krag_eval.matching.tokenizers import ByScript
+from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
@@ -62,12 +63,13 @@ from krag_eval.statistics.intervals import (
     difference_of_shares,
     drawn,
     interval,
+    interval_of,
     per_query,
     resampled_sums,
     tags_of,
     wilson,
 )
-from krag_eval.statistics.paired import Difference, holm, paired_differences
+from krag_eval.statistics.paired import Difference, corrected, holm, paired_differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +110,10 @@ _FORMAT, _FORMAT_VERSION = "krag_eval.slices", 1
 _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
+# Fields of a slice's difference that files saved before lack.
+_LATER = ("n_both", "share_a", "share_b", "p_share", "p_share_holm", "is_of_fewer")
+
+
 @dataclass(frozen=True)
 class Slice:
     """One slice on one metric; numbers are NaN where there are too few queries.
@@ -144,9 +150,10 @@ class Slice:
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the slice is shown to differ from the rest.
 
-        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0.
+        So it is if the corrected p is below ``1 - level`` *and* the interval excludes 0: a slice
+        and the rest may spread differently, for which the permutation test alone is not made.
         """
-        return self.as_difference().is_shown(level)
+        return self.p_holm < 1 - level and not self.ci_low <= 0 <= self.ci_high
 
     def as_difference(self, *, lower_is_better: bool = False) -> Difference:
         """Return it as what sets the slice apart from the rest."""
@@ -174,6 +181,8 @@ class SlicedDifference:
         wins: Queries on which b is better.
         ties: Queries on which they are equal.
         losses: Queries on which b is worse.
+        n_both, share_a, share_b, p_share, p_share_holm, is_of_fewer: Where queries have no value,
+            as of a difference between two systems.
     """
 
     slice: str
@@ -191,16 +200,23 @@ class SlicedDifference:
     wins: int = 0
     ties: int = 0
     losses: int = 0
+    n_both: int = 0
+    share_a: float = math.nan
+    share_b: float = math.nan
+    p_share: float = math.nan
+    p_share_holm: float = math.nan
+    is_of_fewer: bool = False
 
     def is_shown(self, level: float = 0.95) -> bool:
-        """Tell whether the difference is shown: p is small and the interval excludes 0."""
+        """Tell whether the difference is shown, as of the whole: the corrected p is small."""
         return self.as_difference().is_shown(level)
 
     def as_difference(self, *, lower_is_better: bool = False) -> Difference:
         """Return the difference without the slice."""
         pair = self.a, self.b, self.value_a, self.value_b
         counts = self.wins, self.ties, self.losses
-        return _difference(self, *pair, *counts, lower_is_better=lower_is_better)
+        found = _difference(self, *pair, *counts, lower_is_better=lower_is_better)
+        return replace(found, **{name: getattr(self, name) for name in _LATER})
 
 
 def _difference(
@@ -646,6 +662,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "float": (int, float, type(None)),
+    "bool": (bool,),
 }
 
 
@@ -659,14 +676,15 @@ def _checked(name: str, value: Any, kind: str) -> Any:
     Raises:
         TypeError: If it is of another type.
     """
-    if isinstance(value, bool) or not isinstance(value, _KINDS[kind]):
+    if isinstance(value, bool) != (kind == "bool") or not isinstance(value, _KINDS[kind]):
         raise TypeError(f"{name} is {clipped(value)}")
     return float(_number_of(value)) if kind == "float" else value
 
 
 def _row_of(row: type, content: Mapping[str, Any]) -> Any:
     kinds = {one.name: str(one.type) for one in fields(row)}
-    return row(**{name: _checked(name, content[name], kind) for name, kind in kinds.items()})
+    kept = {name: kind for name, kind in kinds.items() if name in content or name not in _LATER}
+    return row(**{name: _checked(name, content[name], kind) for name, kind in kept.items()})
 
 
 def _checked_fields(kind: type[_Sliced], content: Mapping[str, Any]) -> dict[str, Any]:
@@ -938,7 +956,7 @@ BUILT_IN_TAGS: Mapping[str, tuple[str, Callable[[EvaluationResult], Sequence[Tag
 
 
 def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
-    """Refuse a diagnosis of other queries, or of queries with other ground truth.
+    """Refuse a diagnosis of other queries, of other ground truth, or of another result.
 
     Raises:
         InvalidType: If it is no diagnosis.
@@ -958,6 +976,10 @@ def check_diagnosed(diagnosis: object, result: EvaluationResult) -> None:
         if here != there:
             problem = f"is of other ground truth: it has {there} items of query {clipped(label)}"
             raise InvalidInput("diagnosis", f"{problem}, this result {here}", fix)
+    own = told_apart_by(result.rows, result.settings, result.evidence)
+    for part, digest in own.items():
+        if diagnosis.of.get(part, digest) != digest:
+            raise InvalidInput("diagnosis", f"is of another result: the {part} differ", fix)
 
 
 #: The tag that divides by what a diagnosis found.
@@ -965,17 +987,24 @@ DIAGNOSED = "diagnosis"
 
 _LANGUAGES = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese"}
 _HAN = "Han script"
+_BY_LETTERS = {*_LANGUAGES.values(), _HAN,
+               *(f"{one} script" for one in ("Thai", "Lao", "Khmer", "Myanmar"))}  # fmt: skip
 
 
 def _language(question: str) -> str | None:
     """Return the language as far as the script of most words tells it; ``None`` without letters.
 
-    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these.
+    A word with some Hangul is Korean, one with some kana Japanese; Han characters go with these. A
+    question that coverage would read by letters is of one of the languages that it reads so.
 
     >>> [_language(one) for one in ("RAG에서 recall이란?", "What is 김치 made of?", "東京の天気")]
     ['Korean', 'Latin script', 'Japanese']
+    >>> _language("A B C 대한민국만세")
+    'Korean'
     """
     words = Counter(script for word in question.split() if (script := _script(word)))
+    if ByScript().by_letters([question]):
+        words = Counter({one: n for one, n in words.items() if one in _BY_LETTERS}) or words
     for language in set(_LANGUAGES.values()) & words.keys():
         words[language] += words.pop(_HAN, 0)
     return max(words, key=lambda one: (words[one], one), default=None)
@@ -1236,6 +1265,7 @@ class _DrawsOfSlice:
     """The averages of one slice in random draws of the queries.
 
     Attributes:
+        sums: What the averages of the slice are made of.
         own: The averages of the slice, drawn by itself; shape (resamples, averages).
         left_out: The same without each query in turn; shape (queries, averages).
         resampled: The slice less the rest, all queries drawn; shape (resamples, averages).
@@ -1243,6 +1273,7 @@ class _DrawsOfSlice:
         n_rest: Number of queries outside of it.
     """
 
+    sums: QuerySums
     own: FloatArray
     left_out: FloatArray
     resampled: FloatArray
@@ -1266,6 +1297,7 @@ class _Draws:
         for place, number in enumerate(sample.large):
             own = replace(sums, columns=sums.columns[sample.place == number])
             found[number] = _DrawsOfSlice(
+                own,
                 own.all_averages(resampled_sums(own.columns, n_resamples, seed)),
                 own.leave_one_out() if len(own.columns) else np.empty((0, len(sample.names))),
                 _apart(sums, resampled, place),
@@ -1348,7 +1380,8 @@ def _as_average(row: Slice, sums: QuerySums, i: int, draws: _DrawsOfSlice, level
 
     The interval is the one that ``confidence_intervals`` gives for these queries alone.
     """
-    low, high = interval(draws.own[:, i], row.value, level, draws.left_out[:, i])
+    drawn = draws.own[:, i], draws.left_out[:, i]
+    low, high = interval_of((draws.sums, i), row.value, level, *drawn)
     row = replace(row, low=low, high=high)
     if draws.n_rest < FEWEST_QUERIES or math.isnan(row.difference):
         return row
@@ -1386,6 +1419,8 @@ def _same_tests(rows: Sequence[Slice]) -> dict[int, int]:
 def differences_by(comparison: Comparison, tag: str) -> Iterator[tuple[str, int, list[Difference]]]:
     """Yield each slice's name, its number of queries, and its differences, if it has enough.
 
+    Holm's correction is over all slices, pairs and metrics, as in :func:`sliced_comparison`.
+
     Raises:
         InvalidInput: If there is no such tag, the results differ in it, or the slices are far too
             many.
@@ -1418,7 +1453,9 @@ def _paired(
 ) -> Iterator[tuple[str, int, list[Difference]]]:
     metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
     too_many = _are_too_many(division, len(comparison.differences))
-    for number, (name, n) in enumerate(zip(division.names, division.sizes, strict=True)):
+    n_large = sum(size >= FEWEST_QUERIES for size in division.sizes)
+    found = []
+    for number, n in enumerate(division.sizes):
         inside, differences = division.place == number, tuple[Difference, ...]()
         clusters = comparison.grouping and comparison.grouping.within(inside)
         units = n if clusters is None else clusters.n
@@ -1432,8 +1469,13 @@ def _paired(
                 n_resamples=comparison.n_resamples,
                 seed=comparison.seed,
                 clusters=clusters,
+                max_drop=comparison.max_drop,
+                n_alike=n_large,
             )
-        yield name, n, list(differences)
+        found.append(differences)
+    among = iter(corrected([row for rows in found for row in rows], comparison.level))
+    for name, n, rows in zip(division.names, division.sizes, found, strict=True):
+        yield name, n, [next(among) for _ in rows]
 
 
 def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifference, ...], str]:
@@ -1448,6 +1490,4 @@ def _paired_rows(comparison: Comparison, tag: str) -> tuple[tuple[SlicedDifferen
         if not differences:
             asked = [(one.a, one.b, one.metric) for one in comparison.differences]
             rows += [SlicedDifference(name, *names, n) for names in asked]
-    corrected = holm([row.p_permutation for row in rows])
-    with_holm = [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
-    return tuple(with_holm), division.about
+    return tuple(rows), division.about

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import printed, refusal, run
-from click.testing import CliRunner
+from cli_runs import invoked, printed, refusal, run
 
 from krag_eval import CoverageMatcher, EvaluationResult
-from krag_eval.cli import main
 from krag_eval.datasets import read_jsonl
 
 OPENING = '"opening hours are nine to five", '
@@ -266,7 +264,7 @@ class TestShortLists:
         """Of each run, on standard error."""
         monkeypatch.chdir(passages.parent)
         Path("other.jsonl").write_text(QUERIES, "utf-8")
-        done = CliRunner().invoke(main, [*arguments, str(passages)])
+        done = invoked(*arguments, passages)
         assert done.exit_code == 0
         assert done.stderr.count("Every list has at most 3 documents") == times
         assert "Every list" not in done.stdout
@@ -277,7 +275,7 @@ class TestShortLists:
         self, passages: Path, arguments: list[str]
     ) -> None:
         """Nobody asked for any of them in particular."""
-        done = CliRunner().invoke(main, ["evaluate", *arguments, str(passages)])
+        done = invoked("evaluate", *arguments, passages)
         assert done.exit_code == 0
         assert "Every list" not in done.stderr
         assert "retrieved<=3" in done.stdout
@@ -289,14 +287,14 @@ class TestShortLists:
         qrels.write_text("1 0 a 1\n")
         runs[0].write_text("1 Q0 a 1 1.0 tag\n")
         runs[1].write_text("1 Q0 a 1 1.0 tag\n1 Q0 b 2 0.5 tag\n")
-        done = CliRunner().invoke(main, ["trec", str(qrels), *map(str, runs), "-k", "5"])
+        done = invoked("trec", qrels, *runs, "-k", "5")
         said = [line.partition(" documen")[0] for line in done.stderr.splitlines()]
         assert said == [
             f"warning: {run}: Every list has at most {n}" for n, run in enumerate(runs, 1)
         ]
         assert done.stdout.count("signature:") == 1
         assert "retrieved<=" not in done.stdout
-        done = CliRunner().invoke(main, ["trec", str(qrels), str(runs[1]), "-k", "5"])
+        done = invoked("trec", qrels, runs[1], "-k", "5")
         assert "retrieved<=2" in done.stdout
 
     def test_budgets_that_nothing_fits_into(self, passages: Path) -> None:

@@ -33,6 +33,7 @@ def test_the_threshold_is_halfway_between_what_it_separates(pairs: Path) -> None
     """Derived by hand, and what Python says."""
     content = json.loads(run("calibrate", pairs, "--matcher", "rouge1", "--format", "json").stdout)
     assert content["best_threshold"] == BEST == calibrate("rouge1", PAIRS).best_threshold
+    assert content["gap"] == [0.25, 0.75]
     assert tuple(content["interval"]) == calibrate("rouge1", PAIRS).interval
     assert (content["precision"], content["recall"], content["f1"]) == (1, 1, 1)
     assert [row["pair"] for row in content["borderline"]] == [1, 2, 0, 3]
@@ -42,6 +43,8 @@ def test_what_is_printed(pairs: Path) -> None:
     """The threshold, the pairs nearest to it, and how to go on."""
     output = run("calibrate", pairs, "--matcher", "rouge1", "-n", 2).stdout
     assert "0.5000" in output
+    # No interval: every threshold in this range decides as the labels do.
+    assert "0.2500 to 0.7500" in output
     assert "a b c x" in output
     assert "w x y z" not in output
     assert output.endswith("--matcher rouge1 --threshold 0.5000\n")

@@ -231,3 +231,31 @@ def test_standard_input(rows: Path, chunks: Path) -> None:
     piped = run("diagnose", "-", "--index", chunks, "-k", 2, stdin=rows.read_text("utf-8"))
     others = run("diagnose", rows, "--index", "-", "-k", 2, stdin=chunks.read_text("utf-8"))
     assert counts_in(piped.stdout) == counts_in(others.stdout) == expected
+
+
+def test_another_index_is_refused_unless_it_is_allowed(rows: Path, tmp_path: Path) -> None:
+    """The refusal names the option; allowed, what is there is said beside the table."""
+    other = written(tmp_path / "other.jsonl", ["Bicycles may be parked in the yard all year."])
+    assert "--foreign-index allow" in refusal("diagnose", rows, "--index", other, "-k", "2")
+    page = tmp_path / "page.html"
+    assert "--foreign-index" in refusal("report", rows, "--index", other, "-o", page)
+    allowed = ("--index", other, "--foreign-index", "allow")
+    result = run("diagnose", rows, *allowed, "-k", "2", "--format", "json")
+    assert result.exit_code == 0
+    looked_up = {"n": 4, "there": 0, "alike": 0, "unknown": 0, "skipped": 0}
+    assert json.loads(result.stdout)["looked_up"] == looked_up
+    assert "0 of the 4" in result.stderr
+    assert "문서 4개 중 0개" in run("diagnose", rows, *allowed, "--lang", "ko").stderr
+    assert run("report", rows, *allowed, "-o", page).exit_code == 0
+    assert "0 of the 4" in page.read_text("utf-8")
+
+
+def test_a_saved_result_is_looked_up_as_far_as_its_texts_are_kept(
+    rows: Path, chunks: Path, tmp_path: Path
+) -> None:
+    """With them as a file of queries is; nothing is said where all are there."""
+    saved = tmp_path / "saved.json"
+    run("evaluate", rows, "--matcher", "coverage", "--json", saved, "--texts")
+    other = written(tmp_path / "other.jsonl", ["Bicycles may be parked in the yard all year."])
+    assert "--foreign-index allow" in refusal("diagnose", saved, "--index", other)
+    assert run("diagnose", saved, "--index", chunks, "-k", "2").stderr == ""

@@ -112,9 +112,10 @@ class TestEvaluate:
         """What was understood is said; a name may be given."""
         path = tmp_path / "ragas.csv"
         path.write_text("user_input,reference_contexts,retrieved_contexts,hits\nQ,['a'],['a'],[]\n")
-        output = run("evaluate", path, "-k", 1).output
-        assert output.startswith(f"{path}: ground truth read from reference_contexts, by RAGAS's ")
-        assert printed(output)["mrr"] == ["1.0000"]
+        result = run("evaluate", path, "-k", 1)
+        said = f"{path}: ground truth read from reference_contexts, by RAGAS's "
+        assert result.stderr.startswith(said)
+        assert printed(result.output)["mrr"] == ["1.0000"]
         output = run("evaluate", path, "-k", 1, "--predicted-field", "hits").output
         assert printed(output)["mrr"] == ["0.0000"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -120,6 +121,21 @@ class TestClosedPipes:
             assert running.stdout.readline().startswith(b"passed")
             running.stdout.close()
             assert running.wait(60) == 1
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+    @pytest.mark.parametrize("arguments", [[], ["--format", "json"]], ids=["table", "json"])
+    def test_a_stream_that_was_closed_before(
+        self, sample: Path, tmp_path: Path, closed: str, arguments: list[str]
+    ) -> None:
+        """``>&-``: there is no standard output at all; what asks for it is refused."""
+        out = tmp_path / "out.json"
+        command = [sys.executable, "-m", "krag_eval", "evaluate", str(sample), "-k", "2"]
+        line = f"{shlex.join([*command, '--json', str(out), *arguments])} {closed}"
+        done = subprocess.run(line, shell=True, env=ENVIRONMENT, capture_output=True, check=False)
+        needed = bool(arguments) and closed.startswith(">&-")
+        assert done.returncode == (2 if needed else 0)
+        assert out.exists() is not needed
+        assert b"Traceback" not in done.stderr
 
     def test_in_ascii(self) -> None:
         """Where click would write around us."""

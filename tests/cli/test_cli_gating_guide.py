@@ -42,7 +42,8 @@ def commands(page: str, section: str) -> list[list[str]]:
         settings = yaml.safe_load(text)
         job = settings.get("jobs", settings)["retrieval"]
         steps = job["script"] if "script" in job else [one.get("run", "") for one in job["steps"]]
-    split = [shlex.split(one) for one in steps]
+    # Without where the shell is to write what is printed.
+    split = [shlex.split(one.partition(" > ")[0]) for one in steps]
     return [one[1:] for one in split if one[:1] == ["krag-eval"]]
 
 

@@ -3,10 +3,15 @@
 import csv
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
-from cli_runs import refusal, run
+from cli_runs import ENVIRONMENT, refusal, run
 
 from krag_eval import sweep
 
@@ -120,6 +125,37 @@ def test_outputs_and_the_folder(file: Path, tmp_path: Path) -> None:
     assert run("sweep", file, *options).stdout == first.stdout  # latencies too: nothing was asked
 
 
+def test_an_edited_argument_is_asked_anew(file: Path, tmp_path: Path) -> None:
+    """In the same folder, under the same name; what is reused is said."""
+    options = ("--folder", tmp_path / "kept", "--format", "json")
+    recalls = []
+    for first in (20, 30, 30):
+        text = file.read_text("utf-8").replace("first = 20", f"first = {first}")
+        file.write_text(text, "utf-8")
+        done = run("sweep", file, *options)
+        found = json.loads(done.stdout)
+        recalls.append([found["reused"], found["asked"], found["cells"][1]["macro_recall@1"]])
+    assert recalls == [[0, 160, 0.5], [80, 80, 0.25], [160, 0, 0.25]]
+    assert "160 answers of" in done.stderr
+    assert "160 answers of" in run("sweep", file, *options[:2]).stdout
+
+
+def test_an_edited_function_is_asked_anew(file: Path, tmp_path: Path) -> None:
+    """Not for a comment; the same for one that it calls."""
+    (module,) = file.parent.glob("rag_*.py")
+    code = module.read_text("utf-8")
+    helped = code.replace("number >= first", "late_enough(number, first)")
+    helper = "def late_enough(number, first):\n    return number >= first\n"
+    versions = [code, "# A comment\n" + code, helped + helper, helped + helper.replace(">=", ">")]
+    asked = []
+    for version in versions:
+        module.write_text(version, "utf-8")
+        sys.modules.pop(module.stem, None)
+        options = ("--folder", tmp_path / "kept", "--format", "json")
+        asked.append(json.loads(run("sweep", file, *options).stdout)["asked"])
+    assert asked == [160, 0, 160, 160]
+
+
 def test_the_report_of_one_cell(file: Path, tmp_path: Path) -> None:
     """Is that of its result: there is nothing it could be compared with."""
     lines = file.read_text("utf-8").splitlines()
@@ -227,6 +263,174 @@ def test_refusals_name_the_file(file: Path, old: str, new: str, told: str) -> No
     message = refusal("sweep", file)
     assert str(file) in message or told.startswith("--")
     assert told in message
+
+
+# What says that it was called.
+RUN = "def f(*given, **named):\n    open('{}', 'w').close()\n    return ['text']\n"
+
+
+def calling(file: Path, call: str) -> Path:
+    """Let the corpus be made by a call."""
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('["one.txt", "rest.jsonl"]', f'{{call = "{call}"}}'), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'subprocess:getoutput", cmd = "touch run',  # of an installed module
+        'os:system", command = "touch run',
+        'rag:os.system", command = "touch run',  # through a module that the file imports
+        'rag:getoutput", cmd = "touch run',  # imported by name
+        'rag:Popen", args = "run',
+        'rag:shell.getoutput", cmd = "touch run',
+        'rag:made.run", cmd = "touch run',  # held by an object of the file's
+        "rag:f.__globals__",
+        'rag:here.touch", exist_ok = true, mode = "',  # a method of an object of another's class
+        "rag:touch",
+        "rag:renamed",
+        "rag:twice",
+        "rag:Own.touch",
+        "rag:own",
+        "rag:_hidden",
+        "pack:f",  # a package beside
+        "pack.inner:f",
+        "folder.inner:f",  # a folder without __init__.py
+        "../above:f",
+        "linked:f",  # a link to a file elsewhere
+        "json:f",  # named like a standard module
+        "click:f",  # named like an installed one
+        'krag_eval:evaluate_file", source = "run.jsonl", per_query = "run.csv',
+        "krag_eval:History",
+        "krag_eval:_errors.os.system",
+        "krag_eval.cli:main",
+        "bm25s:BM25",  # which says of nothing that it is public
+        "__main__:f",
+    ],
+)
+def test_a_file_names_functions_of_files_beside_it_alone(
+    file: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data alone runs nothing: neither the function nor a module that is not allowed."""
+    folder = file.parent / "here"
+    folder.mkdir()
+    there, ran = file.rename(folder / "sweep.toml"), file.parent / "run"
+    monkeypatch.chdir(file.parent)
+    code = RUN.format(ran) + f"open('{ran}', 'w').close()\n"
+    for name in ("pack/__init__", "pack/inner", "folder/inner", "json", "click", "../above"):
+        path = folder / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(code, "utf-8")
+    (folder / "linked.py").symlink_to(file.parent / "above.py")
+    (folder / "rag.py").write_text(
+        "import os, subprocess as shell\nfrom subprocess import Popen, getoutput\n"
+        "class Held: pass\nmade = Held()\nmade.run = getoutput\n"
+        f"{RUN.format(ran)}_hidden = f\n"
+        f"import functools, pathlib\nhere = pathlib.Path({str(ran)!r})\ntouch = here.touch\n"
+        "renamed = functools.partial(touch)\ntwice = functools.partial(renamed)\n"
+        "class Own(type(here)): pass\nown = Own(here).touch\n",
+        "utf-8",
+    )
+    assert "corpus" in refusal("sweep", calling(there, call))
+    assert not ran.exists()
+    assert not (file.parent / "run.csv").exists()
+
+
+def test_functions_of_other_modules_are_allowed_by_name(file: Path, tmp_path: Path) -> None:
+    """A package, and what is in it; not what it imports."""
+    pack = tmp_path / "allowed_pack"
+    pack.mkdir()
+    (pack / "__init__.py").write_text("import os\nfrom .inner import texts\n", "utf-8")
+    (pack / "inner.py").write_text(f"def texts():\n    return {CORPUS!r}\n", "utf-8")
+    whole = file.read_text("utf-8")
+    for call in ("allowed_pack:texts", "allowed_pack.inner:texts"):
+        file.write_text(whole, "utf-8")
+        assert "--allow-module" in refusal("sweep", calling(file, call))
+        assert run("sweep", file, "--allow-module", "allowed_pack").exit_code == 0
+    file.write_text(whole, "utf-8")
+    calling(file, "allowed_pack:os.getcwd")
+    assert "os" in refusal("sweep", file, "--allow-module", "allowed_pack")
+    assert str(tmp_path) not in sys.path
+
+
+@pytest.mark.parametrize("call", ["kept", "bound", "Corpus", "made", "method"])
+def test_what_a_file_makes_of_its_functions_is_its_own(file: Path, call: str) -> None:
+    """Wrapped, bound, its classes and their objects."""
+    module = next(file.parent.glob("rag_*.py"))
+    more = """
+import functools
+kept, bound = functools.lru_cache(corpus), functools.partial(corpus)
+class Corpus(list):
+    def __init__(self): self += corpus()
+    def __call__(self): return self
+made = Corpus()
+method = made.__call__
+"""
+    module.write_text(MODULE + more, "utf-8")
+    assert run("sweep", calling(file, f"{module.stem}:{call}")).exit_code == 0
+
+
+@pytest.mark.parametrize("returned", ["None", "3", "'text'", "{'a': 1}"])
+def test_a_corpus_that_is_no_list_of_texts_names_the_file(file: Path, returned: str) -> None:
+    module = next(file.parent.glob("rag_*.py"))
+    module.write_text(f"{MODULE}\ndef other(): return {returned}\n", "utf-8")
+    message = refusal("sweep", calling(file, f"{module.stem}:other"))
+    assert str(file) in message
+    assert "corpus" in message
+
+
+def test_public_functions_of_ours(file: Path) -> None:
+    """Need no leave."""
+    text = file.read_text("utf-8").replace(
+        '"questions.jsonl"',
+        f"{{call = 'krag_eval:load_dataset', source = '{file.parent}/questions.jsonl'}}",
+    )
+    file.write_text(text, "utf-8")
+    assert run("sweep", file).exit_code == 0
+
+
+def test_processes_find_the_file_beside(file: Path) -> None:
+    """As this one does."""
+    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--format", "json"]
+    one, two = (
+        subprocess.run([*command, *jobs], env=ENVIRONMENT, capture_output=True, check=True)
+        for jobs in ([], ["--jobs", "2"])
+    )
+    values = [[cell["macro_recall@1"] for cell in json.loads(done.stdout)["cells"]]
+              for done in (one, two)]  # fmt: skip
+    assert values == [[1, 0.5, 1, 0.5]] * 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has another way of interrupting a process")
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
+def test_an_interrupt_tells_what_is_kept(file: Path, tmp_path: Path, jobs: list[str]) -> None:
+    """By whichever process asked: here the last 20 of 40 questions have no answer."""
+    module = next(file.parent.glob("rag_*.py"))
+    waiting = "        if number >= 20: import time; time.sleep(600)\n        return"
+    module.write_text(MODULE.replace("        return [one for one in chunks", f"{waiting} [one for "
+                                     "one in chunks"), "utf-8")  # fmt: skip
+    kept = tmp_path / "kept"
+    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--folder", str(kept)]
+    process = subprocess.Popen([*command, *jobs], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    def n_written() -> list[int]:
+        return [one.read_bytes().count(b"\n") for one in kept.glob("*/answers.jsonl")]
+
+    try:
+        while sum(n >= 21 for n in n_written()) < (2 if jobs else 1):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    folders = [one.parent.name for one in kept.glob("*/answers.jsonl")]
+    told = "".join(said.split())
+    assert told.count("20of40answersarekept") == len(folders)
+    assert all(one in told for one in folders)
 
 
 def test_what_python_refuses_is_refused(file: Path) -> None:

@@ -18,7 +18,7 @@ from krag_eval._text import width_of
 from krag_eval.cli.output import print_cells
 from krag_eval.datasets import read_jsonl
 
-NAMES = ("mrr", "map", "ndcg", "found_rate")
+NAMES = ("hit_rate", "mrr", "map", "ndcg", "mean_rank")
 SWEEP = """
 corpus = "{corpus}"
 questions = "{questions}"
@@ -82,7 +82,7 @@ def commands(sample: Path, tmp_path: Path) -> dict[str, list[object]]:
         "audit": ["audit", sample, "--index", chunks],
         "trec": ["trec", qrels, run_file],
         "history": ["history", runs],
-        "sweep": ["sweep", sweep],
+        "sweep": ["sweep", sweep, "--allow-module", "textwrap"],
     }
 
 

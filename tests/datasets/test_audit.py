@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from krag_eval import AnyOf, Audit, audit
+from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
 from krag_eval._errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import FINDINGS
@@ -291,6 +292,132 @@ def held(text: str, others: list[str]) -> set[int]:
         if tuple(words[at : at + size]) in runs
         for step in range(size)
     }
+
+
+KOREAN = "신청은 5월 3일 오전 9시부터 구청 누리집에서 받습니다"
+UNSPACED = "안내: " + KOREAN.replace(" ", "") + " 문의는 전화로"
+
+
+# Texts of words, letters and numbers, some of which are broken.
+PARTS = (
+    "서울", "시는", "예산", "원을", "東京", "budget", "of the", "city", "-", "。",
+    "20 24", "2024", "20", "24", "2\n024", "12 3", "123", "12 3 4",
+)  # fmt: skip
+TEXT = st.builds(
+    str.join,
+    st.sampled_from([" ", "", "-"]),
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=9),
+)
+
+
+class TestScripts:
+    """Each query is read as coverage reads it."""
+
+    def test_a_passage_that_lost_its_spaces_is_there(self) -> None:
+        """By letters the chunk holds all of it; English queries are read by words beside it."""
+        found = audit(dataset([KOREAN], [ONE]), [UNSPACED, "one two three four five x"])
+        assert [row.concerns for row in found.findings["dangling"].rows] == [
+            "the chunks hold 5 of 10 words"
+        ]
+        assert found.settings == {"k": 10, "min_run": 5, "tokenizer": "auto(words,letters)"}
+
+    def test_words_can_be_asked_for(self) -> None:
+        """Then all texts are read alike; none of the eight words stands in a run."""
+        found = audit(dataset([KOREAN]), [UNSPACED], tokenizer="words")
+        (row,) = found.findings["dangling"].rows
+        assert row.concerns == "the chunks hold 0 of 8 words"
+
+    @pytest.mark.parametrize("gap", [" ", "\n", "\r\n"])
+    def test_a_gap_inside_a_number_is_closed(self, gap: str) -> None:
+        """Of a query that has the number whole; ten of the letters stand before it."""
+        whole, broken = (
+            "시는 이 사업에 예산 2024원을 썼다",
+            f"시는 이 사업에 예산 20{gap}24원을 썼다",
+        )
+        found = audit(dataset([whole], [broken]), [broken])
+        assert places(found, "dangling") == []
+        assert places(audit(dataset([whole, broken]), ["- " + broken]), "dangling") == [(0, 1)]
+
+    @pytest.mark.filterwarnings("ignore:.*matched nothing at all")
+    def test_a_chunk_is_read_with_its_gaps_closed_or_as_it_is(self) -> None:
+        """In runs of two letters; of fourteen, those of 20-24다라 are in no chunk read so."""
+        passage, chunks = "가나 20-24다라 2024마바", ["가나 20 24다라", "2024마바"]
+        (row,) = audit(dataset([passage]), chunks, min_run=1).findings["dangling"].rows
+        assert row.concerns == "the chunks hold 8 of 14 characters"
+        matcher = CoverageMatcher(min_run=1, union=True)
+        evaluator = OfflineRetrievalEvaluator([[passage]], [chunks], matcher)
+        assert evaluator.calculate_token_recall()["micro_token_recall"] == 8 / 14
+
+    def test_findings_say_what_they_counted(self) -> None:
+        """Eleven letters are no run of twelve, nor are four words one of five."""
+        found = audit(dataset(["가나다라 마바사 아자차카"], ["a b c d"]))
+        assert [row.concerns for row in found.findings["short"].rows] == [
+            "11 characters",
+            "4 words",
+        ]
+        assert "a run of 12 characters or 5 words" in found.findings["short"].said
+
+    def test_a_question_is_quoted_as_its_passage_is_read(self) -> None:
+        """Twelve letters of 17 in a run, with other spaces, and no word in common."""
+        passage = "가나다라 마바사아 자차카타 파하"
+        found = audit(dataset([passage], questions=["가나 다라마바사아자차카타 또는 거너더"]))
+        assert [row.concerns for row in found.findings["quoted"].rows] == [
+            "12 of 17 characters in runs"
+        ]
+        assert found.tiers.loc["0 %", "overlap"] == 1
+
+    def test_what_was_judged_irrelevant_decides_as_well(self) -> None:
+        """Coverage reads a query by all that is listed: here by words, of which a run is there."""
+        long = {"page_content": ONE * 9, "metadata": {"grade": 0}}
+        golden = {"page_content": KOREAN, "metadata": {"grade": 1}}
+        graded = Dataset(["q"], [[golden, long]], defaults={"grade_key": "grade"})
+        assert places(audit(graded, [UNSPACED]), "dangling") == [(0, 1)]
+
+    @settings(max_examples=300)
+    @given(st.data())
+    def test_dangling_is_what_coverage_does_not_find(self, data: st.DataObject) -> None:
+        """In the whole index, retrieved for each query, with documents counting together."""
+        actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
+        chunks = data.draw(st.lists(TEXT, min_size=1, max_size=5))
+        min_run = data.draw(st.sampled_from([1, 2, 3]))
+        found = audit(dataset(*actual), chunks, min_run=min_run)
+        matcher = CoverageMatcher(min_run=min_run, union=True)
+        evaluator = OfflineRetrievalEvaluator(
+            actual, [chunks] * len(actual), matcher, no_ground_truth="zero"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = evaluator.evaluate()
+            items = [(at, item) for at in range(len(actual)) for item in result.explain(at).items]
+        lost = {(at, actual[at][one.number - 1]) for at, one in items if one.outcome not in
+                ("found", "found in pieces")}  # fmt: skip
+        expected = [
+            (at, number)
+            for at, own in enumerate(actual)
+            for number, passage in enumerate(own, 1)
+            if (at, passage) in lost and (at, number) not in places(found, "no_words")
+        ]
+        assert places(found, "dangling") == expected
+
+    @given(st.data())
+    def test_sizes_and_quotes_are_what_coverage_counts(self, data: st.DataObject) -> None:
+        """With the words or letters of each query's ground truth, for the question as well."""
+        actual = data.draw(st.lists(st.lists(TEXT, max_size=3), min_size=1, max_size=4).filter(any))
+        asked = data.draw(st.lists(TEXT, min_size=len(actual), max_size=len(actual)))
+        found = audit(dataset(*actual, questions=asked), min_run=2)
+        reads = [CoverageMatcher(min_run=2)._for_ground_truth(own) for own in actual]
+        sizes = {
+            (at, number): (len(reads[at].tokenizer(passage)), reads[at].min_run)
+            for at, own in enumerate(actual)
+            for number, passage in enumerate(own, 1)
+        }
+        assert places(found, "no_words") == [at for at, (n, _) in sizes.items() if n == 0]
+        assert places(found, "short") == [at for at, (n, run) in sizes.items() if 0 < n < run]
+        assert [row.position for row in found.findings["quoted"].rows] == [
+            at
+            for at, own in enumerate(actual)
+            if any(reads[at].similarity(asked[at], passage) >= 0.5 for passage in own)
+        ]
 
 
 class TestAudit:

@@ -59,6 +59,20 @@ class TestLlamaIndex:
             with pytest.raises(DatasetError):
                 load_dataset({**parts, "relevant_docs": judged})
 
+    @pytest.mark.parametrize("part", ["queries", "corpus", "relevant_docs"])
+    @pytest.mark.parametrize("came", [None, [], 3, "other.jsonl"])
+    def test_parts_that_are_none(self, tmp_path: Path, part: str, came: Any) -> None:
+        """Are refused; a path in a file opens no other file."""
+        other = tmp_path / "other.jsonl"
+        other.write_text('{"_id": "q", "text": "Q"}\n', "utf-8")
+        parts = {"corpus": {"q": "A"}, "queries": {"q": "Q"}, "relevant_docs": {"q": ["q"]}}
+        parts[part] = str(other) if came == "other.jsonl" else came
+        (tmp_path / "qa.json").write_text(json.dumps(parts), "utf-8")
+        for source in (parts, tmp_path / "qa.json"):
+            with pytest.raises(DatasetError) as caught:
+                load_dataset(source)
+            assert part in caught.value.problem
+
     def test_a_query_without_judgements_is_counted(self) -> None:
         """And left out."""
         parts = {"corpus": {"a": "A"}, "queries": {"q": "Q", "r": "R"}}

@@ -10,20 +10,25 @@ import datetime
 import io
 import json
 import random
+import sys
 import uuid
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from langsmith.schemas import Run
 
-from krag_eval import KragEvalWarning
-from krag_eval._errors import Advice, InvalidInput, InvalidType
+from krag_eval import EvaluationResult, KragEvalWarning
+from krag_eval._errors import Advice, InvalidInput, InvalidType, Place
+from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
+from krag_eval.results.latency import Failure
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -51,6 +56,28 @@ def span(
     return {"name": name, "context": {"span_id": f"0x{number}"}, "parent_id": parent,
             "start_time": started, "status": {"status_code": "OK"},
             "attributes": attributes}  # fmt: skip
+
+
+def in_form(one: dict[str, Any], form: str) -> dict[str, Any]:
+    """Return a span of the SDK's as others write it."""
+    status, attributes = one["status"], one["attributes"]
+    if form == "flat":
+        rest = {name: value for name, value in one.items() if name != "status"}
+        return {**rest, "status_code": status["status_code"],
+                "status_message": status.get("description")}  # fmt: skip
+    if form == "collector":
+        pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+        code = {"OK": 1, "ERROR": 2}[status["status_code"]]
+        inner = {"name": one["name"], "spanId": one["context"]["span_id"], "attributes": pairs,
+                 "status": {"code": code, "message": status.get("description", "")}}  # fmt: skip
+        return {"resourceSpans": [{"scopeSpans": [{"spans": [inner]}]}]}
+    if form == "langsmith":
+        texts = [value for key, value in attributes.items() if key.endswith("content")]
+        returned = {"documents": [{"page_content": text} for text in texts]} if texts else None
+        return {"run_type": "retriever", "id": one["context"]["span_id"], "name": one["name"],
+                "inputs": {"query": attributes["input.value"]}, "outputs": returned,
+                "error": status.get("description")}  # fmt: skip
+    return one
 
 
 def retrieved(dataset: Dataset) -> list[list[str]]:
@@ -292,6 +319,101 @@ class TestWhichCount:
             read_traces(spans, span="parts")
         assert caught.value.argument == "span"
 
+    def test_spans_inside_each_other_as_the_rule_says(self) -> None:
+        """Worked out here pair by pair, on forests drawn at random."""
+        drawn = random.Random(23)
+        for _ in range(200):
+            n = drawn.randrange(2, 12)
+            parents = [drawn.choice([None, *range(at)]) for at in range(n)]
+            kinds = [drawn.choice(["RETRIEVER", "RETRIEVER", "CHAIN"]) for _ in range(n)]
+            told = [drawn.random() < 0.5 for _ in range(n)]
+            kept = [at for at in range(n) if kinds[at] == "RETRIEVER"]
+            speaks = {at for at in kept if told[at]}
+            if not speaks:
+                continue
+
+            def around(at: int, parents: list[int | None] = parents) -> set[int]:
+                up = parents[at]
+                return set() if up is None else {up} | around(up)
+
+            expected = {at for at in speaks if not speaks & around(at)}
+            order = drawn.sample(range(n), n)
+            spans = [
+                span(f"q{at}", TEXTS[:1] if told[at] else None, kinds[at], f"n{at}", str(at),
+                     None if parents[at] is None else f"0x{parents[at]}")
+                for at in order
+            ]  # fmt: skip
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                dataset = read_traces(spans)
+            assert sorted(dataset.questions or ()) == sorted(f"q{at}" for at in expected)
+            below = {up for at in speaks for up in around(at)}
+            silent = {at for at in kept if at not in speaks | below and not around(at) & {*kept}}
+            assert len(caught) == bool(silent)
+
+    @pytest.mark.parametrize("kind", ["RETRIEVER", "CHAIN"])
+    def test_what_nested_spans_cost(self, kind: str) -> None:
+        """Twice the depth takes twice the calls of functions, not four times."""
+
+        def calls(n: int) -> int:
+            spans = []
+            for at in range(n):
+                up = f"0x{at - 1}" if at else None
+                spans.append(span("outer", TEXTS[:1], kind, number=str(at), parent=up))
+                spans.append(span(f"it {at}", TEXTS, number=f"r{at}", parent=f"0x{at}"))
+            counted: list[int] = []
+            asked = Dataset(["outer"], [[TEXTS[0]]], questions=["outer"])
+            sys.setprofile(lambda *event: counted.append(1))
+            try:
+                read_traces(spans, asked, calls="first")
+            finally:
+                sys.setprofile(None)
+            return len(counted)
+
+        assert calls(400) < 2.3 * calls(200)
+
+    def test_spans_inside_of_themselves(self) -> None:
+        """Are refused where the first one is, by their names."""
+        spans = [span(OPENS, TEXTS, number="1"),
+                 span(OPENS, TEXTS, number="2", parent="0x3", name="a"),
+                 span(OPENS, number="3", parent="0x4", name="b", kind="CHAIN"),
+                 span(OPENS, number="4", parent="0x3", name="c", kind="CHAIN")]  # fmt: skip
+        with pytest.raises(DatasetError) as caught:
+            read_traces(spans)
+        assert caught.value.place == Place("spans", row=2)
+        assert "('b', 'c')" in caught.value.problem
+        # One that names itself has none around it.
+        assert retrieved(read_traces([span(OPENS, TEXTS, number="1", parent="0x1")])) == [TEXTS]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"start_time": "9" * 5000},
+            {"start_time": 10**5000},
+            {"context": {"span_id": 10**5000}},
+            {"name": 10**5000},
+            {"attributes": {"gen_ai.retrieval.top_k": "9" * 5000}},
+            {"attributes": {f"retrieval.documents.{'9' * 5000}.document.content": "x"}},
+            {"attributes": {"retrieval.documents.0.document.id": 10**5000}},
+        ],
+    )
+    def test_numbers_that_python_does_not_read(self, changes: dict[str, Any]) -> None:
+        """Are refused where they are."""
+        one = span(OPENS, TEXTS)
+        one |= {**changes, "attributes": one["attributes"] | changes.get("attributes", {})}
+        with pytest.raises(DatasetError) as caught:
+            read_traces([one])
+        assert caught.value.place == Place("spans", row=0)
+        assert "digits" in caught.value.problem
+
+    def test_a_number_that_json_does_not_read(self, tmp_path: Path) -> None:
+        """The line is named."""
+        text = json.dumps(span(OPENS, TEXTS)).replace('"0x1"', "9" * 5000)
+        (tmp_path / "spans.jsonl").write_text(text, "utf-8")
+        with pytest.raises(DatasetError) as caught:
+            read_traces(tmp_path / "spans.jsonl")
+        assert (caught.value.place.line, "4,300 digits" in caught.value.problem) == (1, True)
+
     def test_several_calls_for_a_question(self) -> None:
         """In the order of time, not of the file; what differs must be chosen."""
         spans = [span(OPENS, TEXTS[1:], number="2", started="2026-01-02T00:00:00Z"),
@@ -350,6 +472,53 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
             dataset = read_traces([failed, span(KEPT, TEXTS[:1], number="2")])
         assert retrieved(dataset) == [[], TEXTS[:1]]
+
+    @pytest.mark.parametrize("form", ["sdk", "flat", "collector", "langsmith"])
+    def test_results_know_what_failed(self, tmp_path: Path, form: str) -> None:
+        """Gates refuse it, in the file and in the shell, as of a retriever that was asked."""
+        error = {"status_code": "ERROR", "description": "down"}
+        failed = {**span(OPENS), "status": error}
+        spans = [in_form(one, form) for one in (failed, span(KEPT, TEXTS[:1], number="2"))]
+        questions = Dataset(["b", "a"], [TEXTS[:1], TEXTS[:1]], questions=[KEPT, OPENS])
+        with pytest.warns(KragEvalWarning):
+            # A failure is of its question, though spans come in another order.
+            dataset = load_dataset(questions, retrieved=spans)
+        result = dataset.evaluator(matcher="rouge1").with_threshold(0.5).evaluate(1)
+        assert [(one.position, one.message) for one in dataset.failures] == [(1, "down")]
+        assert result.n_failed == result.summary.n_failed == 1
+        assert list(result.failures.index) == ["a"]
+        assert "failed" in repr(result)
+        assert "latency" not in repr(result)  # none was measured
+        result.to_json(tmp_path / "r.json")
+        again = EvaluationResult.from_json(tmp_path / "r.json")
+        assert again.n_failed == 1
+        with pytest.raises(InvalidInput) as caught:
+            again.check({"macro_recall@1": 0.1})
+        assert caught.value.argument == "allow_failures"
+        assert again.check({"macro_recall@1": 0.1}, allow_failures=1).passed
+        command = ["gate", str(tmp_path / "r.json"), "--fail-under", "macro_recall@1=0.1"]
+        assert CliRunner().invoke(main, command).exit_code == 2
+        assert CliRunner().invoke(main, [*command, "--allow-failures", "1"]).exit_code == 0
+
+    def test_of_several_calls_those_count_that_are_chosen(self) -> None:
+        failed = {**span(OPENS, number="1", started="1"), "status": {"status_code": "ERROR"}}
+        spans = [failed, span(OPENS, TEXTS[:1], number="2", started="2")]
+        with pytest.warns(KragEvalWarning):
+            found = {calls: len(read_traces(spans, calls=calls).failures)
+                     for calls in ("first", "last", "union")}  # fmt: skip
+        assert found == {"first": 1, "last": 0, "union": 0}
+
+    def test_a_file_that_cannot_tell_of_failures_says_so(self, tmp_path: Path) -> None:
+        failed = {**span(OPENS), "status": {"status_code": "ERROR"}}
+        with pytest.warns(KragEvalWarning):
+            dataset = read_traces([failed])
+        with pytest.warns(KragEvalWarning, match="failed"):
+            dataset.save(tmp_path / "qa.jsonl")
+
+    def test_failures_are_of_the_queries(self) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            Dataset(["a"], [["x"]], [[]], failures=[Failure(1, "ERROR", "", 0.0)])
+        assert caught.value.argument == "failures"
 
     def test_what_was_not_recorded_is_left_out(self) -> None:
         """It is not nothing; an empty list is."""

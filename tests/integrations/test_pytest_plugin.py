@@ -56,6 +56,30 @@ def test_retrieval(krag_gate):
     ])  # fmt: skip
 
 
+def test_a_language_that_there_is_not(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate says so in a line, and the summary, in English, what was checked."""
+    monkeypatch.setenv("KRAG_EVAL_LANG", "xx")
+    found = run("""
+rows = [["a"]] * 40
+result = OfflineRetrievalEvaluator(rows, [["a", "b"]] * 40, queries=[*range(40)]).evaluate(2)
+
+def test_mistaken(krag_gate):
+    krag_gate(result, {"mrr@2": 1.0})
+
+def test_without_a_baseline(krag_gate):
+    krag_gate(result, baseline="none.json", metric="mrr@2")
+
+def test_mended(krag_gate, monkeypatch):
+    monkeypatch.delenv("KRAG_EVAL_LANG")
+    krag_gate(result, {"mrr@2": 1.0})
+""")
+    found.assert_outcomes(passed=1, failed=2)
+    found.stdout.fnmatch_lines(["KRAG_EVAL_LANG must be*", "no baseline: *", "passed *mrr@2*"])
+    found.stdout.no_fnmatch_line("*Traceback*")
+    found.stdout.no_fnmatch_line("*raise *")
+    assert "Traceback" not in found.stderr.str()
+
+
 def test_a_result_in_korean(run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As KRAG_EVAL_LANG says: 0.25 of recall, and both queries lost something."""
     monkeypatch.setenv("KRAG_EVAL_LANG", "ko")
@@ -129,27 +153,45 @@ def test_damaged(krag_gate):
     found.stdout.no_fnmatch_line("*Error*")
 
 
-def test_the_best_run_of_a_history(run, pytester: pytest.Pytester) -> None:
-    """Its recall was 1, that of the last run 0.25 as it is now; where there is none, it is told."""
+# Of 40 questions the results find all, or those from a number on.
+MANY = """
+from pathlib import Path
+from krag_eval import EvaluationResult, History
+
+actual = [[f"p {i}"] for i in range(40)]
+def finds(first, last=40):
+    lists = [truth if first <= i < last else ["?"] for i, truth in enumerate(actual)]
+    return OfflineRetrievalEvaluator(actual, lists).evaluate(1)
+
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_undefined_average_has_no_interval() -> None:
+    """Nothing was found: it is told that, and no bounds that are none."""
+    result = OfflineRetrievalEvaluator([["a"]] * 40, [["x"]] * 40).evaluate(5)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        KragGate(lambda line: None)(result, {"mean_rank@5": 2, "mrr@5": 0.5})
+    assert "interval of mrr@5" in str(caught.value)
+    assert "nan" not in str(caught.value)
+
+
+def test_a_history(run, pytester: pytest.Pytester) -> None:
+    """The mean of three runs is 0.75; where there is none, it is told."""
     found = run(
-        """
-from krag_eval import History
-
-both = OfflineRetrievalEvaluator(
-    [["a", "b"], ["c"]], [["a", "b"], ["c"]], queries=["When?", "Where?"]
-).evaluate(2)
-
-
+        MANY
+        + """
 def test_retrieval(krag_gate, tmp_path):
-    both.to_json(tmp_path / "both.json")
-    evaluator.evaluate(2).to_json(tmp_path / "old.json")
-    new = OfflineRetrievalEvaluator(
-        [["a", "b"], ["c"]], [["x", "a"], ["y"]], queries=["When?", "Where?"]
-    ).evaluate(2)
-    report = krag_gate(new, history=tmp_path, metric="recall@2", last=1, max_drop=0)
-    assert report.best["macro_recall@2"].name == "old"
-    assert krag_gate(new, history=History.of(tmp_path), metric="recall@2", max_drop=0.75)
-    krag_gate(new, history=str(tmp_path), metric="recall@2", max_drop=0.1)
+    for n in (0, 10, 20):
+        finds(n).to_json(tmp_path / f"{n}.json")
+    report = krag_gate(finds(10), history=tmp_path, metric="recall@1")
+    assert len(report.held_against["macro_recall@1"]) == 3
+    assert krag_gate(finds(10), history=History.of(tmp_path), metric="recall@1", last=3)
+    krag_gate(finds(30), history=str(tmp_path), metric="recall@1", save="new.json")
+
+
+def test_what_was_saved():
+    assert EvaluationResult.from_json("new.json").gate == "failed"
 
 
 def test_missing(krag_gate):
@@ -162,14 +204,37 @@ def test_empty(krag_gate, tmp_path):
         "-W",
         "ignore",
     )
-    found.assert_outcomes(failed=3)
+    found.assert_outcomes(failed=3, passed=1)
     found.stdout.fnmatch_lines([
-        "*FAILED *went from 1.0000 to 0.2500*0.1 is allowed*",
+        "*FAILED *went from 0.7500 to 0.2500*0 is allowed*",
         "*no baseline: *none*",
         "*result.to_json('none?first.json')",
         "*folder*no saved result*",
-        "passed *went from 0.2500 to 0.2500*",
-        "passed *went from 1.0000 to 0.2500*",
+        "passed *went from 0.7500 to 0.7500*",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [(), ("-W", "error")])
+def test_what_is_inconclusive_is_a_warning(run, options) -> None:
+    """The test passes, also where warnings are errors, and fails if the gate is strict."""
+    found = run(
+        MANY
+        + """
+def test_retrieval(krag_gate):
+    assert krag_gate(finds(1), {"mrr@1": 0.1}, baseline=finds(0), metric="recall@1")
+
+def test_strict(krag_gate):
+    krag_gate(finds(1), baseline=finds(0), metric="recall@1", strict=True)
+""",
+        *options,
+    )
+    found.assert_outcomes(passed=1, failed=1, warnings=1)
+    found.stdout.fnmatch_lines([
+        "*warnings summary*",
+        "*KragEvalWarning: inconclusive gate: macro_recall@1 went from 1.0000 to 0.9750*",
+        "*retrieval gates*",
+        "INCONCLUSIVE *worse by 0.0250*test_retrieval*",
+        "passed  mrr@1*",
     ])  # fmt: skip
 
 

@@ -158,6 +158,18 @@ def test_amounts_are_told_apart_by_more_than_hashes(
     assert all(matcher.similarity(one, one) == 1 for one in actual if one)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 50])
+def test_questions_asked_together_find_what_each_finds_alone(n: int) -> None:
+    """Each passage stands whole in the second chunk: recall 1. numpy 1 found none from three on."""
+    passages = [f"{PASSAGE} of order number {order} today" for order in range(n)]
+    predicted = [["Nothing here says any of it", f"We said: {one}. So."] for one in passages]
+    result = OfflineRetrievalEvaluator([[one] for one in passages], predicted, "coverage")
+    found = result.evaluate(2).to_dict()
+    # 14 words each; the chunks hold 6, and 2 + 14 + 1.
+    assert (found["macro_recall@2"], found["macro_token_recall@2"]) == (1.0, 1.0)
+    assert found["micro_token_precision@2"] == 14 / (6 + 2 + 14 + 1)
+
+
 def test_a_run_does_not_reach_from_one_document_into_the_next() -> None:
     scores = scores_of(CoverageMatcher(min_run=2), ["b c"], ["a b", "c d", "b c"])
     assert scores.tolist() == [[0.0, 0.0, 1.0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -244,18 +245,19 @@ def test_a_threshold_outside_0_to_1_is_refused(threshold: Any) -> None:
 @pytest.mark.parametrize(
     ("embeddings", "signature"),
     [
-        (Table(VECTORS), "embedding(embeddings=Table)"),
-        (Named(model="te-3"), "embedding(embeddings=Named,model=te-3)"),
+        (Table(VECTORS), "embedding(embeddings=Table#)"),
+        (Named(model="te-3"), "embedding(embeddings=Named#,model=te-3)"),
         (
             Named(model=object(), model_name="BAAI/bge-m3"),
-            "embedding(embeddings=Named,model=BAAI/bge-m3)",
+            "embedding(embeddings=Named#,model=BAAI/bge-m3)",
         ),
         # A cache in between changes no number.
-        (Named(underlying_embeddings=Table(VECTORS)), "embedding(embeddings=Table)"),
+        (Named(underlying_embeddings=Table(VECTORS)), "embedding(embeddings=Table#)"),
     ],
 )
 def test_the_signature_names_the_model(embeddings: Embeddings, signature: str) -> None:
-    assert EmbeddingMatcher(embeddings, 0.7).signature == signature
+    told = EmbeddingMatcher(embeddings, 0.7).signature
+    assert re.sub("#[0-9a-f]{12}", "#", told) == signature
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import itertools
+import json
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -443,8 +448,10 @@ def test_two_prompts_are_two_signatures() -> None:
 
 
 def test_a_signature_says_what_it_does_not_know() -> None:
-    assert JudgeMatcher(holds).signature == "judge(judge=holds)"
-    assert "settings unknown" in JudgeMatcher(lambda q, a, p: True).signature
+    assert re.fullmatch(r"judge\(judge=holds#[0-9a-f]{12}\)", JudgeMatcher(holds).signature)
+    assert JudgeMatcher(holds, version="1").signature == "judge(judge=holds,version=1)"
+    hidden = iter("ab")
+    assert "#unknown" in JudgeMatcher(lambda q, a, p: bool(hidden)).signature
     named = JudgeMatcher(lambda q, a, p: True, name="strict", version="2", candidates="coverage")
     assert named.signature.startswith("judge(judge=strict,version=2,candidates=coverage(")
     assert named.signature.endswith(">=0.8)")
@@ -485,9 +492,67 @@ def test_a_file_keeps_no_text(tmp_path: Path) -> None:
 
 
 def test_a_file_needs_to_know_whose_judgements_it_keeps(tmp_path: Path) -> None:
+    """By its source and what it holds, or by a version where these cannot be told."""
+    hidden = iter("ab")
+
+    def judge(question: str, actual: str, predicted: str) -> bool:
+        return bool(hidden)
+
     with pytest.raises(InvalidInput) as caught:
-        JudgeMatcher(holds, cache=tmp_path / "judged.sqlite")
+        JudgeMatcher(judge, cache=tmp_path / "judged.sqlite")
     assert caught.value.argument == "cache"
+    assert "version" in str(caught.value.fix)
+    JudgeMatcher(judge, version="1", cache=tmp_path / "judged.sqlite")
+    JudgeMatcher(holds, cache=tmp_path / "judged.sqlite")
+
+
+def kept_before(file: Path, matcher: JudgeMatcher, asked: QuerySet) -> None:
+    """Write judgements as earlier versions kept them: by name, version and prompt alone."""
+    with matcher_file(file, matcher) as opened:
+        for question, actual, predicted in asked_texts(asked):
+            told = json.dumps([1, matcher._identity, [question, actual, predicted]])
+            key = hashlib.sha256(told.encode()).digest()
+            opened.execute("INSERT INTO judgements VALUES (?, 1.0)", [key])
+
+
+@contextmanager
+def matcher_file(file: Path, matcher: JudgeMatcher) -> Iterator[sqlite3.Connection]:
+    """Have a matcher make its file, and open it."""
+    matcher.match(queries([["x"]], [["y"]], ["made?"]))
+    opened = sqlite3.connect(file)
+    with opened:
+        yield opened
+    opened.close()
+
+
+def asked_texts(asked: QuerySet) -> Iterator[tuple[str, str, str]]:
+    for label, actual, predicted in zip(asked.labels, ACTUAL, PREDICTED, strict=True):
+        for pair in itertools.product(actual, predicted):
+            yield (str(label), *pair)
+
+
+def test_judgements_of_a_chain_that_were_kept_before_are_asked_for_again(tmp_path: Path) -> None:
+    """They may be another model's: six of them, which a warning counts, and once only."""
+    file = tmp_path / "judged.sqlite"
+    options: Any = {"output_key": "relevant", "version": "1", "cache": file}
+    matcher = JudgeMatcher(chain("{question} {actual} {predicted}"), **options)
+    kept_before(file, matcher, queries())
+    with pytest.warns(KragEvalWarning, match="6 judgements") as record:
+        matcher.match(queries())
+    assert len(record) == 1
+    assert (matcher.cost.judged, matcher.cost.kept) == (7, 0)
+    again = JudgeMatcher(chain("{question} {actual} {predicted}"), **options)
+    again.match(queries())
+    assert again.cost.kept == 6
+
+
+def test_judgements_of_a_function_and_a_version_stay(tmp_path: Path) -> None:
+    """What was kept by a version is found by it: its keys are what they were."""
+    file = tmp_path / "judged.sqlite"
+    matcher = JudgeMatcher(holds, version="1", cache=file)
+    kept_before(file, matcher, queries())
+    matcher.match(queries())
+    assert matcher.cost.kept == 6
 
 
 def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
@@ -502,6 +567,121 @@ def test_other_files_are_left_as_they_are(tmp_path: Path) -> None:
             JudgeMatcher(holds, version="1", cache=file).match(queries())
         assert caught.value.argument == "cache"
         assert (file.read_bytes() if file.exists() else None) == before
+
+
+def damaged(file: Path) -> None:
+    """Overwrite a page with what is none."""
+    content = bytearray(file.read_bytes())
+    content[4096 : 2 * 4096] = b"\xff" * 4096
+    file.write_bytes(content)
+
+
+def with_sql(*commands: str) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        opened = sqlite3.connect(file)
+        with opened:
+            for command in commands:
+                opened.execute(command)
+        opened.close()
+
+    return change
+
+
+#: What becomes of a file of judgements.
+MISHAPS: dict[str, Callable[[Path], Any]] = {
+    "a damaged page": damaged,
+    "half of it": lambda file: os.truncate(file, file.stat().st_size // 8192 * 4096),
+    "its first page alone": lambda file: os.truncate(file, 4096),
+    "half a page": lambda file: os.truncate(file, 2048),
+    "nothing": lambda file: os.truncate(file, 0),
+    "no table": with_sql("DROP TABLE judgements"),
+    "another table": with_sql("CREATE TABLE mine (a)"),
+    "another schema": with_sql(
+        "DROP TABLE judgements", "CREATE TABLE judgements (key BLOB PRIMARY KEY, similarity REAL)"
+    ),
+    "an index": with_sql("CREATE INDEX i ON judgements (similarity)"),
+    "a view": with_sql("CREATE VIEW v AS SELECT * FROM judgements"),
+    "a trigger": with_sql(
+        "CREATE TRIGGER t AFTER INSERT ON judgements BEGIN DELETE FROM judgements; END"
+    ),
+    "a judgement that is none": with_sql("UPDATE judgements SET similarity = 'yes'"),
+    "a judgement beyond 1": with_sql("UPDATE judgements SET similarity = 7.0"),
+}
+
+
+@pytest.mark.parametrize("mishap", MISHAPS)
+def test_a_file_that_is_not_whole_is_named_and_left_as_it_is(mishap: str, tmp_path: Path) -> None:
+    """Nobody is asked, nothing is lost, and no error is a bare one of SQLite."""
+    file = tmp_path / "judged.sqlite"
+    many = queries([["d"]], [[f"d{i}" for i in range(400)]], ["?"])
+    JudgeMatcher(holds, version="1", cache=file).match(many)
+    MISHAPS[mishap](file)
+    before, judge = file.read_bytes(), Asked()
+    for _ in range(2):
+        with pytest.raises(InvalidInput) as caught:
+            JudgeMatcher(judge, name="holds", version="1", cache=file).match(many)
+        assert caught.value.argument == "cache"
+        assert str(file) in caught.value.problem
+        assert caught.value.fix
+    assert judge.calls == []
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_is_damaged_while_it_is_used_is_named(tmp_path: Path) -> None:
+    """What was judged stays in the matcher, and is written when the file is there again."""
+    file, moved = tmp_path / "judged.sqlite", tmp_path / "moved.sqlite"
+    matcher = JudgeMatcher(holds, version="1", cache=file)
+    matcher.match(queries([["a"]], [["a"]], ["first?"]))
+    with_sql("DROP TABLE judgements")(file)
+    file.replace(moved)
+    file.touch()
+    with pytest.raises(InvalidInput) as caught:
+        matcher.match(queries())
+    assert caught.value.argument == "cache"
+    assert file.stat().st_size == 0
+
+
+def test_a_lock_is_named_and_what_was_judged_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other file is advised: it would be judged, and paid, twice."""
+    monkeypatch.setattr("krag_eval.matching.judge._SECONDS_FOR_OTHERS", 0.2)
+    file = tmp_path / "judged.sqlite"
+    JudgeMatcher(holds, version="1", cache=file).match(queries([["x"]], [["y"]], ["?"]))
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+
+    def judge(question: str, actual: str, predicted: str) -> bool:
+        if not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+        return True
+
+    matcher = JudgeMatcher(judge, version="2", cache=file, max_concurrency=1)
+    for _ in range(2):  # while asking, and before
+        with pytest.raises(InvalidInput) as caught:
+            matcher.match(queries())
+        assert caught.value.argument == "cache"
+        assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+        assert "another file" not in str(caught.value.fix)
+    assert matcher.cost.calls == 1
+    other.execute("ROLLBACK")
+    matcher.match(queries([["at nine"]], [["open daily at nine"]], ["When?"]))
+    other.close()
+    again = JudgeMatcher(judge, version="2", cache=file, max_calls=0)
+    again.match(queries([["at nine"]], [["open daily at nine"]], ["When?"]))
+    assert (matcher.cost.calls, again.cost.kept) == (1, 1)
+
+
+def test_a_file_is_made_where_links_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems have none."""
+
+    def no_links(*_: object) -> None:
+        raise OSError("not supported")
+
+    monkeypatch.setattr(os, "link", no_links)
+    JudgeMatcher(holds, version="1", cache=tmp_path / "judged.sqlite").match(queries())
+    assert os.listdir(tmp_path) == ["judged.sqlite"]
 
 
 SLOW = """
@@ -679,7 +859,7 @@ def test_a_diagnosis_asks_with_the_question() -> None:
     assert diagnosis.counts["ranked_too_low"] == 1
     assert {question for question, *_ in seen.calls} == {"Where?"}
     with pytest.raises(InvalidInput) as caught:
-        result.diagnose(index=["an x"])
+        result.diagnose(index=["an x", "a"])
     assert caught.value.argument == "index"
 
 
@@ -694,5 +874,5 @@ def test_a_combination_looks_at_what_its_parts_look_at() -> None:
             k=1
         )
     with pytest.raises(InvalidInput) as caught:
-        result.diagnose(index=["b"])
+        result.diagnose(index=["a", "b"])
     assert caught.value.argument == "index"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pandas as pd
 
@@ -24,14 +22,6 @@ def interval_table(result: EvaluationResult, below: float, above: float) -> pd.D
     """Return intervals as ``confidence_intervals`` does, with bounds known beforehand."""
     values = pd.Series(result.to_dict())
     return pd.DataFrame({"value": values, "low": values - below, "high": values + above})
-
-
-@contextmanager
-def no_complaint_about_fonts() -> Iterator[None]:
-    """Let a machine without a Korean font warn of it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No installed font can show", KragEvalWarning)
-        yield
 
 
 FIRST, SECOND = "a b c d e f g h i j", "k l m n o p q r s t"

@@ -7,8 +7,6 @@ import pytest
 from krag_eval import Diagnosis, OfflineRetrievalEvaluator
 from krag_eval.plotting import diagnosis_waterfall
 
-from .plot_samples import no_complaint_about_fonts
-
 
 @pytest.fixture
 def diagnosis() -> Diagnosis:
@@ -35,8 +33,7 @@ def test_every_bar_says_its_share_and_recall_by_then(diagnosis: Diagnosis) -> No
 )  # fmt: skip
 def test_steps_are_named_in_both_languages(diagnosis: Diagnosis, language, first) -> None:
     """And so are title and axis."""
-    with no_complaint_about_fonts():
-        ax = diagnosis.plot(language=language)
+    ax = diagnosis.plot(language=language)
     assert ax.get_yticklabels()[0].get_text() == first
     assert "4" in ax.get_title(loc="left")
 

@@ -10,7 +10,7 @@ from krag_eval import OfflineRetrievalEvaluator
 from krag_eval._errors import InvalidInput
 from krag_eval.plotting import first_rank_bars, metric_distribution
 
-from .plot_samples import evaluated, in_chunks, no_complaint_about_fonts
+from .plot_samples import evaluated, in_chunks
 
 
 def heights(ax: Axes) -> list[int]:
@@ -74,8 +74,7 @@ class TestMetricDistribution:
         assert ax.get_title(loc="left") == "Token recall within 5 words, query by query (2 queries)"
         lower = metric_distribution(result, "redundancy@5w")
         assert lower.get_xlabel() == "Redundancy of a query (lower is better)"
-        with no_complaint_about_fonts():
-            korean = metric_distribution(result, "ndcg@5w", language="ko")
+        korean = metric_distribution(result, "ndcg@5w", language="ko")
         assert korean.get_title(loc="left") == "질문별 nDCG 분포, 5단어 이내 (질문 2개)"
 
     def test_undefined_values_are_counted_in_the_title(self) -> None:
@@ -108,8 +107,7 @@ class TestMetricDistribution:
 
     def test_in_korean(self) -> None:
         """Title and axes."""
-        with no_complaint_about_fonts():
-            ax = metric_distribution(evaluated(), "ndcg@2", language="ko")
+        ax = metric_distribution(evaluated(), "ndcg@2", language="ko")
         assert ax.get_title(loc="left") == "질문별 nDCG 분포, k = 2 (질문 2개)"
 
 
@@ -159,6 +157,5 @@ class TestFirstRankBars:
 
     def test_in_korean(self) -> None:
         """Title and the bar of the missed ones."""
-        with no_complaint_about_fonts():
-            ax = first_rank_bars(evaluated(), language="ko")
+        ax = first_rank_bars(evaluated(), language="ko")
         assert ax.get_xticklabels()[-1].get_text() == "못 찾음"

@@ -35,6 +35,7 @@ def one_korean_font(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.usefixtures("one_korean_font")
 def test_an_installed_font_is_added():
     """To the texts that need it, behind the font they have; the others stay as they are."""
@@ -67,6 +68,7 @@ def test_matplotlib_has_nothing_to_add():
     assert [one.category for one in caught] == [KragEvalWarning]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.usefixtures("no_korean_font")
 def test_without_hangul_there_is_none():
     """Nobody is bothered about letters that are not there."""

@@ -18,8 +18,6 @@ from krag_eval.plotting.styling import word
 from krag_eval.scoring.metrics import METRICS, averages_of
 from krag_eval.statistics.slices import BUILT_IN_TAGS, DIAGNOSED
 
-from .plot_samples import no_complaint_about_fonts
-
 BETTER, WORSE, FAINT = "#0072b2", "#b3320f", "#767676"
 
 
@@ -212,8 +210,7 @@ class TestComparisonForest:
 
     def test_in_korean(self) -> None:
         """Title, axis and sides."""
-        with no_complaint_about_fonts():
-            ax = comparison_forest(comparison(difference()), language="ko")
+        ax = comparison_forest(comparison(difference()), language="ko")
         assert "dense 우세 →" in told(ax)
         assert ax.get_xlabel().startswith("차이와 95% 신뢰구간")
 
@@ -303,9 +300,8 @@ def test_more_slices_than_fit_are_counted() -> None:
 def test_slices_in_korean() -> None:
     """The words, and the names of built-in tags; on axes of one's own."""
     ax = pyplot.figure().subplots()
-    with no_complaint_about_fonts():
-        assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
-        built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
+    assert slice_forest(sliced(WIKI), ax=ax, language="ko") is ax
+    built_in = slice_forest(replace(sliced(WIKI), tag="items", about="…"), language="ko")
     assert ax.get_title(loc="left") == "corpus별 MRR, k = 5 (질문 90개)"
     assert built_in.get_title(loc="left") == "정답 항목 수별 MRR, k = 5 (질문 90개)"
     for language in LANGUAGES:
@@ -321,7 +317,6 @@ def test_slices_in_korean() -> None:
 def test_slices_by_a_diagnosis(language: Language, title: str, label: str) -> None:
     """Classes have labels in pictures; what has none keeps its own."""
     rows = replace(WIKI, slice="cut_apart"), replace(WIKI, slice="(no diagnosis)")
-    with no_complaint_about_fonts():
-        ax = slice_forest(replace(sliced(*rows), tag=DIAGNOSED, about="…"), language=language)
+    ax = slice_forest(replace(sliced(*rows), tag=DIAGNOSED, about="…"), language=language)
     assert ax.get_title(loc="left") == title
     assert [one.get_text() for one in ax.get_yticklabels()] == [label, "(no diagnosis)"]

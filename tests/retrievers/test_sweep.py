@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import random
 import re
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -287,16 +290,107 @@ def test_other_chunks_questions_and_retrievers_are_asked(tmp_path: Path, changes
     assert sum(ASKED.values()) == 40 + len(changes.get("questions", QUESTIONS))
 
 
+def deeper(chunks: list[Document], k: int = 1):
+    """Make a retriever that finds the rule asked for and those after it."""
+    ask = right(chunks)
+    return lambda question: ask(question)[:k]
+
+
+class Maker:
+    """Makes a retriever as its settings say."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __call__(self, chunks: list[Document]):
+        """Make it."""
+        return deeper(chunks, self.k)
+
+
+def closed_over(k: int):
+    return lambda chunks: deeper(chunks, k)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (partial(deeper, k=1), partial(deeper, k=5)),
+        (Maker(1), Maker(5)),
+        (Maker(1).__call__, Maker(5).__call__),
+        (*(lambda chunks, k=k: deeper(chunks, k) for k in (1, 5)),),
+        (closed_over(1), closed_over(5)),
+        (lambda chunks: deeper(chunks, 1), lambda chunks: deeper(chunks, 5)),
+        (deeper, right),
+    ],
+    ids=["partial", "object", "method", "default", "closure", "source", "another"],
+)
+def test_what_a_retriever_is_made_with_is_part_of_it(
+    tmp_path: Path, before: Callable, after: Callable
+) -> None:
+    """Whatever it is called: its answers are its own, and those of before are not lost."""
+    for maker, n_reused in ((before, 0), (after, 0), (before, 40), (after, 40)):
+        found = swept(folder=tmp_path, retrievers={"same": maker})
+        assert (found.n_reused, found.n_asked) == (n_reused, 40 - n_reused)
+    assert sum(ASKED.values()) == 80
+
+
+@pytest.mark.parametrize(
+    ("n_reused", "told"),
+    [(1, "1 answer of 2026-03-04 reused, 39 questions asked."),
+     (39, "39 answers of 2026-03-04 reused, 1 question asked.")],
+)  # fmt: skip
+def test_one_is_singular(n_reused: int, told: str) -> None:
+    found = swept()
+    day = datetime(2026, 3, 4, 12).astimezone()
+    cell = replace(found.cells[0], n_reused=n_reused, answered=day)
+    assert replace(found, cells=(cell,)).told_reuse("en") == [told]
+
+
+def test_what_was_reused_is_said(tmp_path: Path) -> None:
+    """How many answers of which day, and how many questions were asked; on the page, too."""
+    settings = {"folder": tmp_path, "splitters": {"whole": whole, "sentences": sentences}}
+    first = swept(**settings)
+    assert first.told_reuse("en") == []
+    assert (first.n_reused, first.n_asked, first.cells[0].answered) == (0, 80, None)
+    day = datetime(2026, 3, 4, 12).astimezone()
+    for answers in tmp_path.glob("*/answers.jsonl"):
+        os.utime(answers, (day.timestamp(), day.timestamp()))
+    told = "80 answers of 2026-03-04 reused, 0 questions asked."
+    for _ in range(2):  # looking at answers does not make them younger
+        again = swept(**settings, k=[1, 2])  # evaluated anew, from the answers
+        assert again.told_reuse("en") == [told]
+        assert told in again.summary("en")
+        assert told in repr(again)
+        assert "2026-03-04" in again.summary("ko")
+        assert [cell.answered for cell in again.cells] == [day, day]
+    write_sweep_report(again, tmp_path / "page.html", language="en")
+    assert told in (tmp_path / "page.html").read_text("utf-8")
+    more = swept(**settings | {"retrievers": {"right": right, "half": partial(until, 20)}})
+    assert (more.n_reused, more.n_asked) == (80, 80)
+
+
+def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
+    """Of a function without a source, nobody knows whether it is the same."""
+    scope = {"right": right, "__name__": "nowhere"}
+    exec("def made(chunks):\n    return right(chunks)\n", scope)
+    settings = {"folder": tmp_path, "retrievers": {"made": scope["made"]}}
+    swept(**settings)
+    with pytest.warns(KragEvalWarning, match=r"^whole \+ made: 40 answers of .*cannot be told"):
+        found = swept(**settings)
+    assert (found.n_reused, found.n_asked) == (40, 0)
+
+
 def test_what_failed_is_asked_again(tmp_path: Path) -> None:
     """And nothing else."""
-    broken = {"rule 7?"}
+    failed: list[str] = []
 
     def failing(chunks: list[Document]):
         ask = right(chunks)
 
         def found(question: str) -> list[Document]:
             documents = ask(question)
-            if question in broken:
+            if question == "rule 7?" and not failed:
+                failed.append(question)
                 raise ConnectionError(question)
             return documents
 
@@ -305,9 +399,9 @@ def test_what_failed_is_asked_again(tmp_path: Path) -> None:
     with pytest.warns(KragEvalWarning, match=r"^whole \+ failing: 1 of 40"):
         first = swept(folder=tmp_path, retrievers={"failing": failing})
     assert first.cells[0].result.failures["position"].tolist() == [7]
-    broken.clear()
     again = swept(folder=tmp_path, retrievers={"failing": failing})
     assert again.cells[0].result.failures.empty
+    assert (again.n_reused, again.n_asked) == (39, 1)
     assert {row["question"]: 1 + (i == 7) for i, row in enumerate(QUESTIONS)} == ASKED
 
 
@@ -337,30 +431,36 @@ def test_processes_change_nothing() -> None:
 
 
 KILLED = """
-import sys, time
+import sys
 sys.path[:0] = [{tests!r}, {package!r}]
-from test_sweep import CORPUS, QUESTIONS, right, sentences, swept, whole
-
-def slow(chunks):
-    ask = right(chunks)
-    def found(question):
-        with open({log!r}, "a") as file:
-            file.write(f"{{len(chunks)}} {{question}}\\n")
-        time.sleep(0.012)
-        return ask(question)
-    return found
+from test_sweep import sentences, slow, swept, whole
 
 swept(folder={folder!r}, splitters={{"whole": whole, "sentences": sentences}},
       retrievers={{"slow": slow}}, max_concurrency=1)
 """
 
 
+def slow(chunks: list[Document]):
+    """Make a retriever that takes its time, and writes down what it is asked."""
+    ask = right(chunks)
+
+    def found(question: str) -> list[Document]:
+        with open(os.environ["KRAG_EVAL_TEST_LOG"], "a", encoding="utf-8") as file:
+            file.write(f"{len(chunks)} {question}\n")
+        time.sleep(0.012)
+        return ask(question)
+
+    return found
+
+
 @pytest.mark.parametrize("kills", [4, 50])
-def test_a_killed_sweep_goes_on(tmp_path: Path, kills: int) -> None:
+def test_a_killed_sweep_goes_on(
+    tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every question is asked once, but for the one that a kill found on its way."""
     log, folder, moments, n_killed = tmp_path / "log", tmp_path / "kept", random.Random(18), 0
-    code = KILLED.format(tests=str(Path(__file__).parent), package=str(ROOT), log=str(log),
-                         folder=str(folder))  # fmt: skip
+    monkeypatch.setenv("KRAG_EVAL_TEST_LOG", str(log))
+    code = KILLED.format(tests=str(Path(__file__).parent), package=str(ROOT), folder=str(folder))
     while n_killed < kills:
         before = log.stat().st_size if log.exists() else 0
         process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
@@ -377,8 +477,9 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, kills: int) -> None:
     assert len(asked) == 80
     assert sum(asked.values()) <= 80 + n_killed
     splitters = {"whole": whole, "sentences": sentences}
-    resumed = swept(folder=folder, splitters=splitters, retrievers={"slow": right})
+    resumed = swept(folder=folder, splitters=splitters, retrievers={"slow": slow})
     assert not MADE
+    assert (resumed.n_reused, resumed.n_asked) == (80, 0)
     alone = swept(splitters=splitters, retrievers={"slow": right})
     assert [one.result for one in resumed.cells] == [one.result for one in alone.cells]
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import sys
 import warnings
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from pandas.testing import assert_frame_equal
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, KragEvalWarning, compare, evaluate_file
-from krag_eval._errors import install_line
+from krag_eval._errors import MissingPackage, install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
 from krag_eval.datasets import streams as streams_module
 from krag_eval.streaming import files as files_module
@@ -200,7 +201,9 @@ def test_rows_of_0_1_are_compared_with_a_warning(tmp_path, output):
     path = write_jsonl(tmp_path / "queries.jsonl", queries(40))
     rows = tmp_path / output
     result = evaluate_file(path, 3, per_query=rows)
-    table = pd.read_csv(rows) if rows.suffix == ".csv" else pd.read_parquet(rows)
+    # As text: pandas before 3.1 rounds the numbers it reads.
+    as_text = {"dtype": str, "keep_default_na": False}
+    table = pd.read_csv(rows, **as_text) if rows.suffix == ".csv" else pd.read_parquet(rows)
     table = table.drop(columns="ground_truth_digest")
     table.to_csv(rows, index=False) if rows.suffix == ".csv" else table.to_parquet(rows)
     with pytest.warns(KragEvalWarning, match=r"could not be checked .*\('old'\)"):
@@ -293,6 +296,18 @@ def test_a_saved_result_finds_its_rows_beside_it(tmp_path):
     assert apart.to_dict() == result.to_dict()
     with pytest.raises(ValueError, match=r"were written to .*b/rows\.csv; put that file beside"):
         apart.misses()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs a right to make links")
+def test_a_link_leads_to_the_rows_beside_the_result(tmp_path):
+    """As writing through it puts them there."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(5))
+    result = evaluate_file(path, per_query=tmp_path / "rows.csv", **OPTIONS)
+    result.to_json(tmp_path / "result.json")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "link.json").symlink_to("../result.json")
+    read = EvaluationResult.from_json(tmp_path / "sub" / "link.json")
+    assert read.per_query(3)["recall"].notna().all()
 
 
 def test_rows_that_are_not_those_of_the_result_are_refused(tmp_path):
@@ -512,8 +527,19 @@ def test_an_output_among_the_input_is_refused(tmp_path):
 def test_a_missing_pyarrow_is_named_with_the_remedy(tmp_path, monkeypatch):
     """Before anything is evaluated; CSV needs none."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused(re.escape(install_line("parquet")), path, ImportError, per_query=tmp_path / "r.parquet")
+
+
+def test_a_pyarrow_that_does_not_fit_is_not_called_missing(tmp_path, monkeypatch):
+    """As version 26 says it beside numpy 1; installing it again would change nothing."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(2))
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('pyarrow requires NumPy 2.0')", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
+    with pytest.raises(MissingPackage, match=r"pyarrow requires NumPy 2\.0") as caught:
+        evaluate_file(path, 1, per_query=tmp_path / "rows.parquet", **OPTIONS)
+    assert install_line("parquet") not in str(caught.value)
 
 
 # --- progress --------------------------------------------------------------------------------

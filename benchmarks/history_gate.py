@@ -1,0 +1,221 @@
+"""How often a gate fails an unchanged system, and how often it notices a true drop.
+
+    python benchmarks/history_gate.py [--series 200] [--nights 40]
+
+A question is found or not; every night some of them flip, each by chance, and a gate holds the
+night's mean to the nights before. Printed is, for so many questions, so many that flip and so much
+that may drop, the share of nights of an unchanged system that fail, held against the best of the
+last ten nights, against one fixed night and against the mean of the last ten (what
+``History.check`` does); and how often a true drop of 0.10 is noticed by the last two. The same
+numbers come from ``History.check`` itself, some 100 times slower: ``tests/test_history_gate.py``
+holds the two together.
+
+The second table is of one gate at the very drop that is allowed, by ``result.check``: at most 2.5 %
+of the nights may fail, half of what the two-sided test is wrong in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+N_QUESTIONS, FLIPPING, MAX_DROPS = (100, 300), (0.1, 0.2), (0.0, 0.02, 0.05)
+#: The share of the questions that are found when none flips, and the true drop to notice.
+FOUND, TRUE_DROP = 0.7, 0.1
+LEVEL, N_SWAPS, SEED = 0.95, 10_000, 0
+LAST, FEWEST = 10, 3
+
+
+def swaps(n: int, n_swaps: int = N_SWAPS) -> NDArray[np.float32]:
+    """Return the random swaps that a comparison of n questions draws, +1 or -1."""
+    rng = np.random.default_rng([SEED, 1])
+    rows = max(1, 2_000_000 // n)
+    drawn = [
+        rng.integers(0, 2, (min(rows, n_swaps - start), n), np.int8)
+        for start in range(0, n_swaps, rows)
+    ]
+    return (1 - 2 * np.concatenate(drawn)).astype(np.float32)
+
+
+def p_values(signs: NDArray[np.float32], drops: Floats) -> Floats:
+    """Return the two-sided p of the mean of each column, shape (questions, nights)."""
+    observed = np.abs(drops.sum(axis=0)) * (1 - 1e-6)  # equal sums are as extreme
+    null = np.abs(signs @ drops.astype(np.float32))
+    return ((null >= observed).sum(axis=0) + 1) / (len(signs) + 1)
+
+
+def fails(
+    signs: NDArray[np.float32], new: Floats, held_to: Floats, max_drop: float
+) -> NDArray[np.bool_]:
+    """Tell which nights fail, columns of shape (questions, nights)."""
+    drops = held_to - new
+    worse = drops.mean(axis=0) > max_drop + 1e-12
+    p = p_values(signs, drops)
+    if max_drop:
+        p = np.maximum(p, p_values(signs, drops - max_drop))
+    return worse & (p < 1 - LEVEL)
+
+
+def found(n: int) -> NDArray[np.bool_]:
+    """Return which questions are found when none flips."""
+    return np.arange(n) < round(FOUND * n)
+
+
+def nights_of(
+    rng: np.random.Generator, n: int, flipping: float, shape: int, lost: int = 0
+) -> Floats:
+    """Return whether each question is found, in so many independent nights or series."""
+    steady = found(n)
+    steady[:lost] = False
+    return (steady[:, np.newaxis] ^ (rng.random((n, shape)) < flipping)).astype(np.float64)
+
+
+def mean_of_the_last(passed: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Return what each series is held to: the mean of its last nights that did not fail.
+
+    Args:
+        passed: The nights so far, shape (nights, questions, series).
+        kept: Which of them did not fail, shape (nights, series).
+    """
+    # The youngest first, of each series those that did not fail.
+    age = np.cumsum(kept[::-1], axis=0)[::-1]
+    chosen = kept & (age <= LAST)
+    few = chosen.sum(axis=0) < FEWEST
+    chosen &= ~few | (age == 1)
+    weights = chosen / chosen.sum(axis=0)
+    return np.einsum("tns,ts->ns", passed, weights)
+
+
+def best_of_the_last(nights: Floats) -> Floats:
+    """Return the best of the last nights, of equals the youngest."""
+    last = nights[-LAST:][::-1]
+    best = last.mean(axis=1).argmax(axis=0)
+    return last[best, :, np.arange(last.shape[2])].T
+
+
+def false_alarms(
+    n: int, flipping: float, max_drop: float, *, series: int, nights: int
+) -> tuple[float, float, float]:
+    """Return the share of nights that fail: by the best, by one night, by the mean."""
+    rng, signs = np.random.default_rng([SEED, n]), swaps(n)
+    drawn = np.stack([nights_of(rng, n, flipping, series) for _ in range(nights)])
+    kept = np.ones((nights, series), np.bool_)
+    failed = np.zeros((3, nights, series), np.bool_)
+    for night in range(1, nights):
+        held = (
+            best_of_the_last(drawn[:night]),
+            drawn[0],
+            mean_of_the_last(drawn[:night], kept[:night]),
+        )
+        for rule, one in enumerate(held):
+            failed[rule, night] = fails(signs, drawn[night], one, max_drop)
+        kept[night] = ~failed[2, night]
+    best, fixed, mean = failed[:, 1:].mean(axis=(1, 2)).tolist()
+    return best, fixed, mean
+
+
+def power(n: int, flipping: float, max_drop: float, *, series: int) -> tuple[float, float]:
+    """Return how often a true drop is noticed: held to one night, and to the mean of ten."""
+    rng, signs = np.random.default_rng([SEED, n, 1]), swaps(n)
+    before = np.stack([nights_of(rng, n, flipping, series) for _ in range(LAST)])
+    # A question that is no longer found still is where it flips.
+    lost = round(TRUE_DROP * n / (1 - 2 * flipping))
+    new = nights_of(rng, n, flipping, series, lost)
+    by_one = fails(signs, new, before[-1], max_drop).mean()
+    return float(by_one), float(fails(signs, new, before.mean(axis=0), max_drop).mean())
+
+
+def at_the_allowed_drop(
+    averages: tuple[str, ...], max_drop: float, n: int, repeats: int, how: str
+) -> dict[str, float]:
+    """Return how often a gate fails where the true drop is what is allowed, by average.
+
+    Args:
+        averages: The averages at k = 5, each gated alone.
+        max_drop: What may drop, and does.
+        n: Number of questions, with 1 to 8 items each; the more, the harder to find.
+        repeats: Number of gates.
+        how: ``"a little"`` if every item is found less often, ``"whole"`` if some questions lose
+            all that they found.
+    """
+    from krag_eval import OfflineRetrievalEvaluator
+
+    rng, failed = np.random.default_rng([SEED, n, 2]), dict.fromkeys(averages, 0)
+    chance = np.linspace(0.9, 0.4, 8)
+
+    def lists(sizes: NDArray[np.int64], seen: NDArray[np.bool_]) -> list[list[str]]:
+        return [
+            [f"d{i}" for i in range(size) if seen[q, i]] or ["?"]
+            for q, size in enumerate(sizes.tolist())
+        ]
+
+    for _ in range(repeats):
+        sizes = rng.integers(1, 9, n)
+        at = chance[sizes - 1]
+        actual = [[f"d{i}" for i in range(size)] for size in sizes.tolist()]
+        for name in averages:
+            mean = (at if name.startswith("macro") else at * sizes).mean()
+            mean /= 1 if name.startswith("macro") else sizes.mean()
+            if how == "whole":
+                gone = rng.random(n) < max_drop / mean
+                later = np.where(gone, 0.0, at)
+            else:
+                later = at - max_drop
+            old, new = (rng.random((n, 8)) < one[:, np.newaxis] for one in (at, later))
+            results = [
+                OfflineRetrievalEvaluator(actual, lists(sizes, one)).evaluate(8)
+                for one in (old, new)
+            ]
+            report = results[1].check(
+                baseline=results[0], metric=f"{name}@8", max_drop=max_drop, n_resamples=1000
+            )
+            failed[name] += report.outcome == "failed"
+    return {name: times / repeats for name, times in failed.items()}
+
+
+def print_table(header: list[str], rows: list[list[str]]) -> None:
+    """Print a table in Markdown."""
+    print(f"| {' | '.join(header)} |")
+    print(f"|{'---:|' * len(header)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--series", type=int, default=200)
+    parser.add_argument("--nights", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=1000)
+    asked = parser.parse_args(argv)
+    percent: Callable[[float], str] = "{:.1%}".format
+    rows = []
+    for n, flipping, max_drop in product(N_QUESTIONS, FLIPPING, MAX_DROPS):
+        alarms = false_alarms(n, flipping, max_drop, series=asked.series, nights=asked.nights)
+        noticed = power(n, flipping, max_drop, series=asked.series * 10)
+        numbers = [*map(percent, (*alarms, *noticed))]
+        rows.append([str(n), f"{flipping:.0%}", f"{max_drop:g}", *numbers])
+    header = ["questions", "flip", "max_drop", "best of ten", "one night", "mean of ten"]
+    print_table([*header, "drop noticed: one night", "mean of ten"], rows)
+    print()
+    averages = ("macro_recall", "micro_recall", "micro_f1")
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for how, max_drop in product(("a little", "whole"), MAX_DROPS):
+            if how == "whole" and not max_drop:
+                continue
+            found_at = at_the_allowed_drop(averages[:2], max_drop, 100, asked.repeats, how)
+            rows.append([how, f"{max_drop:g}", *map(percent, found_at.values())])
+    print_table(["lost", "max_drop", *averages[:2]], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,893 @@
+"""What a thing of the user's is: its name, and a digest of what it holds.
+
+Functions, tokenizers, embeddings, metrics and judges go by it in signatures: ``shop.stem#3f2a9c…``.
+The digest is of the source (as a syntax tree: comments, docstrings and layout do not matter), of
+the values that it uses (closures, defaults, globals, bound arguments) and of what objects were made
+with. What is installed is known by its name, what is ours too, and neither has a digest. Where an
+object cannot be told, the name ends in ``#unknown``. Nothing is called, no secret gets in, and a
+text in the home or working directory counts from there, so that it is the same on every machine.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import datetime
+import enum
+import hashlib
+import inspect
+import json
+import linecache
+import logging
+import os
+import re
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
+from decimal import Decimal
+from functools import cached_property, lru_cache, partial
+from importlib.util import find_spec, resolve_name
+from itertools import chain
+from operator import attrgetter, itemgetter, methodcaller
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GenericAlias,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
+
+__all__ = [
+    "UNKNOWN",
+    "bound_values",
+    "digest_of",
+    "function_name",
+    "is_bound",
+    "is_secret",
+    "mark_of",
+    "same",
+    "without_secrets",
+    "words_of",
+]
+
+#: What stands behind the name of what cannot be told.
+UNKNOWN = "#unknown"
+_MARK = re.compile(
+    r"#(?:[0-9a-f]{12}|unknown)(?![0-9A-Za-z_])|\(settings unknown\)|,settings unknown"
+)
+# More than this takes long, and is no setting.
+_MOST_PARTS = 20_000
+_MOST_BYTES = 1 << 26
+_DEEPEST = 60
+_LONGEST_SETTING = 10_000
+
+_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Names of texts that open something; "key" and "token" alone say too little.
+_SECRET = re.compile(
+    r"(?:^|_)(?:(?:api|access|secret|private|subscription)_?keys?|secret|pass(?:word|wd|phrase)|pwd"
+    r"|(?:api|access|auth|bearer|bot|github|hf|id|refresh|session)_?token|authorization|bearer"
+    r"|credentials?|cookies?)$"
+)
+# Secrets within texts: the keys of well-known providers, users of addresses, parts of queries.
+_SECRETS_WITHIN = (
+    (re.compile(r"\b(?:sk|hf|gsk|ghp|xai|pplx|nvapi|r8)[-_][\w-]{8,}|\b(?:AKIA|AIza|eyJ)[\w.-]{12,}"
+                r"|(?i:bearer) [\w.=-]+"), ""),
+    (re.compile(r"://[^/@\s]*@"), "://"),
+    (re.compile(r"([?&][^=&\s]*(?:key|token|secret|sig|signature|code|password|auth)=)[^&\s]*",
+                re.IGNORECASE), r"\1"),
+)  # fmt: skip
+# What LangChain's objects hold beside what they answer with: who is told, how often is tried.
+_PLUMBING = frozenset({
+    "name", "callbacks", "callback_manager", "tags", "metadata", "run_name", "run_id", "verbose",
+    "cache", "rate_limiter", "custom_get_token_ids", "config_factories", "custom_input_type",
+    "custom_output_type", "max_concurrency", "recursion_limit", "max_retries", "timeout",
+    "request_timeout", "default_request_timeout", "deps", "i",
+})  # fmt: skip
+_PLAIN = (bool, int, float, complex, type(None), Decimal, uuid.UUID, range, datetime.date,
+          datetime.time, datetime.timedelta, datetime.tzinfo)  # fmt: skip
+# What works beside the answers, and says nothing of them.
+_BESIDE = (type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event,
+           threading.Condition, threading.Semaphore, logging.Logger)  # fmt: skip
+_CHANGES = frozenset({
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end", "pop",
+    "popitem", "popleft", "put", "remove", "setdefault", "update",
+})  # fmt: skip
+_FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+def function_name(function: Any, *, marked: bool = True) -> str:
+    """Return what a signature calls a function: its qualified name, and a mark of what it holds.
+
+    An attribute ``name`` of its own, or a property, is taken at its word; one of the class is not,
+    where the object holds something.
+
+    Args:
+        function: The function.
+        marked: Whether the mark is wanted, as in signatures, or the name alone, as in errors.
+
+    >>> function_name(str.split), function_name(partial(str.split, sep=",")).partition("#")[0]
+    ('builtins.str.split', 'builtins.str.split(partial)')
+    """
+    name = _attribute(function, "name")
+    if isinstance(name, str) and name:
+        kind = type(function)
+        fixed = _is_own(kind) and inspect.getattr_static(kind, "name", None) is name
+        return name + (mark_of(function) if marked and fixed and _held(function) else "")
+    return _qualified(function) + (mark_of(function) if marked else "")
+
+
+def _qualified(function: Any) -> str:
+    if isinstance(function, partial):
+        return f"{_qualified(function.func)}(partial)"
+    named: Any = function if _attribute(function, "__qualname__") else type(function)
+    # Methods of built-in types have no module.
+    return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """Return an attribute; ``None`` if there is none, or getting it fails."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:  # of what others made, anything may fail
+        return None
+
+
+def mark_of(thing: Any) -> str:
+    """Return the mark that stands behind a name: nothing where the name tells all.
+
+    >>> mark_of(len), mark_of(iter("ab")), mark_of(partial(len)) == mark_of(partial(len))
+    ('', '#unknown', True)
+    """
+    with suppress(Exception):  # of what others made, anything may fail
+        if _is_known_by_name(thing):
+            return ""
+    digest, complete = digest_of(thing)
+    return f"#{digest[:12]}" if complete else UNKNOWN
+
+
+def digest_of(*things: Any) -> tuple[str, bool]:
+    """Return a digest of what things hold, as far as it can be told, and whether that is all."""
+    telling = _Telling()
+    try:
+        told = json.dumps([telling.of(thing) for thing in things])
+    except Exception:
+        return "", False
+    return hashlib.sha256(told.encode("ascii")).hexdigest(), telling.complete
+
+
+def is_bound(function: FunctionType) -> bool:
+    """Tell whether a function holds values from where it was made."""
+    return bool(function.__closure__ or function.__defaults__ or function.__kwdefaults__)
+
+
+def bound_values(function: Any) -> dict[str, Any]:
+    """Return the plain values that are bound to a function: by partial, a closure or a default."""
+    bound: dict[Any, Any] = {}
+    while isinstance(function, partial):
+        bound = {**dict(enumerate(function.args)), **function.keywords, **bound}
+        function = function.func
+    function = getattr(function, "__func__", function)
+    if isinstance(function, FunctionType):
+        found = _found(function)
+        written = set() if found is None else _written(found)
+        held = {**_defaults(function), **_cells(function)}
+        bound = {name: one for name, one in held.items() if name not in written} | bound
+    return {
+        str(name): value
+        for name, value in bound.items()
+        if isinstance(value, (str, *_PLAIN)) and not is_secret(str(name), value)
+    }
+
+
+def same(ours: str, theirs: str) -> bool | None:
+    """Tell whether two parts of signatures name the same; ``None``: they do not tell.
+
+    >>> same("shop.stem#0123456789ab", "shop.stem#0123456789ab"), same("kiwi", "unicode")
+    (True, False)
+    >>> same("shop.stem#0123456789ab", "shop.stem"), same("stem#unknown", "stem#unknown")
+    (None, None)
+    """
+    (bare, marks), (other, others) = map(_without_marks, (ours, theirs))
+    if bare != other:
+        return False
+    pairs = [(marks.get(place, ""), others.get(place, "")) for place in {**marks, **others}]
+    sure = [all(one.startswith("#") and one != UNKNOWN for one in pair) for pair in pairs]
+    if any(one != other for (one, other), told in zip(pairs, sure, strict=True) if told):
+        return False
+    return True if all(sure) else None
+
+
+def _without_marks(text: str) -> tuple[str, dict[int, str]]:
+    """Return a part of a signature without marks, and where they stood."""
+    bare, marks, end = "", {}, 0
+    for found in _MARK.finditer(text):
+        bare += text[end : found.start()]
+        marks[len(bare)] = found[0]
+        end = found.end()
+    return bare + text[end:], marks
+
+
+def is_secret(name: Any, value: object) -> bool:
+    """Tell whether a value is a text that is to be left out for its name.
+
+    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("token_pattern", "")
+    (True, True, False)
+    >>> is_secret("api_key", 100), is_secret("key", "title")
+    (False, False)
+    """
+    texts = value is None or isinstance(value, str | bytes) or _is_pydantic_secret(value)
+    return texts and isinstance(name, str) and bool(_SECRET.search("_".join(words_of(name))))
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, whether they are joined by ``_`` or by capitals."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _is_pydantic_secret(value: object) -> bool:
+    kind = type(value)
+    return kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret")
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without what is a secret by its form.
+
+    >>> without_secrets("https://me:1234@host/v1?api_key=5678&n=3")
+    'https://host/v1?api_key=&n=3'
+    """
+    for pattern, instead in _SECRETS_WITHIN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _from_here(text: str) -> str:
+    """Return a path as seen from the working directory or from home, if it is in one of them."""
+    if not os.path.isabs(text):
+        return text
+    for name, start in ((".", os.getcwd()), ("~", os.path.expanduser("~"))):
+        if text.startswith(start.rstrip(os.sep) + os.sep):
+            return (name + text[len(start.rstrip(os.sep)) :]).replace(os.sep, "/")
+    return text
+
+
+def _is_known_by_name(thing: Any) -> bool:
+    """Tell whether a name tells all: of ours, and of what is installed and can be imported."""
+    if _is_importable(thing):
+        return not _is_own(thing)
+    ours = type(thing).__module__.startswith("krag_eval.") and _is_importable(type(thing))
+    return ours and not _held(thing)
+
+
+def _is_importable(function: Any) -> bool:
+    """Tell whether a function is what its module has by its name."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "builtins")
+    for part in getattr(function, "__qualname__", "<none>").split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
+def _is_own(thing: Any) -> bool:
+    """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
+    module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
+    code = getattr(thing, "__code__", None)
+    file = code.co_filename if code else getattr(sys.modules.get(module or ""), "__file__", None)
+    return _is_own_file(module or "builtins", file)
+
+
+def _is_own_file(module: str, file: str | None) -> bool:
+    package = module.partition(".")[0]
+    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
+        return False
+    return not {"site-packages", "dist-packages"} & {*re.split(r"[\\/]", file or "")}
+
+
+def _is_own_package(module: str) -> bool:
+    """Tell whether a module that is not loaded is the user's, or cannot be found."""
+    package, spec = module.partition(".")[0], None
+    with suppress(ValueError, ImportError):
+        spec = find_spec(package)
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    return _is_own_file(module, next(filter(None, places), None))
+
+
+class _Telling:
+    """Tells what a thing holds, as lists of texts; ``complete`` until something cannot be told."""
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._left = _MOST_PARTS
+        self._under_way: list[int] = []
+        self._told: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, value: Any) -> Any:
+        """Return what a value is."""
+        self._left -= 1
+        if self._left < 0 or len(self._under_way) > _DEEPEST:
+            return self._unknown(value)
+        value = value.item() if _is_numpy(value, "generic") else value
+        if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
+            return [type(value).__name__, repr(value)]
+        if isinstance(value, str | bytes | bytearray) and not isinstance(value, enum.Enum):
+            return [type(value).__name__, _shortened(value)]
+        key = id(value)
+        if key in self._under_way:  # it holds itself
+            return ["above", len(self._under_way) - self._under_way.index(key)]
+        if key not in self._told:
+            self._under_way.append(key)
+            try:
+                told = self._thing(value)
+            except Exception:
+                told = self._unknown(value)
+            self._told[key] = told, value  # held, so that its id stays its own
+            self._under_way.pop()
+        return self._told[key][0]
+
+    def _thing(self, value: Any) -> Any:
+        if _is_importable(value) and not _is_own(value):
+            return _qualified(value)
+        if _is_numpy(value, "ndarray"):
+            return self._array(value)
+        if isinstance(value, Mapping | list | tuple | Set) and len(value) > self._left:
+            return self._unknown(value)
+        for kinds, tell in self._kinds:
+            if isinstance(value, kinds):
+                return [type(value).__name__, tell(self, value)]
+        return self._object(value)
+
+    def named(self, values: Iterable[tuple[Any, Any]]) -> list[Any]:
+        """Return what values are under their names, but for secrets; whatever their order."""
+        told = [(self.of(name), self.of(value)) for name, value in sorted(values, key=_by_name)
+                if not is_secret(name, value)]  # fmt: skip
+        return sorted(told, key=json.dumps)
+
+    def _if_known(self, value: Any) -> Any:
+        """Return what a value is; ``None`` if it cannot be told, and that does not matter."""
+        before, n_told, self.complete = self.complete, len(self._told), True
+        told = self.of(value)
+        data = isinstance(value, list | Set | Mapping) or _is_numpy(value, "ndarray")
+        if not (self.complete or data or self._left < 0):
+            while len(self._told) > n_told:
+                self._told.popitem()
+            told, self.complete = None, True
+        self.complete &= before
+        return told
+
+    def _derived(self, values: Iterable[tuple[str, Any]]) -> list[Any]:
+        """Return what values are that follow from others, as far as they can be told."""
+        told = [[name, self._if_known(one)] for name, one in sorted(values, key=_by_name)
+                if not is_secret(name, one)]  # fmt: skip
+        return [one for one in told if one[1] is not None]
+
+    def _unknown(self, value: Any) -> Any:
+        self.complete = False
+        return ["?", _qualified(type(value))]
+
+    def _function(self, function: FunctionType) -> Any:
+        found = _found(function) if _is_own(function) else None
+        if found is None and _is_own(function):
+            return self._unknown(function)
+        source = _qualified(function) if found is None else _tree(found)
+        return [source, self._used(function, found)]
+
+    def _used(self, function: FunctionType, node: ast.AST | None) -> list[Any]:
+        """Return the values that a function uses and does not change."""
+        used = {**_defaults(function), **_cells(function)}
+        if node is None:
+            return self.named(used.items())
+        written = _written(node)
+        used = {name: value for name, value in used.items() if name not in written}
+        loaded = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - written
+        space = function.__globals__
+        for name in loaded.intersection(_names(function.__code__), space):
+            used[name] = space[name]
+        for name, one in self._imported(node, space):
+            if used.setdefault(name, one) is not one:  # now this, now that
+                self.complete = False
+        used |= self._of_modules(used, node) | self._at_first(function, node, written)
+        modules = {name: one for name, one in used.items() if isinstance(one, ModuleType)}
+        told = [(self.of(name), [type(one).__name__, one.__name__])
+                for name, one in modules.items()]  # fmt: skip
+        told += self.named((name, one) for name, one in used.items() if name not in modules)
+        return sorted(told, key=json.dumps)
+
+    def _imported(self, node: ast.AST, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield what of the user's a function imports itself; what is not loaded is unknown."""
+        for name, path, attribute in _imports(node):
+            path = resolve_name(path, space.get("__package__") or "")
+            module = sys.modules.get(path)
+            if module is None or not _is_own(module):
+                self.complete &= module is not None or not _is_own_package(path)
+                continue
+            found = vars(module).get(attribute, sys.modules.get(f"{path}.{attribute}"))
+            if attribute and found is None:
+                self.complete = False
+            else:
+                yield name, found if attribute else module
+
+    def _of_modules(self, used: Mapping[str, Any], node: ast.AST) -> dict[str, Any]:
+        """Return what is used of the user's modules: config.MODEL, shop.ranking.first."""
+
+        def module_of(one: Any) -> ModuleType | None:
+            if isinstance(one, ast.Attribute):
+                around = module_of(one.value)
+                found = None if around is None else vars(around).get(one.attr)
+            else:
+                found = used.get(one.id) if isinstance(one, ast.Name) else None
+            return found if isinstance(found, ModuleType) and _is_own(found) else None
+
+        found, named = {}, set()
+        for one in ast.walk(node):  # from the outside in
+            if isinstance(one, ast.Attribute) and (module := module_of(one.value)) is not None:
+                named.add(one.value)
+                if one.attr in vars(module):
+                    found[ast.unparse(one)] = vars(module)[one.attr]
+                    continue
+            elif one in named or module_of(one) is None:
+                continue
+            self.complete = False  # getattr(shop, name)
+        return found
+
+    def _at_first(self, function: FunctionType, node: ast.AST, written: set[str]) -> dict[str, Any]:
+        """Return what variables of the module were before the function changed them."""
+        source = _source_of(function.__code__, function.__globals__)
+        assigned = {} if source is None else source.values
+        shared = {name for one in ast.walk(node) if isinstance(one, ast.Global)
+                  for name in one.names}  # fmt: skip
+        found = {}
+        for name in written.intersection(_names(function.__code__)):
+            try:
+                value = ast.literal_eval(assigned[name].value)
+            except (KeyError, ValueError, TypeError, SyntaxError, RecursionError):
+                self.complete &= name not in shared
+            else:
+                if value not in (None, [], {}):  # memory that was empty
+                    found[f"{name} at first"] = _tree(assigned[name])
+        return found
+
+    def _method(self, method: Any) -> Any:
+        return [self.of(getattr(method, "__func__", method.__name__)), self.of(method.__self__)]
+
+    def _class(self, kind: type) -> Any:
+        methods = list(_methods(kind))
+        node = next(filter(None, map(_class_around, methods)), None)
+        bases = [self.of(base) for base in kind.__bases__ if base is not object]
+        taken = self.named((name, one) for name, one in vars(kind).items()
+                           if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
+        bases += [taken] if taken else []
+        if issubclass(kind, enum.Enum):
+            bases += [self.named((name, one.value) for name, one in kind.__members__.items())]
+        changed = set[str]().union(*(_written_to_self(one, kind.__name__) for one in methods))
+        values = self._derived(
+            (name, one) for name, one in vars(kind).items()
+            if not (name.startswith("__") or name in changed or hasattr(type(one), "__get__")
+                    or issubclass(kind, enum.Enum))
+        )  # fmt: skip
+        if node is not None:
+            bases += [values] if values else []
+            return [_tree(node), bases, [self._used(one, node) for one in methods]]
+        if methods:
+            return self._unknown(kind)
+        fields = vars(kind).get("__pydantic_fields__") or vars(kind).get("__annotations__") or {}
+        shown = {name: re.sub(r" at 0x\w+", "", repr(one)) for name, one in fields.items()}
+        return [_qualified(kind), bases, values, self.named(shown.items())]
+
+    def _partial(self, function: partial[Any]) -> Any:
+        return [self.of(function.func), self.of(function.args), self.of(function.keywords)]
+
+    def _items(self, values: Iterable[Any]) -> list[Any]:
+        return [self.of(value) for value in values]
+
+    def _set(self, values: Iterable[Any]) -> list[Any]:
+        return sorted(self._items(values), key=json.dumps)
+
+    def _array(self, array: Any) -> Any:
+        if array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+            return self._unknown(array)
+        return [array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
+
+    def _module(self, module: ModuleType) -> str:
+        self.complete &= not _is_own(module)  # held, who knows for what
+        return module.__name__
+
+    def _member(self, one: enum.Enum) -> list[Any]:
+        own = [self.of(one.value), self.of(type(one))] if _is_own(type(one)) else []
+        return [_qualified(type(one)), one.name, *own]
+
+    _kinds: tuple[tuple[Any, Callable[..., Any]], ...] = (
+        (FunctionType, _function),
+        (MethodType | BuiltinFunctionType, _method),
+        (GenericAlias, lambda self, alias: repr(alias)),
+        (type, _class),
+        (partial, _partial),
+        (itemgetter | attrgetter | methodcaller, lambda self, one: self.of(one.__reduce__())),
+        (enum.Enum, _member),
+        (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
+        (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
+        (Mapping, lambda self, mapping: self.named(mapping.items())),
+        (list | tuple, _items),
+        (Set, _set),
+        (ModuleType, _module),
+        (staticmethod | classmethod, lambda self, method: self.of(method.__func__)),
+        (property, lambda self, one: self._items((one.fget, one.fset))),
+        (_BESIDE, lambda self, one: None),
+    )
+
+    def _object(self, value: Any) -> Any:
+        """Return the class of an object, and what it was made with."""
+        kind = type(value)
+        if "__wrapped__" in getattr(value, "__dict__", ()) and not _is_own(kind):  # lru_cache
+            return [_qualified(kind), self.of(value.__wrapped__)]
+        if _is_pydantic_secret(value):
+            return None
+        if not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind):
+            return self.of(kind) if kind is object else self._unknown(value)
+        held = _held(value)
+        fields = getattr(kind, "__pydantic_fields__", None)
+        langchain = any(one.__module__.startswith("langchain_core.") for one in kind.__mro__)
+        if langchain:
+            if kind.__name__ in ("RunnableBinding", "RunnableRetry"):
+                return self._binding(held)
+            held = {name: one for name, one in held.items() if not _is_plumbing(kind, name)}
+        if fields is not None:
+            return [self.of(kind), self._fields(held, fields)]
+        doubtful = _made_of_others(kind, held)
+        sure = self.named((name, one) for name, one in held.items() if name not in doubtful)
+        derived = self._derived((name, held[name]) for name in doubtful)
+        return [self.of(kind), sure, derived] if derived else [self.of(kind), sure]
+
+    def _binding(self, held: Mapping[str, Any]) -> Any:
+        """Return what is bound to a Runnable; where that is nothing, the Runnable alone."""
+        config = held.get("config") or {}
+        more = {**(held.get("kwargs") or {}), **(config.get("configurable") or {})}
+        bound = self.of(held["bound"])
+        return [bound, self.named(more.items())] if more else bound
+
+    def _fields(self, held: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
+        """Return the fields of a pydantic object that were set, or are not empty of themselves."""
+        told: dict[str, Any] = {}
+        for name, one in held.items():
+            field = fields.get(name)
+            empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
+            if is_secret(name, one) or (field is not None and empty and field.default == one):
+                continue
+            if name.startswith("_"):
+                told |= dict(self._derived([(name, one)]))
+            elif field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
+                told[name] = self.of(one)
+        return sorted(told.items())
+
+
+def _is_plumbing(kind: type, name: str) -> bool:
+    """Tell whether LangChain, or who is installed beside it, has a field for other things."""
+    others = [one for one in kind.__mro__ if not _is_own(one)]
+    return name in _PLUMBING and (
+        kind in others or any(name in getattr(one, "__pydantic_fields__", ()) for one in others)
+    )
+
+
+def _is_numpy(value: Any, kind: str) -> bool:
+    numpy = sys.modules.get("numpy")  # what nobody imported nobody holds
+    return numpy is not None and isinstance(value, getattr(numpy, kind))
+
+
+def _by_name(named: tuple[Any, Any]) -> str:
+    return named[0] if isinstance(named[0], str) else repr(named[0])
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, str):
+        short = len(value) <= _LONGEST_SETTING  # a document is no setting, and takes long
+        value = _from_here(without_secrets(value)) if short else value
+        value = value.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(value).hexdigest()
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    code, given = function.__code__, function.__defaults__ or ()
+    last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    return {**dict(zip(last, given, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _cells(function: FunctionType) -> dict[str, Any]:
+    """Return the values of a function's closure; a cell may be empty yet."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    found.pop("__class__", None)
+    return found
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names that code and the code within it load from its module."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names}.union(*map(_names, inner))
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for one in kind.__mro__ for name, slot in vars(one).items()
+            if isinstance(slot, MemberDescriptorType) and not name.startswith("__")]  # fmt: skip
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, but for those that its own methods change.
+
+    What it was made with counts in any case.
+    """
+    kind = type(value)
+    held = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    held |= getattr(value, "__dict__", {})
+    own = [one for one in kind.__mro__ if held and _is_own(one)]
+    methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
+    fields = getattr(kind, "__pydantic_fields__", None)
+    written = set[str]().union(*map(_written_to_self, methods))
+    if fields is not None:
+        held |= getattr(value, "__pydantic_extra__", None) or {}
+        ours = set[str]().union(*(vars(one).get("__private_attributes__", ()) for one in own))
+        held = {name: one for name, one in held.items() if not name.startswith("_")}
+        private = getattr(value, "__pydantic_private__", None) or {}
+        held |= {name: one for name, one in private.items() if name in ours}
+        in_place = (_written_to_self(one, rebound=False) for one in methods)
+        written -= {*fields}.difference(*in_place)
+    if written:
+        written -= _made_with(kind)
+    return {name: one for name, one in held.items() if name not in written and not isinstance(
+            inspect.getattr_static(kind, name, None), cached_property)}  # fmt: skip
+
+
+def _made_of_others(kind: type, held: dict[str, Any]) -> set[str]:
+    """Return the attributes that a constructor makes of others, where it keeps all it is given.
+
+    If they cannot be told (a client), the others tell enough.
+    """
+    given = _arguments(kind)
+    if given is None or not given <= {name.removeprefix("_") for name in held}:
+        return set()
+    makers = filter(_is_maker, chain.from_iterable(map(_methods, kind.__mro__)))
+    derived = set[str]().union(*map(_written_to_self, makers)).intersection(held)
+    return {name for name in derived if name.removeprefix("_") not in given}
+
+
+def _made_with(kind: type) -> set[str]:
+    """Return the attributes that constructors make of their arguments alone, or name so."""
+    found = set()
+    for one in kind.__mro__:
+        maker = vars(one).get("__init__")
+        if not isinstance(maker, FunctionType) or one.__module__.startswith("pydantic."):
+            continue
+        _, *names = inspect.signature(maker).parameters
+        found |= {*names, *(f"_{name}" for name in names)}
+        for node in ast.walk(_found(maker) or ast.Module([], [])):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+                targets = getattr(node, "targets", [getattr(node, "target", None)])
+                if used.intersection(names):
+                    found |= {one.attr for one in targets if isinstance(one, ast.Attribute)}
+    return found
+
+
+def _is_maker(method: FunctionType) -> bool:
+    return method.__name__ in ("__init__", "__post_init__", "model_post_init")
+
+
+def _written_to_self(method: FunctionType, *others: str, rebound: bool = True) -> set[str]:
+    """Return the attributes of its object, or of the class of a name, that a method changes."""
+    found = _found(method)
+    changed = set() if found is None else _written(found, rebound=rebound)
+    ours = (*method.__code__.co_varnames[:1], *others) or ("self",)
+    split = [name.partition(".") for name in changed]
+    return {name for owner, _, name in split if name and owner in ours}
+
+
+def _arguments(kind: type) -> set[str] | None:
+    """Return the arguments that objects of a class are made with; ``None`` if that is not known."""
+    constructor = inspect.getattr_static(kind, "__init__")
+    if not isinstance(constructor, FunctionType):
+        return None
+    _, *given = inspect.signature(constructor).parameters.values()
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if not given or any(one.kind in several for one in given):
+        return None
+    return {one.name for one in given}
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    """Yield the functions that the body of a class defines, whatever they are wrapped in."""
+    for one in vars(kind).values():
+        for name in ("__func__", "fget", "func", "__wrapped__"):
+            one = getattr(one, name, one)
+        if isinstance(one, FunctionType) and _is_of(kind, one) and not _is_generated(one):
+            yield one
+
+
+def _is_of(kind: type, function: FunctionType) -> bool:
+    return function.__qualname__.startswith(f"{kind.__qualname__}.") or _is_generated(function)
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Tell whether a dataclass wrote a method for itself, from what is told of it anyway."""
+    by = ("dataclasses", "attr", "pydantic")
+    file, module = function.__code__.co_filename, function.__globals__.get("__name__", "")
+    return (file.startswith(("<string>", "<attrs")) and function.__name__.startswith("__")) or (
+        module.partition(".")[0] in by
+    )
+
+
+# Sources.
+
+
+class _Source(NamedTuple):
+    """A file as it was compiled: its code, and its functions by name and first line."""
+
+    codes: frozenset[CodeType]
+    functions: Mapping[tuple[str, int], list[Any]]
+    classes: Mapping[Any, ast.ClassDef]
+    values: Mapping[str, Any]
+
+
+def _found(function: FunctionType) -> Any:
+    """Return a function's syntax tree; ``None`` if its source is not there."""
+    code = function.__code__
+    source = _source_of(code, function.__globals__)
+    if source is None:
+        return None
+    nodes = source.functions.get((code.co_name, code.co_firstlineno), [])
+    if len(nodes) > 1:  # lambdas on one line, one within another
+        places = [one for one in code.co_positions() if None not in one and one[2:] != (0, 0)]
+        nodes = [node for node in nodes if all(_within(place, node.body) for place in places)]
+        nodes = sorted(nodes, key=lambda node: node.col_offset)[-1:] if places else []
+    return nodes[0] if nodes else None
+
+
+def _source_of(code: CodeType, module: dict[str, Any]) -> _Source | None:
+    """Return the source that this code is of, though its file may have changed since."""
+    for look_again in (False, True):
+        if look_again:
+            linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, module)
+        source = _parsed("".join(lines), code.co_flags & _FUTURE)
+        if source is not None and code in source.codes:
+            return source
+    return None
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, flags: int) -> _Source | None:
+    try:
+        tree = ast.parse(text)
+        codes = [compile(text, "<source>", "exec", flags=flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+    functions: dict[tuple[str, int], list[Any]] = {}
+    classes: dict[Any, ast.ClassDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            classes.update(dict.fromkeys(node.body, node))
+        elif isinstance(node, _FUNCTIONS):
+            key = getattr(node, "name", "<lambda>"), _first_line(node)
+            functions.setdefault(key, []).append(node)
+    values = {target.id: node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+              for target in getattr(node, "targets", [getattr(node, "target", None)])
+              if isinstance(target, ast.Name)}  # fmt: skip
+    return _Source(frozenset(codes), functions, classes, values)
+
+
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _first_line(node: Any) -> int:
+    decorators: list[Any] = getattr(node, "decorator_list", [])
+    return int(min(one.lineno for one in [node, *decorators]))
+
+
+def _within(place: Any, node: Any) -> bool:
+    first, last, start, end = place
+    return bool(
+        (node.lineno, node.col_offset) <= (first, start)
+        and (last, end) <= (node.end_lineno, node.end_col_offset)
+    )
+
+
+def _class_around(method: FunctionType) -> ast.AST | None:
+    """Return the class in whose body a method is written."""
+    source = _source_of(method.__code__, method.__globals__)
+    return None if source is None else source.classes.get(_found(method))
+
+
+def _tree(node: Any) -> Any:
+    """Return a syntax tree as lists, the same in every version of Python, without secrets."""
+    secrets = {id(one) for one in _secret_values(node)}
+
+    def told(one: Any) -> Any:
+        if isinstance(one, list):
+            return [told(part) for part in one]
+        if not isinstance(one, ast.AST):
+            return str(one)
+        if isinstance(one, ast.Constant):
+            value = None if id(one) in secrets else one.value
+            return [type(value).__name__, _constant(value)]
+        fields = {name: getattr(one, name, None) for name in one._fields if name not in _UNSAID}
+        if isinstance(one, _DOCUMENTED) and ast.get_docstring(one, clean=False) is not None:
+            fields["body"] = one.body[1:]
+        parts = [[name, told(part)] for name, part in sorted(fields.items()) if part]
+        return [type(one).__name__, *parts]
+
+    return told(node)
+
+
+_UNSAID = ("ctx", "type_comment", "kind")
+
+
+def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is written beside the name of a secret."""
+    pairs: list[tuple[Any, Any]] = []
+    for one in ast.walk(tree):
+        if isinstance(one, ast.keyword):
+            pairs.append((one.arg, one.value))
+        elif isinstance(one, ast.Assign):
+            pairs += [(target, one.value) for target in one.targets]
+        elif isinstance(one, ast.AnnAssign):
+            pairs.append((one.target, one.value))
+        elif isinstance(one, ast.Dict):
+            pairs += zip(one.keys, one.values, strict=True)
+        elif isinstance(one, ast.arguments):
+            by_place = [*one.posonlyargs, *one.args]
+            pairs += zip(by_place[len(by_place) - len(one.defaults) :], one.defaults, strict=True)
+            pairs += zip(one.kwonlyargs, one.kw_defaults, strict=True)
+    for target, value in pairs:
+        if isinstance(target, ast.Subscript):
+            target = target.slice
+        name = next((getattr(target, a) for a in ("id", "attr", "arg", "value")
+                     if hasattr(target, a)), target)  # fmt: skip
+        if isinstance(value, ast.Constant) and is_secret(name, value.value):
+            yield value
+
+
+def _constant(value: Any) -> str:
+    return without_secrets(value) if isinstance(value, str) else repr(value)
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Yield what is imported within: under which name, of which module, and what of it."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Import):
+            for path, name in ((alias.name, alias.asname) for alias in one.names):
+                yield (name, path, "") if name else (path.partition(".")[0],) * 2 + ("",)
+        elif isinstance(one, ast.ImportFrom):
+            for alias in one.names:
+                path = "." * one.level + (one.module or "")
+                yield alias.asname or alias.name, path, alias.name
+
+
+def _written(node: Any, *, rebound: bool = True) -> set[str]:
+    """Return what a function changes: its memory, not its settings, such as ``self.calls``.
+
+    Or only what it changes in place, and not what it sets to something else.
+    """
+    found: set[str] = set()
+    set_anew = [target for one in ast.walk(node) if isinstance(one, ast.Assign) and not rebound
+                for target in one.targets]  # fmt: skip
+    for one in ast.walk(node):
+        if isinstance(one, ast.Global | ast.Nonlocal):
+            found.update(one.names)
+        changed: Any = None
+        if isinstance(one, ast.Subscript | ast.Attribute) and not isinstance(one.ctx, ast.Load):
+            anew = isinstance(one, ast.Attribute) and one in set_anew
+            changed = None if anew else one
+        elif isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _CHANGES:
+            changed = getattr(one.func, "value", None)
+        while isinstance(changed, ast.Subscript):
+            changed = changed.value
+        if isinstance(changed, ast.Attribute) and isinstance(changed.value, ast.Name):
+            found.add(f"{changed.value.id}.{changed.attr}")
+        elif isinstance(changed, ast.Name):
+            found.add(changed.id)
+    return found

@@ -1,0 +1,385 @@
+"""Calls that may never return: limits on their time, and threads that hold nothing up.
+
+Whoever waits here is woken by Ctrl-C, and no thread of these keeps the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.thread
+import contextvars
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from krag_eval._errors import Advice, InvalidInput, number
+
+__all__ = [
+    "BETWEEN_LOOKS",
+    "GRACE",
+    "Behind",
+    "Threads",
+    "any_lost",
+    "check_timeout",
+    "in_loop",
+    "in_thread",
+    "n_threads",
+    "no_answer",
+    "outcome",
+    "within",
+]
+
+T = TypeVar("T")
+
+#: Seconds between two looks at what is waited for: on Windows, Ctrl-C wakes nobody from a lock.
+BETWEEN_LOOKS = 0.1
+#: Seconds that calls under way have to end in, once they are not wanted any more.
+GRACE = 1.0
+# As many as calls are made at a time; a pool starts no more than it needs.
+_MOST_THREADS = 1_000_000
+
+
+def check_timeout(timeout: object) -> float | None:
+    """Return the seconds that a call may take; ``None`` if it may take any time.
+
+    Raises:
+        InvalidType: If it is no number.
+        InvalidInput: If it is not above 0.
+    """
+    if timeout is None:
+        return None
+    seconds = number("timeout", timeout, 0)
+    if not seconds:
+        fix = Advice("leave it out, and a call may take any time")
+        raise InvalidInput("timeout", "must be a number of seconds above 0, got 0", fix)
+    return seconds
+
+
+def no_answer(timeout: float) -> TimeoutError:
+    """Return the error of a call that took too long."""
+    return TimeoutError(f"no answer within {timeout:g} s (timeout)")
+
+
+class _Work(Future[Any]):
+    """Work for a thread. Cancelled when it has begun, it is lost, and its thread with it."""
+
+    def __init__(self, do: Callable[[], Any]) -> None:
+        super().__init__()
+        self.is_lost = False
+        self._do = do
+        self._thread: int | None = None
+        self._guard = threading.Lock()
+
+    def cancel(self) -> bool:
+        if super().cancel():
+            return True
+        with self._guard:  # while it is held here, the thread does not end
+            if self._thread is not None and not self.is_lost:
+                self.is_lost = True
+                _lost[:] = [*(one for one in _lost if not one.done()), self]
+                _end(self._thread)
+        return False
+
+    def run(self) -> None:
+        if not self.set_running_or_notify_cancel():
+            return
+        self._thread = threading.get_ident()
+        try:
+            answer = self._do()
+        except BaseException as error:
+            self.set_exception(error)
+        else:
+            self.set_result(answer)
+        with self._guard:
+            self._thread = None
+
+
+_lost: list[_Work] = []
+
+
+def any_lost() -> bool:
+    """Tell whether a call was given up that has not returned since."""
+    return any(not one.done() for one in _lost)
+
+
+def _end(thread: int) -> None:
+    """End a thread as soon as it runs Python again; a loop without end would slow all others."""
+    with suppress(AttributeError):  # not every Python has it
+        raised = ctypes.py_object(SystemExit)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def _let_go() -> None:
+    """Let the process end, although a call that was given up has a pool of threads of its own.
+
+    LangChain's chains and LangGraph's agents make pools. Their threads are daemons, as those that
+    made them are, and concurrent.futures waits for them all the same.
+    """
+    pooled = getattr(concurrent.futures.thread, "_threads_queues", {})
+    with suppress(RuntimeError):  # one was added right now
+        for thread in [one for one in pooled if one.daemon] if any_lost() else ():
+            pooled.pop(thread, None)
+
+
+with suppress(AttributeError):  # runs before that of concurrent.futures, which was there first
+    threading._register_atexit(_let_go)  # type: ignore[attr-defined]
+
+
+class _Thread(threading.Thread):
+    def __init__(
+        self, queue: SimpleQueue[_Work | None], idle: threading.Semaphore, name: str
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self._queue, self._idle = queue, idle
+        self.work: _Work | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        work = self.work
+        return work is not None and work.is_lost
+
+    def run(self) -> None:
+        while not self.is_lost:
+            self.work = None
+            try:
+                self.work = self._queue.get_nowait()
+            except Empty:
+                self._idle.release()
+                self.work = self._queue.get()
+            if self.work is None:
+                return
+            self.work.run()
+
+
+class Threads(ThreadPoolExecutor):
+    """A pool whose threads end with the process, whatever they are at.
+
+    A call that is cancelled when it has begun is lost: its thread counts no more, nobody waits for
+    it, and its place is free for another.
+
+    Args:
+        most: How many may work at a time.
+        name: How the threads' names begin.
+    """
+
+    # ThreadPoolExecutor in name alone, which event loops ask for: at the end of the process it
+    # waits for all of its threads.
+    def __init__(self, most: int = _MOST_THREADS, name: str = "krag_eval") -> None:
+        super().__init__(most, name)
+        self._most, self._name = most, name
+        self._given: SimpleQueue[_Work | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._crew: list[_Thread] = []
+        self._guard = threading.Lock()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Let a thread call a function; one that is lost is replaced."""
+        work = _Work(partial(fn, *args, **kwargs))
+        self._given.put(work)
+        if not self._idle.acquire(blocking=False):
+            with self._guard:
+                self._crew = [one for one in self._crew if one.is_alive()]
+                if len(self._crew) - self.n_lost < self._most:
+                    self._crew.append(_Thread(self._given, self._idle, self._name))
+                    self._crew[-1].start()
+        return work
+
+    @property
+    def n_lost(self) -> int:
+        """How many threads are at a call that was given up."""
+        return sum(one.is_lost and one.is_alive() for one in self._crew)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end after their work, and wait for those that are not lost."""
+        crew = self._crew
+        for _ in crew:
+            self._given.put(None)
+        for one in crew if wait else ():
+            while one.is_alive() and not one.is_lost:
+                one.join(BETWEEN_LOOKS)
+
+
+def in_thread(timeout: float | None, call: Callable[[], T]) -> T:
+    """Return what a call returns, made in a thread of its own if it may not take any time.
+
+    Raises:
+        TimeoutError: If it takes longer than so many seconds.
+    """
+    if timeout is None:
+        return call()
+    until = time.monotonic() + timeout
+    threads = Threads(1)
+    work = threads.submit(contextvars.copy_context().run, call)
+    try:
+        while not work.done():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise no_answer(timeout)
+            wait([work], min(left, BETWEEN_LOOKS))
+        answer: T = work.result()
+        return answer
+    finally:
+        work.cancel()
+        threads.shutdown(wait=False)
+
+
+class Behind:
+    """What an event loop leaves behind: calls that were cancelled and go on all the same.
+
+    Args:
+        loop: The loop. If it has no pool of threads yet, it gets one of these, since at the end of
+            its own asyncio waits for calls that never return.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._tasks: list[asyncio.Task[Any]] = []
+        if getattr(loop, "_default_executor", "unknown") is None:
+            loop.set_default_executor(Threads(n_threads(), "asyncio"))
+        pool = getattr(loop, "_default_executor", None)
+        self._pool = pool if isinstance(pool, Threads) else Threads()
+        self._n_before = self._pool.n_lost
+
+    @property
+    def n_lost(self) -> int:
+        """How many calls go on by now."""
+        in_threads = self._pool.n_lost - self._n_before
+        return in_threads + sum(not one.done() for one in self._tasks)
+
+    async def within(self, timeout: float | None, call: Coroutine[Any, Any, T]) -> T:
+        """Do as :func:`within`, and remember a call that goes on."""
+        return await within(timeout, call, self._tasks)
+
+
+async def within(
+    timeout: float | None, call: Coroutine[Any, Any, T], left: list[asyncio.Task[Any]] | None = None
+) -> T:
+    """Await a call as a task of its own, but not for longer than so many seconds.
+
+    Args:
+        timeout: The seconds; ``None`` for any time.
+        call: What is awaited.
+        left: Gains the task if it goes on although it was cancelled.
+
+    Raises:
+        TimeoutError: If it takes longer.
+    """
+    task = asyncio.create_task(outcome(call))
+    if timeout is None:
+        return (await task)()
+    try:
+        await asyncio.wait([task], timeout=timeout)
+        if task.done():
+            return task.result()()
+        task.cancel()
+        await asyncio.wait([task], timeout=GRACE)
+        if left is not None and not task.done():
+            left.append(task)
+        raise no_answer(timeout)
+    finally:
+        task.cancel()
+
+
+async def outcome(call: Coroutine[Any, Any, T]) -> Callable[[], T]:
+    """Await a call; return what returns its answer, or raises what it raised.
+
+    To let sys.exit out of a task would end its loop as well.
+    """
+    try:
+        answer = await call
+    except (SystemExit, KeyboardInterrupt) as error:
+        return partial(_raised, error)
+    return lambda: answer
+
+
+def _raised(error: BaseException) -> Any:
+    raise error
+
+
+def n_threads() -> int:
+    """Return what a pool of threads, and so LangChain's batch, runs at the same time."""
+    return min(32, (os.cpu_count() or 1) + 4)
+
+
+# Event loops by process and level: a judge that evaluates by itself needs another one than its own.
+_loops: dict[tuple[int, int], asyncio.AbstractEventLoop] = {}
+_level: contextvars.ContextVar[int] = contextvars.ContextVar("krag_eval_loop_level", default=0)
+_loops_guard = threading.Lock()
+
+
+def in_loop(
+    timeout: float | None, work: Callable[[], Coroutine[Any, Any, T]], stop: Callable[[], object]
+) -> T:
+    """Await something in an event loop that lasts, in a thread of its own.
+
+    It lasts: clients keep connections from one evaluation to the next, and those of a loop that was
+    closed cannot be used. It runs in a thread of its own, as in a notebook this one has a loop.
+
+    Args:
+        timeout: The seconds that a call may hold up the whole loop; ``None`` for any time.
+        work: What is awaited.
+        stop: Called if the wait ends early, by Ctrl-C or the timeout: lets nothing new begin. What
+            is under way has some time to end, and is cancelled then.
+
+    Raises:
+        TimeoutError: If the loop was held up: a call waits without awaiting.
+    """
+    key, loop = _lasting_loop()
+    under_way = asyncio.run_coroutine_threadsafe(_deeper(work), loop)
+    try:
+        heard, beat = time.monotonic(), _beat(loop)
+        while not under_way.done():
+            wait([under_way], BETWEEN_LOOKS)
+            if beat.done():
+                heard, beat = time.monotonic(), _beat(loop)
+            elif timeout is not None and time.monotonic() - heard > timeout + GRACE:
+                held_up = "a call waits without awaiting, and holds up all others"
+                raise TimeoutError(f"{no_answer(timeout)}: {held_up}")
+        return under_way.result()()
+    except BaseException:
+        stop()
+        try:
+            wait([under_way], GRACE)
+        finally:
+            if not under_way.done():
+                under_way.cancel()
+                _leave(key, loop)
+        raise
+
+
+async def _deeper(work: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
+    _level.set(_level.get() + 1)
+    return await outcome(work())
+
+
+def _beat(loop: asyncio.AbstractEventLoop) -> Future[None]:
+    """Return what is done as soon as the loop has time."""
+    beat: Future[None] = Future()
+    loop.call_soon_threadsafe(beat.set_result, None)
+    return beat
+
+
+def _lasting_loop() -> tuple[tuple[int, int], asyncio.AbstractEventLoop]:
+    key = os.getpid(), _level.get()
+    with _loops_guard:
+        if key not in _loops:
+            loop = asyncio.new_event_loop()
+            loop.set_default_executor(Threads(name="krag_eval call"))
+            threading.Thread(target=loop.run_forever, name="krag_eval loop", daemon=True).start()
+            _loops[key] = loop
+        return key, _loops[key]
+
+
+def _leave(key: tuple[int, int], loop: asyncio.AbstractEventLoop) -> None:
+    """Give up a loop if it is held up; the next call gets another."""
+    beat = _beat(loop)
+    wait([beat], BETWEEN_LOOKS)
+    with _loops_guard:
+        if not beat.done() and _loops.get(key) is loop:
+            del _loops[key]

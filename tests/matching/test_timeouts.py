@@ -1,0 +1,252 @@
+"""Time limits on judges and embeddings, and the threads that calls without an end are left in."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from krag_eval import EmbeddingMatcher, JudgeMatcher
+from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.documents import QuerySet
+from krag_eval.matching.timeouts import Threads, any_lost, check_timeout, in_thread
+
+DOCUMENTS = [f"d{i}" for i in range(6)]
+LAST = DOCUMENTS[-1]
+
+
+def queries() -> QuerySet:
+    return QuerySet.from_lists([["a"]], [DOCUMENTS], ["?"])
+
+
+class Hanging:
+    """Judges that never return for the last document, until they are let go."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+        self.calls = 0
+
+    def waits(self, question: str, actual: str, predicted: str) -> bool:
+        """Wait in a thread."""
+        self.calls += 1
+        if predicted == LAST:
+            self.released.wait()
+        return True
+
+    async def awaits(self, question: str, actual: str, predicted: str) -> bool:
+        """Wait as a coroutine should."""
+        self.calls += 1
+        while predicted == LAST and not self.released.is_set():
+            await asyncio.sleep(0.01)
+        return True
+
+    async def swallows(self, question: str, actual: str, predicted: str) -> bool:
+        """Go on when it is cancelled."""
+        while predicted == LAST and not self.released.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+        return True
+
+    async def holds_up_the_loop(self, question: str, actual: str, predicted: str) -> bool:
+        """Wait without awaiting."""
+        if predicted == LAST:
+            self.released.wait()
+        return True
+
+
+@pytest.fixture
+def hanging() -> Any:
+    judge = Hanging()
+    yield judge
+    judge.released.set()
+
+
+WAYS = ["waits", "awaits", "swallows", "holds_up_the_loop"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_judge_that_takes_too_long_has_failed(hanging: Hanging, tmp_path: Path, way: str) -> None:
+    """The five judgements before it are kept, and asked for no more."""
+    judge, file = getattr(hanging, way), tmp_path / "judged.sqlite"
+    matcher = JudgeMatcher(judge, version="1", cache=file, timeout=0.3, max_concurrency=1)
+    with pytest.raises(TimeoutError):
+        matcher.match(queries())
+    assert matcher.cost.judged == 5
+    hanging.released.set()
+    again = JudgeMatcher(judge, version="1", cache=file, max_concurrency=1)
+    assert len(again.match(queries())) == 6
+    assert (again.cost.judged, again.cost.kept) == (1, 5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_ends_a_judge_that_never_returns(hanging: Hanging, way: str) -> None:
+    """A KeyboardInterrupt; what was judged is kept, and the next evaluation works."""
+    matcher = JudgeMatcher(getattr(hanging, way), max_concurrency=1)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_when(lambda: matcher.cost.calls == 6, lambda: matcher.match(queries()))
+    assert matcher.cost.judged == 5
+    assert len(JudgeMatcher(lambda question, actual, predicted: True).match(queries())) == 6
+
+
+def interrupted_when(is_time: Callable[[], bool], work: Callable[[], object]) -> None:
+    """Do work in this thread, and interrupt it once it is time, as Ctrl-C does everywhere."""
+
+    def interrupt() -> None:
+        while not is_time():
+            time.sleep(0.01)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    work()
+
+
+def test_a_quick_judge_is_not_touched_by_a_timeout() -> None:
+    matcher = JudgeMatcher(lambda question, actual, predicted: True, timeout=60)
+    assert len(matcher.match(queries())) == 6
+
+
+def test_a_timeout_is_no_part_of_what_a_judge_is() -> None:
+    """It changes no judgement, so signatures, and what is kept, are the same."""
+    made = [JudgeMatcher(lambda *_: True, version="1", timeout=one) for one in (None, 5)]
+    assert made[0].signature == made[1].signature
+    pairs = [one._pairs_to_judge(units_of(one), queries()) for one in made]
+    assert pairs[0].keys() == pairs[1].keys()
+
+
+def units_of(matcher: JudgeMatcher) -> Any:
+    from dataclasses import replace
+
+    from krag_eval.matching.base import questions_of
+    from krag_eval.matching.joins import Units
+
+    questions = questions_of(queries(), matcher.signature)
+    return replace(Units.of_texts(queries()), questions=questions)
+
+
+class Model:
+    """Embeddings that never come for one text."""
+
+    def __init__(self, released: threading.Event) -> None:
+        self.released = released
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if LAST in texts:
+            self.released.wait()
+        return [[1.0, float(len(text))] for text in texts]
+
+
+def test_embeddings_that_take_too_long_have_failed(hanging: Hanging) -> None:
+    """What came before is in the cache."""
+    cache: dict[str, Any] = {}
+    model = Model(hanging.released)
+    matcher = EmbeddingMatcher(model, 0.5, batch_size=1, timeout=0.3, cache=cache)
+    with pytest.raises(TimeoutError):
+        matcher.match(queries())
+    assert [*cache] == ["a", *DOCUMENTS[:-1]]
+    assert matcher.signature == EmbeddingMatcher(model, 0.5).signature
+
+
+def test_embeddings_in_time_are_those_without_a_timeout(hanging: Hanging) -> None:
+    hanging.released.set()
+    model = Model(hanging.released)
+    limited, free = (EmbeddingMatcher(model, 0.5, timeout=one) for one in (60, None))
+    one, other = (matcher.match(queries()).similarity for matcher in (limited, free))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "kind"),
+    [
+        *((one, InvalidInput) for one in (0, -1, float("inf"), float("nan"))),
+        ("5", InvalidType),
+        (True, InvalidType),
+    ],
+)
+def test_a_timeout_is_a_number_of_seconds(timeout: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        check_timeout(timeout)
+    assert caught.value.argument == "timeout"  # type: ignore[attr-defined]
+
+
+def test_what_a_call_in_a_thread_raises_is_raised_here() -> None:
+    def fails() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        in_thread(60, fails)
+
+
+def test_a_thread_that_runs_python_without_end_is_ended() -> None:
+    """Otherwise it would slow down everything that comes later."""
+    ended = threading.Event()
+
+    def runs_on() -> None:
+        try:
+            while True:
+                pass
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError):
+        in_thread(0.1, runs_on)
+    assert ended.wait(10)
+
+
+def test_a_lost_thread_is_replaced_and_not_waited_for(hanging: Hanging) -> None:
+    """A pool of one thread, whose call was given up, does the next one and ends."""
+    threads = Threads(1)
+    begun = threading.Event()
+
+    def hangs() -> None:
+        begun.set()
+        hanging.released.wait()
+
+    lost = threads.submit(hangs)
+    assert begun.wait(10)
+    assert not lost.cancel()
+    assert (threads.n_lost, any_lost()) == (1, True)
+    assert threads.submit(lambda: 5).result(10) == 5
+    threads.shutdown()
+    hanging.released.set()
+    with pytest.raises(SystemExit):
+        lost.result(10)
+    assert not any_lost() or lost.done()
+
+
+def test_no_more_threads_work_than_may(hanging: Hanging) -> None:
+    """By hand: of five calls that take a moment, at most two at a time."""
+    at_work, most, guard = 0, 0, threading.Lock()
+
+    def works() -> None:
+        nonlocal at_work, most
+        with guard:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.02)
+        with guard:
+            at_work -= 1
+
+    with Threads(2) as threads:
+        for one in [threads.submit(works) for _ in range(5)]:
+            one.result(10)
+    assert most == 2
+
+
+def test_what_has_not_begun_is_cancelled_and_never_runs(hanging: Hanging) -> None:
+    ran = []
+    with Threads(1) as threads:
+        first = threads.submit(hanging.released.wait)
+        second = threads.submit(ran.append, 1)
+        assert second.cancel()
+        hanging.released.set()
+        assert first.result(10)
+    assert ran == []

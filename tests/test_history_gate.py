@@ -1,0 +1,86 @@
+"""The simulation behind the table on the page of histories says what the real gate says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from reference import no_advice
+
+from benchmarks.history_gate import (
+    best_of_the_last,
+    fails,
+    false_alarms,
+    mean_of_the_last,
+    nights_of,
+    p_values,
+    power,
+    swaps,
+)
+from krag_eval import History, OfflineRetrievalEvaluator
+from krag_eval.results.history import HistoryRun
+
+N, NIGHTS = 100, 14
+DAY_1 = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def result_of(found, night):
+    actual = [[f"passage {i}"] for i in range(len(found))]
+    predicted = [truth if one else ["?"] for truth, one in zip(actual, found, strict=True)]
+    with no_advice():
+        made = OfflineRetrievalEvaluator(actual, predicted).evaluate(5)
+    return replace(made, made=DAY_1 + timedelta(days=night))
+
+
+@pytest.mark.parametrize(("flipping", "max_drop"), [(0.2, 0.0), (0.1, 0.02), (0.2, 0.05)])
+def test_it_agrees_with_the_gate_night_by_night(flipping, max_drop):
+    """Over two weeks in which a system gets worse, with failures left out: verdicts and p."""
+    rng, signs = np.random.default_rng(3), swaps(N)
+    nights = [nights_of(rng, N, flipping, 1, lost) for lost in [0] * 9 + [25, 0, 30, 40, 0]]
+    drawn, kept, runs, outcomes = np.stack(nights), np.ones((NIGHTS, 1), np.bool_), [], []
+    for night, found in enumerate(nights):
+        result = result_of(found[:, 0], night)
+        if night:
+            mean = mean_of_the_last(drawn[:night], kept[:night])
+            expected = fails(signs, found, mean, max_drop)
+            history = History("runs", tuple(runs), ("recall@5",))
+            report = history.check(result, metric="recall@5", max_drop=max_drop)
+            assert f"from {mean.mean():.4f} to {found.mean():.4f}" in report.gates[0].reason
+            kept[night] = ~expected
+            outcomes.append(report.outcome)
+            assert (report.outcome == "failed") == expected[0], night
+            result = replace(result, gate=report.outcome)
+        runs.append(HistoryRun(str(night), result, result.made))
+    assert "failed" in outcomes
+
+
+def test_its_p_is_that_of_the_comparison():
+    """To the last swap, as the draws are the same."""
+    from krag_eval import compare
+
+    rng = np.random.default_rng(1)
+    old, new = (nights_of(rng, N, 0.2, 1) for _ in range(2))
+    systems = {"old": result_of(old[:, 0], 0), "new": result_of(new[:, 0], 1)}
+    (row,) = compare(systems, "recall@5").differences
+    assert p_values(swaps(N), old - new)[0] == row.p_permutation
+
+
+def test_the_best_is_the_best_of_the_last_ten():
+    """The first night, found all, is forgotten; of equals the youngest counts."""
+    nights = np.zeros((12, 4, 1))
+    nights[0] = 1
+    nights[5, :2] = 1
+    nights[8, 2:] = 1
+    assert best_of_the_last(nights)[:, 0].tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("max_drop", [0.0, 0.05])
+def test_false_alarms_are_rare_and_drops_are_noticed(max_drop):
+    """In small: at most one night in twenty, and no less power than one fixed night has."""
+    best, _, mean = false_alarms(100, 0.2, max_drop, series=40, nights=20)
+    assert mean < 0.05
+    assert mean < best
+    by_one, by_mean = power(300, 0.1, max_drop, series=100)
+    assert by_mean >= by_one
