@@ -262,7 +262,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gates of slices": lambda: system(3).check(baseline=system(), metric="ndcg@5", by="corpus"),
     "history": lambda: History.of("runs"),
     "history gate": lambda: History.of("runs").check(system(3), metric="ndcg@5"),
-    "diagnosis": lambda: system().diagnose(index(), k=3),
+    "diagnosis": lambda: system().diagnose(index(), k=3, foreign_index="allow"),
     "diagnosis without index": lambda: system().diagnose(k=3),
     "explanation": lambda: system().explain(rows()[0]["question"], k=3),
     "explanation of another": lambda: system(matcher="text").explain(rows()[3]["question"], k=3),
