@@ -16,6 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -94,7 +95,9 @@ def _ran(case: tuple[str, ...], folder: Path) -> str:
     from krag_eval.cli import main
 
     before = {one: one.stat().st_mtime_ns for one in folder.rglob("*") if one.is_file()}
-    result = CliRunner().invoke(main, list(case))
+    # Before 8.2 click keeps standard error apart only if asked to.
+    apart = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+    result = CliRunner(**apart).invoke(main, list(case))
     parts = [f"exit {result.exit_code}", result.stdout]
     if result.stderr:
         parts.append(f"--- stderr\n{result.stderr}")
