@@ -61,6 +61,7 @@ from krag_eval.matching.base import KeyMatcher, Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.evidence import DocumentTexts, Evidence
+from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import (
     JudgedRows,
@@ -487,6 +488,7 @@ class OfflineRetrievalEvaluator:
             None if judged is None else looked_at(judged, query_set, plan.matcher, grades)
         )
         self._matching = _Matching(query_set, grades, plan.matcher, n_jobs, aspects)
+        self._retrieval: RetrievalRun | None = None
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
@@ -521,6 +523,16 @@ class OfflineRetrievalEvaluator:
         """Return an evaluator with other conventions that shares the matches already made."""
         other = copy.copy(self)
         other._plan = self._plan.with_conventions(conventions)
+        return other
+
+    def with_failures(self, failures: Sequence[Failure]) -> OfflineRetrievalEvaluator:
+        """Return an evaluator of the same matches whose results know what failed.
+
+        Args:
+            failures: The queries whose retriever failed, which count as nothing retrieved.
+        """
+        other = copy.copy(self)
+        other._retrieval = RetrievalRun(np.full(len(self.queries), np.nan), tuple(failures))
         return other
 
     def calculate_hit_rate(self, k: Cutoff | str = None) -> dict[str, float]:
@@ -732,6 +744,7 @@ class OfflineRetrievalEvaluator:
                 plan.matcher,
             ),
             declared=declarations(chosen),
+            retrieval=self._retrieval,
         )
 
     def explain_conventions(self, k: Cutoff | str = None) -> pd.DataFrame:

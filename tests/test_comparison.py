@@ -222,6 +222,38 @@ def test_random_swaps_never_give_zero():
     assert row.p_permutation == 1 / 1000
 
 
+def test_among_many_tests_the_clearest_difference_is_shown():
+    """Of 45 pairs on eight metrics: all against one, with more swaps than asked for."""
+    results = {f"s{i}": result_of([[1], *[[1] if i else []] * 39], k=(5, 10)) for i in range(10)}
+    metrics = [f"{name}@{k}" for name in ("mrr", "ndcg", "map", "hit_rate") for k in (5, 10)]
+    comparison = compare(results, metrics)
+    row = comparison.differences[0]
+    assert row.p_permutation == pytest.approx(1 / 14_401)  # 2 · 360 / 0.05 swaps
+    assert row.p_holm < 0.025
+    assert row.is_shown()
+    # Where 10,000 are enough, so many are made.
+    (few,) = compare([results["s0"], results["s1"]], metric="mrr@5").differences
+    assert few.p_permutation == 1 / 10_001
+
+
+def test_few_swaps_and_several_metrics():
+    """A gate, whole and by slices, can fail however few resamples it takes."""
+    tags = {"part": ["x"] * 40 + ["y"] * 40}
+    lists = [[1]] * 80, [[1], *[[]] * 39] * 2
+    old, new = (result_of(one, k=5, tags=tags) for one in lists)
+    metrics = ["ndcg@5", "mrr@5", "map@5", "recall@5", "hit_rate@5", "precision@5"]
+    report = new.check(baseline=old, metric=metrics, n_resamples=100, by="part")
+    assert [gate.outcome for gate in report.gates] == ["failed"] * 18
+
+
+def test_more_than_any_number_of_swaps_can_show():
+    """At a level of one in a million, it takes two million swaps, which are not made unasked."""
+    results = {"a": result_of([[9]] * 60), "b": result_of([[1]] * 60)}
+    with pytest.warns(KragEvalWarning, match="n_resamples=2000000"):
+        row = only(compare(results, "mrr@10", level=1 - 1e-6, n_resamples=100))
+    assert row.p_permutation == 1 / 100_001
+
+
 # Averages over the queries that have a value.
 
 
@@ -239,6 +271,25 @@ def test_finding_nothing_is_not_better():
     assert "on the 6 queries where both have a value" in comparison.summary()
     assert "base has one for 100.0% of the queries, new for 10.0%" in comparison.summary()
     assert comparison.table.loc[0, ["n_both", "share_a", "share_b"]].tolist() == [6, 1.0, 0.1]
+
+
+@pytest.mark.parametrize("more", [1, 20])
+def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
+    """60 go from rank 1 to 10 while some more are found: worse, and its page says so too."""
+    old = result_of([[1]] * 60 + [[]] * more)
+    new = result_of([[10]] * (60 + more))
+    comparison = compare({"old": old, "new": new}, "mean_rank@10")
+    row = only(comparison)
+    assert (row.n_both, row.difference, row.p_holm < 0.001) == (60, 9.0, True)
+    assert (row.better, row.is_of_fewer, row.is_of_more, row.is_shown()) == (
+        "old", False, True, True
+    )  # fmt: skip
+    assert "new is worse than old on mean_rank@10" in comparison.summary()
+    comparison.report(tmp_path / "page.html")
+    assert "a value for more queries" in (tmp_path / "page.html").read_text("utf-8")
+    assert new.check(baseline=old, metric="mean_rank@10").outcome == "failed"
+    # And the other way round: who gives up on the hard ones is not called better.
+    assert not only(compare({"new": new, "old": old}, "mean_rank@10")).is_shown()
 
 
 def test_the_best_of_a_leaderboard_has_a_value_for_as_many():

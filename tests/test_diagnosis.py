@@ -35,15 +35,16 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.datasets import Dataset
-from krag_eval.results.diagnosis import CLASSES
+from krag_eval.results.diagnosis import CLASSES, LookedUp
 
 # --- the slow reference ----------------------------------------------------------------------
 
 # Some of what is retrieved here is in no index, and queries are few, which is said each time.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*different documents that were retrieved"),
+    pytest.mark.filterwarnings("ignore:Without a document in the deeper list"),
     pytest.mark.filterwarnings("ignore:.*too many to mean anything"),
 ]
 
@@ -155,7 +156,7 @@ def compare(seed, *, union):
     lists = None
     if source.random() < 0.5:
         lists = [source.sample(pool, source.randint(0, len(pool))) for _ in queries]
-        lists = lists if any(lists) else None  # which is refused
+        lists = lists if any(map(any, lists)) else None  # which is refused
     depth = source.choice([None, None, 4, 6])
     asked = [
         Asked(k, index, None if lists is None else lists[n], depth) for n in range(len(queries))
@@ -917,7 +918,11 @@ def looked_up(documents, index, matcher="coverage", **options):
     (["fee for a lost card is fi"], CHUNKS),  # within a chunk, cut inside a word
     ([one.replace(" ", "") for one in KOREAN], KOREAN),
     ([KOREAN[0][3:20]], KOREAN),
-    ([{"id": "7", "page_content": "a summary"}], [{"id": "7", "page_content": CHUNKS[0]}]),
+    ([{"id": "7", "page_content": "a lost card is five"}], [{"id": "7", "page_content": ""}]),
+    ([{"id": "7", "page_content": f"{FOREIGN[0]}. {CHUNKS[0]}"}],  # under a heading
+     [{"id": "7", "page_content": CHUNKS[0]}]),
+    ([{"id": "7", "page_content": CHUNKS[0] + " and ten cents"}],  # edited since
+     [{"id": "7", "page_content": "Today " + CHUNKS[0] + ", no more"}]),
     ([{"id": 7, "page_content": ""}], [{"id": "7", "page_content": CHUNKS[0]}]),
 ], ids=str)  # fmt: skip
 def test_what_was_retrieved_is_there(documents, index):
@@ -976,7 +981,7 @@ def test_what_has_neither_id_nor_text_cannot_be_looked_up():
     result = evaluated([[bare]], [[bare]], MetadataMatcher("page"))
     with pytest.warns(match="neither"):
         diagnosis = result.diagnose([bare], k=1)
-    assert tuple(diagnosis.looked_up) == (0, 0, 0, 1)
+    assert diagnosis.looked_up == LookedUp(0, 0, 0, 1)
 
 
 def test_only_two_answers_to_a_foreign_index():
@@ -1005,13 +1010,52 @@ def test_lists_without_a_document_are_no_deeper_lists(one):
     """Of nothing that comes back, nothing can be said to be ranked too low or not retrieved."""
     queries = [f"q{number}" for number in range(2)]
     two = evaluated([[FEE], [NOWHERE]], [[CHUNKS[0]]] * 2, queries=queries)
-    for deeper in ([[]] * 2, {key: [] for key in queries}, lambda question: []):
+    blank = [[" "], [{"page_content": ""}]]
+    for deeper in ([[]] * 2, blank, {key: [] for key in queries}, lambda question: ["\n"]):
         with pytest.raises(InvalidInput) as refused:
             two.diagnose(CHUNKS, deeper, 1)
         assert refused.value.argument == "deeper"
     # The other query has documents: this one was looked for, and nothing came back.
-    diagnosis = two.diagnose(CHUNKS, [CHUNKS[:3], []], 1)
-    assert diagnosis.depth == 3
+    for nothing in ([], [" "]):
+        with pytest.warns(KragEvalWarning, match="deeper list: 1 of 1"):
+            diagnosis = two.diagnose(CHUNKS, [CHUNKS[:3], nothing], 1)
+        assert diagnosis.depth == 3
+
+
+@pytest.mark.parametrize("texts", [FOREIGN, KOREAN])
+def test_numbers_that_run_from_0_everywhere_are_no_sign_of_the_same_index(texts):
+    """An id counts for nothing where another text stands under it; alone, it is enough."""
+    documents = [{"id": str(n), "page_content": one} for n, one in enumerate(CHUNKS[:2])]
+    index = [{"id": str(n), "page_content": one} for n, one in enumerate(texts)]
+    with pytest.raises(InvalidInput):
+        looked_up(documents, index)
+    bare = [{**one, "page_content": ""} for one in index]
+    assert looked_up(documents, bare)[0].there == 2
+    # A text under another number is that text all the same.
+    assert looked_up(documents, [*index, *CHUNKS])[0].there == 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 1.0])
+def test_of_very_many_documents_not_all_are_looked_for(monkeypatch, share):
+    """Only so many as tell that a tenth is there; how many were left out is said."""
+    monkeypatch.setattr("krag_eval.results.causes._MANY", 20)
+
+    def distinct(start):
+        words = ("".join(chr(97 + int(one)) for one in str(n)) for n in range(start, start + 1200))
+        return [" ".join(six) for six in zip(*[words] * 6, strict=True)]
+
+    documents, others = distinct(1_000), distinct(5_000)
+    n_same = round(200 * share)
+    index = [f"Heading. {one}" for one in [*documents[:n_same], *others[n_same:]]]
+    found, said = looked_up(documents, index, foreign_index="allow")
+    assert (found.n, found.alike) == (200, 0)
+    if share < 1:  # those looked for first are too few
+        assert (found.there, found.skipped) == (n_same, 0)
+    else:
+        assert 20 <= found.there == 200 - found.skipped < 40
+        assert f"{found.skipped} more were not looked for" in found.note("en")
+    # Where nothing is known to be missing, nothing is said.
+    assert bool(said) == (share < 1)
 
 
 def systems():

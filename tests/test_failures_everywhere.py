@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -19,7 +21,9 @@ from krag_eval import (
     History,
     KragEvalWarning,
     compare,
+    confidence_intervals,
     evaluate_retriever,
+    plan_questions,
     sweep,
 )
 from krag_eval._errors import InvalidInput, InvalidType
@@ -91,6 +95,43 @@ def test_titles_of_plots_count_them(results):
         for one in results.values()
     ]
     assert titles == ["60 queries)", "60 queries, 20 failed)"]
+
+
+def warned(work_out):
+    """Return what is warned of that failed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work_out()
+    return [told for one in caught if "failed" in (told := str(one.message))]
+
+
+ROWS_BY = [{**one, "grp": str(i % 2)} for i, one in enumerate(ROWS)]
+
+
+def test_what_rests_on_them_warns(results, tmp_path, monkeypatch):
+    """Slices of a comparison, plans and intervals; where none failed, nothing is said of it."""
+    with no_advice():
+        tagged = {
+            name: evaluate_retriever(retriever, ROWS_BY, k=5, on_error="record")
+            for name, retriever in {"steady": steady, "flaky": flaky}.items()
+        }
+    compared = compare(tagged, metric="recall@5")
+    alike = compare({"a": tagged["steady"], "b": tagged["steady"]}, metric="recall@5")
+    for work_out, of, none in (
+        (lambda one: one.by("grp"), compared, alike),
+        (lambda one: plan_questions(one, detect=0.05), tagged["flaky"], tagged["steady"]),
+        (confidence_intervals, results["flaky"], results["steady"]),
+    ):
+        (told,) = warned(partial(work_out, of))
+        assert "20 of" in told
+        assert warned(partial(work_out, none)) == []
+    (told,) = warned(lambda: plan_questions(compared, detect=0.05))
+    assert "20 of flaky" in told
+    assert compared.to_latex().startswith("% Queries that failed")
+    assert alike.to_latex().startswith("\\begin")
+    done = shell("plan", tmp_path / "flaky.json", "--detect", "0.05")
+    assert done.exit_code == 0
+    assert "20 of" in done.output
 
 
 def test_sums_of_parts_count_them(results):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from krag_eval import (
+    CoverageMatcher,
     EvaluationResult,
     JudgeMatcher,
     KragEvalWarning,
@@ -785,6 +786,29 @@ class TestTheSameLists:
             [["d1"]] * 40, [[one] for one in both] * 20, self.LABELS[:40], k=(1,), matcher="id"
         )
         assert debias(human=human, judge=judge, unlabelled=judge).compared_by == "documents"
+
+    @pytest.mark.parametrize(
+        "of_people", ["text", "id", CoverageMatcher(0.6), "ids alone"], ids=str
+    )
+    def test_other_documents_under_another_matcher(self, of_people):
+        """Texts that both results hold tell, or ids where one side has no texts."""
+        a, b = (
+            [{"id": f"{run}{i}", "page_content": f"what {run} found of {i}"} for i in range(120)]
+            for run in "ab"
+        )
+        lists = [[one] for one in a]
+        judge = evaluated(lists, lists, self.LABELS, k=(1,), matcher="coverage")
+
+        def people(run):
+            ids = of_people == "ids alone"
+            lists = [[one["id"] if ids else one] for one in run[:40]]
+            truth = [*lists[:39], lists[0]]
+            matcher = "id" if ids else of_people
+            return evaluated(truth, lists, self.LABELS[:40], k=(1,), matcher=matcher)
+
+        assert "list of documents" in self.refusal((people(b), judge))
+        same = debias(human=people(a), judge=judge, unlabelled=judge, metric="recall@1")
+        assert same.compared_by == "documents"
 
     def test_values_by_label_of_another_run(self):
         """The judge's values of the labelled questions must be those it has among all."""

@@ -392,7 +392,8 @@ def test_a_gate_fails_exactly_where_the_comparison_shows_a_loss():
         is_worse = row.is_shown() and row.better == "old"
         undefined = math.isnan(row.value_b)
         assert failed[0] == (is_worse or undefined or row.shows_fewer()), (number, metric)
-        assert (f"old is better than new on {metric} by" in compared.summary()) == is_worse
+        worse = "new is worse than old" if row.is_of_more else "old is better than new"
+        assert (f"{worse} on {metric} by" in compared.summary()) == is_worse
         assert failed == sorted(failed, reverse=True), (number, metric, drops)
         n_failed += failed[0]
     assert 200 < n_failed < 1200  # neither verdict is rare

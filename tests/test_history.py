@@ -516,13 +516,16 @@ def test_a_note_of_a_gate_changes_nothing_else(folder):
     (result,) = save(folder, finds(30))
     path = folder / "1.json"
     as_before(path, DAY_1)
-    note_gate(path, "failed")
+    judged = EvaluationResult.from_json(path)
+    note_gate(path, "failed", judged)
     read = EvaluationResult.from_json(path)
     assert (read, read.gate, read.made) == (result, "failed", None)
     assert path.stat().st_mtime == DAY_1.timestamp()
-    note_gate(path, "passed")
+    note_gate(path, "passed", judged)
     assert EvaluationResult.from_json(path).gate == "passed"
-    note_gate(path, "fine")
+    with pytest.raises(InvalidInput):
+        note_gate(path, "failed", finds(29))
+    note_gate(path, "fine", judged)
     with pytest.raises(InvalidInput):
         EvaluationResult.from_json(path)
 
@@ -580,7 +583,50 @@ def test_the_result_itself_is_left_out(folder, tmp_path):
     history = History.of(folder)
     assert held(history.check(new, metric="ndcg@10")) == ["1"]
     again = finds(30)
-    assert len(held(history.check(again, metric="ndcg@10"))) == 3
+    assert held(history.check(again, metric="ndcg@10")) == ["2"]
+
+
+def test_a_run_under_several_names_counts_once(folder):
+    """As a copy, and as the latest; where one of the names was noted as failed, all of it is."""
+    *_, last = save(folder, finds(20), finds(24), finds(30))
+    for name in ("copy", "latest"):
+        shutil.copy(folder / "3.json", folder / f"{name}.json")
+    report = History.of(folder).check(finds(28), metric="ndcg@10")
+    assert held(report) == ["3", "2", "1"]
+    assert "copies of other runs: latest, copy." in report.note
+    note_gate(folder / "copy.json", "failed", last)
+    report = History.of(folder).check(finds(28), metric="ndcg@10")
+    assert held(report) == ["2"]
+    assert "their gate failed: 3." in report.note
+
+
+def test_copies_whose_rows_are_gone_hinder_no_gate(folder, tmp_path):
+    """They are not comparable, as one of them alone is."""
+    rows = tmp_path / "rows.parquet"
+    file = tmp_path / "run.jsonl"
+    lines = [{"question": i, "actual": ["a"], "predicted": ["a"]} for i in map(str, range(N))]
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    evaluate_file(file, k=(5, 10), per_query=rows).to_json(folder / "old.json")
+    shutil.copy(folder / "old.json", folder / "copy.json")
+    finds(30).to_json(folder / "new.json")
+    rows.unlink()
+    report = History.of(folder).check(finds(30), metric="ndcg@10")
+    assert held(report) == ["new"]
+    assert "Not comparable: 2 of the runs" in report.note
+
+
+def test_a_run_of_the_future_is_left_out(folder):
+    """Or it would stay the last for good; clocks may differ by hours."""
+    now = datetime.now(UTC)
+    for name, ahead in (("soon", timedelta(hours=20)), ("someday", timedelta(days=2))):
+        replace(finds(30), made=now + ahead).to_json(folder / f"{name}.json")
+    report = History.of(folder).check(finds(28), metric="ndcg@10")
+    assert held(report) == ["soon"]
+    assert "in the future: someday." in report.note
+    (folder / "soon.json").unlink()
+    with pytest.raises(InvalidInput) as caught:
+        History.of(folder).check(finds(28), metric="ndcg@10")
+    assert "someday is dated in the future" in caught.value.problem
 
 
 def test_a_baseline_beside_the_history_guards_against_a_slow_decline(folder):

@@ -400,6 +400,14 @@ def test_another_format_version_is_refused_before_anything_is_read(saved, versio
         EvaluationResult.from_json(saved)
 
 
+def test_a_file_that_names_no_format_version_is_damaged(saved):
+    """It is not of a newer version, which would say so."""
+    saved.write_text(json.dumps({"format": "krag_eval.result"}))
+    with pytest.raises(ValueError, match=r"result\.json: the saved result is damaged") as caught:
+        EvaluationResult.from_json(saved)
+    assert "newer version" not in str(caught.value)
+
+
 def test_a_number_too_long_to_read_is_no_result(tmp_path):
     """Python refuses it by an error of its own."""
     path = tmp_path / "other.json"

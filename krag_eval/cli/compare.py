@@ -538,7 +538,7 @@ def gate(
 
             how["last"] = LAST if last is None else last
             report = History.of(history).check(result, floors or None, **how)
-            note_verdict(new, report)
+            note_verdict(new, result, report)
         write_files(outputs, {"format": formatted(format, partial(_forms_of_report, report, new))})
         return pronounce(report)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, language_of, warn
+from krag_eval._errors import InvalidInput, Language, Refusal, language_of, warn
 from krag_eval._io import check_apart, replacing
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from krag_eval.datasets.audit import Audit
     from krag_eval.results.diagnosis import Diagnosis
+    from krag_eval.results.history import HistoryReport
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.slices import Slice, Slices
@@ -1174,16 +1175,21 @@ def pronounce(report: GateReport) -> Verdict:
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH
 
 
-def note_verdict(new: str, report: GateReport) -> None:
+def note_verdict(new: str, result: EvaluationResult, report: HistoryReport) -> None:
     """Write into a saved result what became of its gate, so that no later one is held to a failure.
 
+    It is written under every name that it has in the folder of the history, too.
+
     Warns:
-        KragEvalWarning: If the file cannot be written.
+        KragEvalWarning: If a file cannot be written, or holds another result by now.
     """
     from krag_eval.results.saved import note_gate
 
-    try:
-        note_gate(new, report.outcome)
-    except OSError as error:
-        told = _WORDS[language_of()]["not noted"]
-        warn(told.format(new=printable(new), error=error.strerror or error))
+    files = {os.path.realpath(file): file for file in (*report.itself, new)}
+    for file in files.values():
+        try:
+            note_gate(file, report.noted, result)
+        except (OSError, Refusal) as error:
+            why = error.problem if isinstance(error, Refusal) else error.strerror or error
+            told = _WORDS[language_of()]["not noted"]
+            warn(told.format(new=printable(file), error=why))

@@ -7,14 +7,14 @@ import math
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -188,8 +188,11 @@ class _Reader:
         from krag_eval.cli.reading import chunks_of
 
         if isinstance(named, dict):
+            found = self._function("corpus", named)()
+            if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+                raise self._refused("corpus", "must call what returns a list of texts", found)
             # Not list(…), which Ctrl-C does not end where there is no end.
-            return [one for one in self._function("corpus", named)()]  # noqa: C416
+            return [one for one in found]  # noqa: C416
         paths = [named] if isinstance(named, str) else named
         if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
             allowed = 'must be the path of a file, a list of paths, or {call = "module:function"}'
@@ -271,16 +274,21 @@ class _Reader:
     def _imported(self, argument: str, module: str, name: str) -> Any:
         """Return what a module has by a name, if it is its own."""
         found: Any = import_module(module)
+        allowed = any(_is_of(one, module) for one in self.allowed)
         for part in name.split("."):
             found = getattr(found, part)
-            if part.startswith("_") or not _is_own(found, module):
+            if allowed or module in _PUBLIC:
+                own = _is_own(found, module)
+            else:
+                own = part == name and _is_defined(found, module)
+            if part.startswith("_") or not own:
                 where = getattr(found, "__module__", None) or type(found).__module__
                 raise Place(self.file).error(
                     f"{argument} names {clipped(f'{module}:{name}')}, and {part} is not its own "
                     f"({clipped(where)})",
-                    "name what the file itself defines",
+                    "name a function that the file itself defines",
                 )
-        if module in _PUBLIC and not any(_is_of(one, module) for one in self.allowed):
+        if module in _PUBLIC and not allowed:
             public = getattr(sys.modules[module], "__all__", ())
             if name not in public or name in _WRITING or not isinstance(found, FunctionType):
                 raise Place(self.file).error(
@@ -331,6 +339,26 @@ def _is_own(found: Any, module: str) -> bool:
         package = module.partition(".")[0]
         return f"{found.__module__}.".startswith(f"{package}.")
     return True
+
+
+def _is_defined(found: Any, module: str) -> bool:
+    """Tell whether the file of a module defines a function or class, or that of an object.
+
+    >>> import shutil
+    >>> [_is_defined(one, "shutil") for one in (partial(shutil.copy, "a"), shutil.os.system)]
+    [True, False]
+    >>> [_is_defined(one, "shutil") for one in (shutil.Error(), Path("a").rename, {}.update)]
+    [True, False, False]
+    """
+    if isinstance(found, partial):
+        return _is_defined(found.func, module)
+    found = inspect.unwrap(found)
+    found = found.__func__ if isinstance(found, MethodType) else found
+    if not isinstance(found, FunctionType | type):
+        found = type(found)
+    file = sys.modules[module].__file__ or ""
+    written = found.__code__.co_filename if isinstance(found, FunctionType) else file
+    return found.__module__ == module and os.path.realpath(written) == os.path.realpath(file)
 
 
 def _is_of(missing: str | None, module: str) -> bool:

@@ -24,6 +24,7 @@ from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, m
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
+    from krag_eval.results.latency import Failure
 
 __all__ = ["Dataset", "check_overlap", "ids_in", "labels_for", "labels_of", "with_texts"]
 
@@ -52,10 +53,11 @@ class Dataset:
         judged: Per query, the documents that somebody looked at, as the evaluator takes them, or
             label -> those; kept as one list per query, or mapping from documents to whether they
             were looked at. ``None`` if that is not known.
+        failures: The queries whose retriever failed, as traces record it; results have them, too.
 
     Raises:
         InvalidInput: If there is not one question, or one value of a tag, per query, or ``judged``
-            is of other queries.
+            or a failure is of other queries.
 
     >>> Dataset(queries=["q1"], actual=[["At nine."]], questions=["When does it open?"])
     Dataset of 1 queries, nothing retrieved yet
@@ -72,6 +74,7 @@ class Dataset:
     vocabulary: str = field(default="", compare=False)
     tags: dict[str, list[Tag]] = field(default_factory=dict)
     judged: Sequence[Any] | Mapping[str | int, Any] | None = None
+    failures: Sequence[Failure] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.questions is not None and len(self.questions) != len(self.queries):
@@ -81,6 +84,10 @@ class Dataset:
                 "queries",
                 "leave them out if some are unknown",
             )
+        strange = [one.position for one in self.failures if one.position >= self.n_queries]
+        if strange:
+            problem = f"must be of these {self.n_queries} queries, got position {strange[0]}"
+            raise InvalidInput("failures", problem, "choose those of the queries that are kept")
         object.__setattr__(self, "tags", checked_tags(self.tags, len(self.queries)))
         if self.judged is not None:
             object.__setattr__(self, "judged", _per_query(self.judged, self.queries))
@@ -129,7 +136,8 @@ class Dataset:
         known = {"queries": queries, "tags": self.tags, **self.defaults}
         if self.judged is not None:
             known["judged"] = self.judged
-        return OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
+        made = OfflineRetrievalEvaluator(self.actual, self.predicted, **{**known, **options})
+        return made.with_failures(self.failures) if self.failures else made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data set to a file, from which :func:`load_dataset` makes an equal one.
@@ -145,6 +153,9 @@ class Dataset:
             FileNotFoundError: If there is no such directory.
             MissingPackage: If pyarrow is missing, for Parquet.
 
+        Warns:
+            KragEvalWarning: If there are ``failures``, which no such file can tell.
+
         >>> import tempfile
         >>> from krag_eval import AnyOf, load_dataset
         >>> dataset = Dataset(["q1"], [[AnyOf(["nine", "9 am"])]], questions=["When?"])
@@ -154,7 +165,10 @@ class Dataset:
         True
         """
         from krag_eval.datasets.saving import Content, save_content
+        from krag_eval.results.latency import told_failed
 
+        for told in told_failed({self.source or "dataset": len(self.failures)}):
+            warn(told, _WORDS[language_of()]["not kept"])
         save_content(
             Content(
                 self.queries,
@@ -274,6 +288,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "dataset": "Dataset of {} queries",
         "source": " from {}",
         "bare": ", nothing retrieved yet",
+        "not kept": "this file will not tell; result.to_json keeps them",
         "by id": "{name}: {n} queries have {different} different texts, so all are labelled by "
         "their ids.",
         "extra": "{given}: {n} of {queries} queries are not in {expected} and are left out (the "
@@ -291,6 +306,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "dataset": "Dataset: 질문 {}개",
         "source": "({})",
         "bare": ", 아직 검색 결과 없음",
+        "not kept": "이 파일에는 실패가 남지 않습니다. result.to_json은 실패도 저장합니다",
         "by id": "{name}: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
         "질문을 id로 구분합니다.",
         "extra": "{given}: 질문 {queries}개 중 {n}개가 {expected}에 없어 제외했습니다(첫 번째는 "

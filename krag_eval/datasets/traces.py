@@ -56,6 +56,7 @@ from krag_eval.documents import (
     plain,
     text_of,
 )
+from krag_eval.results.latency import Failure
 
 __all__ = ["MARKS", "SPANS", "Calls", "Documents", "is_spans", "read_traces", "traces_dataset"]
 
@@ -82,7 +83,8 @@ _REDACTED = "__REDACTED__"
 _MOST_LEVELS = 32
 _FIELDS = {
     "attributes", "context", "context.span_id", "context.trace_id", "name", "span_kind",
-    "parent_id", "start_time", "status", "status_code", "status.status_code", "resourceSpans",
+    "parent_id", "start_time", "status", "status_code", "status.status_code", "status_message",
+    "status.description", "resourceSpans",
     "id", "run_type", "inputs", "outputs", "error", "parent_run_id", "trace_id", "span_id",
 }  # fmt: skip
 
@@ -129,6 +131,7 @@ class _Span(NamedTuple):
     name: str
     started: str
     failed: bool
+    message: str
     attributes: Mapping[str, Any]
 
 
@@ -179,8 +182,9 @@ def read_traces(
     Spans are OpenInference's (``openinference.span.kind`` is ``RETRIEVER`` or ``RERANKER``),
     those of OpenTelemetry's conventions for GenAI (``gen_ai.operation.name`` is ``retrieval``) or
     LangSmith's runs (``run_type`` is ``retriever``). Where one retriever runs inside another, the
-    outer one counts. A span that failed retrieved nothing; one that recorded no documents is left
-    out. A warning counts either.
+    outer one counts. A span that failed retrieved nothing, and results count it among
+    ``failures``, with no time known; one that recorded no documents is left out. A warning counts
+    either.
 
     A span belongs to a question that it was asked word for word; otherwise to the question that
     the nearest span around it was given, so that rewritten queries join as well. What did not join
@@ -331,6 +335,7 @@ def _span(row: Mapping[str, Any], place: Place) -> _Span:
         str(flat.get("name", "")),
         str(flat.get("start_time", "")),
         status.rpartition(".")[2] == "ERROR",
+        str(flat.get("status.description", flat.get("status_message")) or ""),
         attributes,
     )
 
@@ -391,6 +396,7 @@ def _of_collector(groups: Any, place: Place) -> Iterator[dict[str, Any]]:
                         "parent_id": one.get("parentSpanId"),
                         "start_time": one.get("startTimeUnixNano", ""),
                         "status_code": "ERROR" if _is_error(one.get("status")) else "OK",
+                        "status_message": _message(one.get("status")),
                         "attributes": _attributes(one.get("attributes") or ()),
                     }
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -400,6 +406,10 @@ def _of_collector(groups: Any, place: Place) -> Iterator[dict[str, Any]]:
 
 def _is_error(status: Any) -> bool:
     return isinstance(status, Mapping) and status.get("code") in (2, "STATUS_CODE_ERROR")
+
+
+def _message(status: Any) -> Any:
+    return status.get("message") if isinstance(status, Mapping) else None
 
 
 def _attributes(pairs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -428,8 +438,8 @@ def _run(row: Mapping[str, Any], place: Place) -> _Span:
         attributes |= {} if documents is None else {"documents": documents}
     error = row.get("error")
     return _Span(place, _id(row.get("id")), _id(row.get("parent_run_id")), str(row.get("name", "")),
-                 str(row.get("start_time", "")), not (is_missing(error) or error == ""),
-                 attributes)  # fmt: skip
+                 str(row.get("start_time", "")), failed := not (is_missing(error) or error == ""),
+                 str(error) if failed else "", attributes)  # fmt: skip
 
 
 def _object(value: Any) -> Any:
@@ -750,6 +760,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
         questions=questions,
         notes=[*notes, told],
         tags=_top_k([one[-1] for one in kept]),
+        failures=_failures(enumerate(kept), calls),
     )
 
 
@@ -791,7 +802,9 @@ def _joined(
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)
     predicted = [_chosen(answers[at], calls) if at in answers else [] for at in kept]
     defaults = {**made.defaults, **_defaults(predicted)}
-    return replace(made, predicted=predicted, defaults=defaults, notes=[*made.notes, *told])
+    groups_at = ((place, answers[at]) for place, at in enumerate(kept) if at in answers)
+    return replace(made, predicted=predicted, defaults=defaults, notes=[*made.notes, *told],
+                   failures=_failures(groups_at, calls))  # fmt: skip
 
 
 def _questions(dataset: Dataset) -> dict[str, int]:
@@ -870,6 +883,16 @@ def _chosen(group: Sequence[_Call], calls: Calls | None) -> list[DocumentLike]:
     if calls is None and any(one != keys[0] for one in keys):
         raise _undecided(group)
     return group[0 if calls == "first" else -1].documents
+
+
+def _failures(groups: Iterable[tuple[int, Sequence[_Call]]], calls: Calls | None) -> list[Failure]:
+    """Return the queries of which all calls that count failed, and brought nothing."""
+    found = []
+    for place, group in groups:
+        counted = {"first": group[:1], "last": group[-1:]}.get(str(calls), group)
+        if all(one.span.failed and not one.documents for one in counted):
+            found.append(Failure(place, "ERROR", counted[-1].span.message, 0.0))
+    return found
 
 
 def _undecided(group: Sequence[_Call]) -> InvalidInput:

@@ -257,11 +257,12 @@ def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
 def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
     table = result.confidence_intervals()
     for name in metrics:
-        if name in table.index:
-            low, high = table.loc[name, ["low", "high"]]
+        if name in table.index and not (bounds := table.loc[name, ["low", "high"]]).isna().any():
+            low, high = bounds
             n = int(result.counted.sum())
-            bounds = {"low": f"{low:.4f}", "high": f"{high:.4f}"}
-            yield _words()["interval"].format(metric=name, n=n, **bounds)
+            yield _words()["interval"].format(
+                metric=name, n=n, low=f"{low:.4f}", high=f"{high:.4f}"
+            )
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:

@@ -51,7 +51,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
-from krag_eval.matching.identity import is_bound, is_secret, mark_of
+from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.joins import (
     BlockScorer,
     FloatArray,
@@ -91,6 +91,10 @@ _LONGEST_SETTING = 40
 # A URL with a password or a query, and what is too long and too mixed for a word.
 _MAY_BE_SECRET = re.compile(
     r"://.*[@?]|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16}", re.DOTALL
+)
+_SOUNDS_SECRET = re.compile(
+    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
+    "s?$"
 )
 # What reads as nothing but a text within a signature.
 _PLAIN = re.compile("(?!(yes|no|None)$)[A-Za-z_][A-Za-z0-9_./:+-]*")
@@ -529,7 +533,7 @@ def _signature(name: str, settings: Mapping[str, object], *, complete: bool) -> 
 
 
 def _spelled(value: object) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else without_secrets(str(value))
 
 
 def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str, object], bool]:
@@ -546,13 +550,24 @@ def _arguments(matcher: Matcher, known: Mapping[str, object]) -> tuple[dict[str,
     _, *parameters = inspect.signature(type(matcher).__init__).parameters
     for name in parameters:
         value = _kept_under(name, matcher)
-        if name in _SHOWN_ELSEWHERE or name in known or is_secret(name, value):
+        if name in _SHOWN_ELSEWHERE or name in known or _is_hidden(name, value):
             continue
         if value is None or isinstance(value, str | Real):
             shown[name] = _text_for_signature(value) if isinstance(value, str) else value
         else:
             complete = False
     return shown, complete
+
+
+def _is_hidden(name: str, value: object) -> bool:
+    """Tell whether a signature shows nothing of a setting, for its name.
+
+    >>> _is_hidden("key", "a"), _is_hidden("max_tokens", 9), _is_hidden("by_token", True)
+    (True, False, False)
+    """
+    *_, last = words_of(name) or [""]
+    counts = isinstance(value, bool) or (isinstance(value, Real) and last == "tokens")
+    return not counts and _SOUNDS_SECRET.search(last) is not None
 
 
 def _kept_under(name: str, matcher: Matcher) -> Any:

@@ -27,9 +27,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from importlib.util import find_spec, resolve_name
 from itertools import chain
-from numbers import Real
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -50,6 +51,8 @@ __all__ = [
     "is_secret",
     "mark_of",
     "same",
+    "without_secrets",
+    "words_of",
 ]
 
 #: What stands behind the name of what cannot be told.
@@ -60,18 +63,15 @@ _MARK = re.compile(
 # More than this takes long, and is no setting.
 _MOST_PARTS = 20_000
 _MOST_BYTES = 1 << 26
+_DEEPEST = 60
+_LONGEST_SETTING = 10_000
 
-# Words of a name, whether they are joined by _ or by capitals.
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Names of texts that open something; "key" and "token" alone say too little.
 _SECRET = re.compile(
-    "(key|token|secret|password|passwd|pwd|passphrase|credential|auth|authorization|bearer|cookie)"
-    "s?$",
-    re.IGNORECASE,
-)
-# The name of a field, not a key that opens something.
-_FIELD_KEY = re.compile(
-    "(text|content|output|input|id|page|document|metadata|question|answer|score|sort|group)_?keys?$",
-    re.IGNORECASE,
+    r"(?:^|_)(?:(?:api|access|secret|private|subscription)_?keys?|secret|pass(?:word|wd|phrase)|pwd"
+    r"|(?:api|access|auth|bearer|bot|github|hf|id|refresh|session)_?token|authorization|bearer"
+    r"|credentials?|cookies?)$"
 )
 # Secrets within texts: the keys of well-known providers, users of addresses, parts of queries.
 _SECRETS_WITHIN = (
@@ -113,7 +113,7 @@ def function_name(function: Any, *, marked: bool = True) -> str:
     >>> function_name(str.split), function_name(partial(str.split, sep=",")).partition("#")[0]
     ('builtins.str.split', 'builtins.str.split(partial)')
     """
-    name = getattr(function, "name", None)
+    name = _attribute(function, "name")
     if isinstance(name, str) and name:
         kind = type(function)
         fixed = _is_own(kind) and inspect.getattr_static(kind, "name", None) is name
@@ -124,9 +124,17 @@ def function_name(function: Any, *, marked: bool = True) -> str:
 def _qualified(function: Any) -> str:
     if isinstance(function, partial):
         return f"{_qualified(function.func)}(partial)"
-    named: Any = function if hasattr(function, "__qualname__") else type(function)
+    named: Any = function if _attribute(function, "__qualname__") else type(function)
     # Methods of built-in types have no module.
     return f"{getattr(named, '__module__', None) or 'builtins'}.{named.__qualname__}"
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """Return an attribute; ``None`` if there is none, or getting it fails."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:  # of what others made, anything may fail
+        return None
 
 
 def mark_of(thing: Any) -> str:
@@ -172,7 +180,7 @@ def bound_values(function: Any) -> dict[str, Any]:
     return {
         str(name): value
         for name, value in bound.items()
-        if isinstance(value, (str, *_PLAIN)) and not _is_left_out(str(name), value)
+        if isinstance(value, (str, *_PLAIN)) and not is_secret(str(name), value)
     }
 
 
@@ -204,31 +212,34 @@ def _without_marks(text: str) -> tuple[str, dict[int, str]]:
     return bare + text[end:], marks
 
 
-def is_secret(name: str, value: object) -> bool:
-    """Tell whether a setting is to be left out for its name.
+def is_secret(name: Any, value: object) -> bool:
+    """Tell whether a value is a text that is to be left out for its name.
 
-    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("tokenizer", "")
+    >>> is_secret("apiKey", ""), is_secret("access_token", ""), is_secret("token_pattern", "")
     (True, True, False)
-    >>> is_secret("max_tokens", 100), is_secret("tokens", "a,b")
-    (False, True)
+    >>> is_secret("api_key", 100), is_secret("key", "title")
+    (False, False)
     """
-    words = _WORD.findall(name)
-    if isinstance(value, Real):  # max_tokens=100 counts tokens
-        words = [word for word in words if word.lower() != "tokens"]
-    return any(_SECRET.search(word) for word in words)
+    texts = value is None or isinstance(value, str | bytes) or _is_pydantic_secret(value)
+    return texts and isinstance(name, str) and bool(_SECRET.search("_".join(words_of(name))))
 
 
-def _is_left_out(name: Any, value: object) -> bool:
-    """Tell whether a value is a secret; a list of tokens is none, nor is the name of a field."""
-    return (
-        isinstance(name, str)
-        and not isinstance(value, list | tuple | set | frozenset | FunctionType)
-        and not _FIELD_KEY.search(name)
-        and is_secret(name, value)
-    )
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, whether they are joined by ``_`` or by capitals."""
+    return [word.lower() for word in _WORD.findall(name)]
 
 
-def _without_secrets(text: str) -> str:
+def _is_pydantic_secret(value: object) -> bool:
+    kind = type(value)
+    return kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret")
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without what is a secret by its form.
+
+    >>> without_secrets("https://me:1234@host/v1?api_key=5678&n=3")
+    'https://host/v1?api_key=&n=3'
+    """
     for pattern, instead in _SECRETS_WITHIN:
         text = pattern.sub(instead, text)
     return text
@@ -263,12 +274,25 @@ def _is_importable(function: Any) -> bool:
 def _is_own(thing: Any) -> bool:
     """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
     module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
-    package = (module or "builtins").partition(".")[0]
-    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
-        return False
     code = getattr(thing, "__code__", None)
     file = code.co_filename if code else getattr(sys.modules.get(module or ""), "__file__", None)
+    return _is_own_file(module or "builtins", file)
+
+
+def _is_own_file(module: str, file: str | None) -> bool:
+    package = module.partition(".")[0]
+    if package == "krag_eval" or (package != "__main__" and package in sys.stdlib_module_names):
+        return False
     return not {"site-packages", "dist-packages"} & {*re.split(r"[\\/]", file or "")}
+
+
+def _is_own_package(module: str) -> bool:
+    """Tell whether a module that is not loaded is the user's, or cannot be found."""
+    package, spec = module.partition(".")[0], None
+    with suppress(ValueError, ImportError):
+        spec = find_spec(package)
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    return _is_own_file(module, next(filter(None, places), None))
 
 
 class _Telling:
@@ -283,8 +307,8 @@ class _Telling:
     def of(self, value: Any) -> Any:
         """Return what a value is."""
         self._left -= 1
-        if self._left < 0:
-            raise OverflowError
+        if self._left < 0 or len(self._under_way) > _DEEPEST:
+            return self._unknown(value)
         value = value.item() if _is_numpy(value, "generic") else value
         if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
             return [type(value).__name__, repr(value)]
@@ -295,7 +319,11 @@ class _Telling:
             return ["above", len(self._under_way) - self._under_way.index(key)]
         if key not in self._told:
             self._under_way.append(key)
-            self._told[key] = self._thing(value), value  # held, so that its id stays its own
+            try:
+                told = self._thing(value)
+            except Exception:
+                told = self._unknown(value)
+            self._told[key] = told, value  # held, so that its id stays its own
             self._under_way.pop()
         return self._told[key][0]
 
@@ -305,7 +333,7 @@ class _Telling:
         if _is_numpy(value, "ndarray"):
             return self._array(value)
         if isinstance(value, Mapping | list | tuple | Set) and len(value) > self._left:
-            raise OverflowError
+            return self._unknown(value)
         for kinds, tell in self._kinds:
             if isinstance(value, kinds):
                 return [type(value).__name__, tell(self, value)]
@@ -314,8 +342,26 @@ class _Telling:
     def named(self, values: Iterable[tuple[Any, Any]]) -> list[Any]:
         """Return what values are under their names, but for secrets; whatever their order."""
         told = [(self.of(name), self.of(value)) for name, value in sorted(values, key=_by_name)
-                if not _is_left_out(name, value)]  # fmt: skip
+                if not is_secret(name, value)]  # fmt: skip
         return sorted(told, key=json.dumps)
+
+    def _if_known(self, value: Any) -> Any:
+        """Return what a value is; ``None`` if it cannot be told, and that does not matter."""
+        before, n_told, self.complete = self.complete, len(self._told), True
+        told = self.of(value)
+        data = isinstance(value, list | Set | Mapping) or _is_numpy(value, "ndarray")
+        if not (self.complete or data or self._left < 0):
+            while len(self._told) > n_told:
+                self._told.popitem()
+            told, self.complete = None, True
+        self.complete &= before
+        return told
+
+    def _derived(self, values: Iterable[tuple[str, Any]]) -> list[Any]:
+        """Return what values are that follow from others, as far as they can be told."""
+        told = [[name, self._if_known(one)] for name, one in sorted(values, key=_by_name)
+                if not is_secret(name, one)]  # fmt: skip
+        return [one for one in told if one[1] is not None]
 
     def _unknown(self, value: Any) -> Any:
         self.complete = False
@@ -339,12 +385,69 @@ class _Telling:
         space = function.__globals__
         for name in loaded.intersection(_names(function.__code__), space):
             used[name] = space[name]
-        for one in ast.walk(node):  # config.MODEL
-            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
-                module = used.get(one.value.id)
-                if isinstance(module, ModuleType) and _is_own(module) and one.attr in vars(module):
-                    used[f"{one.value.id}.{one.attr}"] = vars(module)[one.attr]
-        return self.named(used.items())
+        for name, one in self._imported(node, space):
+            if used.setdefault(name, one) is not one:  # now this, now that
+                self.complete = False
+        used |= self._of_modules(used, node) | self._at_first(function, node, written)
+        modules = {name: one for name, one in used.items() if isinstance(one, ModuleType)}
+        told = [(self.of(name), [type(one).__name__, one.__name__])
+                for name, one in modules.items()]  # fmt: skip
+        told += self.named((name, one) for name, one in used.items() if name not in modules)
+        return sorted(told, key=json.dumps)
+
+    def _imported(self, node: ast.AST, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield what of the user's a function imports itself; what is not loaded is unknown."""
+        for name, path, attribute in _imports(node):
+            path = resolve_name(path, space.get("__package__") or "")
+            module = sys.modules.get(path)
+            if module is None or not _is_own(module):
+                self.complete &= module is not None or not _is_own_package(path)
+                continue
+            found = vars(module).get(attribute, sys.modules.get(f"{path}.{attribute}"))
+            if attribute and found is None:
+                self.complete = False
+            else:
+                yield name, found if attribute else module
+
+    def _of_modules(self, used: Mapping[str, Any], node: ast.AST) -> dict[str, Any]:
+        """Return what is used of the user's modules: config.MODEL, shop.ranking.first."""
+
+        def module_of(one: Any) -> ModuleType | None:
+            if isinstance(one, ast.Attribute):
+                around = module_of(one.value)
+                found = None if around is None else vars(around).get(one.attr)
+            else:
+                found = used.get(one.id) if isinstance(one, ast.Name) else None
+            return found if isinstance(found, ModuleType) and _is_own(found) else None
+
+        found, named = {}, set()
+        for one in ast.walk(node):  # from the outside in
+            if isinstance(one, ast.Attribute) and (module := module_of(one.value)) is not None:
+                named.add(one.value)
+                if one.attr in vars(module):
+                    found[ast.unparse(one)] = vars(module)[one.attr]
+                    continue
+            elif one in named or module_of(one) is None:
+                continue
+            self.complete = False  # getattr(shop, name)
+        return found
+
+    def _at_first(self, function: FunctionType, node: ast.AST, written: set[str]) -> dict[str, Any]:
+        """Return what variables of the module were before the function changed them."""
+        source = _source_of(function.__code__, function.__globals__)
+        assigned = {} if source is None else source.values
+        shared = {name for one in ast.walk(node) if isinstance(one, ast.Global)
+                  for name in one.names}  # fmt: skip
+        found = {}
+        for name in written.intersection(_names(function.__code__)):
+            try:
+                value = ast.literal_eval(assigned[name].value)
+            except (KeyError, ValueError, TypeError, SyntaxError, RecursionError):
+                self.complete &= name not in shared
+            else:
+                if value not in (None, [], {}):  # memory that was empty
+                    found[f"{name} at first"] = _tree(assigned[name])
+        return found
 
     def _method(self, method: Any) -> Any:
         return [self.of(getattr(method, "__func__", method.__name__)), self.of(method.__self__)]
@@ -356,17 +459,22 @@ class _Telling:
         taken = self.named((name, one) for name, one in vars(kind).items()
                            if isinstance(one, FunctionType) and not _is_of(kind, one))  # fmt: skip
         bases += [taken] if taken else []
+        if issubclass(kind, enum.Enum):
+            bases += [self.named((name, one.value) for name, one in kind.__members__.items())]
+        changed = set[str]().union(*(_written_to_self(one, kind.__name__) for one in methods))
+        values = self._derived(
+            (name, one) for name, one in vars(kind).items()
+            if not (name.startswith("__") or name in changed or hasattr(type(one), "__get__")
+                    or issubclass(kind, enum.Enum))
+        )  # fmt: skip
         if node is not None:
+            bases += [values] if values else []
             return [_tree(node), bases, [self._used(one, node) for one in methods]]
         if methods:
             return self._unknown(kind)
-        named = {name: one for name, one in vars(kind).items() if not name.startswith("__")}
-        values = {
-            name: one for name, one in named.items() if isinstance(one, (str, tuple, *_PLAIN))
-        }
         fields = vars(kind).get("__pydantic_fields__") or vars(kind).get("__annotations__") or {}
         shown = {name: re.sub(r" at 0x\w+", "", repr(one)) for name, one in fields.items()}
-        return [_qualified(kind), bases, self.named(values.items()), self.named(shown.items())]
+        return [_qualified(kind), bases, values, self.named(shown.items())]
 
     def _partial(self, function: partial[Any]) -> Any:
         return [self.of(function.func), self.of(function.args), self.of(function.keywords)]
@@ -383,7 +491,12 @@ class _Telling:
         return [array.dtype.str, array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
 
     def _module(self, module: ModuleType) -> str:
+        self.complete &= not _is_own(module)  # held, who knows for what
         return module.__name__
+
+    def _member(self, one: enum.Enum) -> list[Any]:
+        own = [self.of(one.value), self.of(type(one))] if _is_own(type(one)) else []
+        return [_qualified(type(one)), one.name, *own]
 
     _kinds: tuple[tuple[Any, Callable[..., Any]], ...] = (
         (FunctionType, _function),
@@ -391,7 +504,8 @@ class _Telling:
         (GenericAlias, lambda self, alias: repr(alias)),
         (type, _class),
         (partial, _partial),
-        (enum.Enum, lambda self, one: [_qualified(type(one)), one.name]),
+        (itemgetter | attrgetter | methodcaller, lambda self, one: self.of(one.__reduce__())),
+        (enum.Enum, _member),
         (re.Pattern, lambda self, one: [self.of(one.pattern), one.flags]),
         (os.PathLike, lambda self, path: _shortened(os.fspath(path).replace(os.sep, "/"))),
         (Mapping, lambda self, mapping: self.named(mapping.items())),
@@ -408,7 +522,7 @@ class _Telling:
         kind = type(value)
         if "__wrapped__" in getattr(value, "__dict__", ()) and not _is_own(kind):  # lru_cache
             return [_qualified(kind), self.of(value.__wrapped__)]
-        if kind.__module__.startswith("pydantic.") and kind.__name__.startswith("Secret"):
+        if _is_pydantic_secret(value):
             return None
         if not (hasattr(value, "__dict__") or _slots(kind)) and not _is_own(kind):
             return self.of(kind) if kind is object else self._unknown(value)
@@ -418,10 +532,13 @@ class _Telling:
         if langchain:
             if kind.__name__ in ("RunnableBinding", "RunnableRetry"):
                 return self._binding(held)
-            held = {name: one for name, one in held.items() if name not in _PLUMBING}
+            held = {name: one for name, one in held.items() if not _is_plumbing(kind, name)}
         if fields is not None:
             return [self.of(kind), self._fields(held, fields)]
-        return [self.of(kind), self.named(_told_by(kind, held).items())]
+        doubtful = _made_of_others(kind, held)
+        sure = self.named((name, one) for name, one in held.items() if name not in doubtful)
+        derived = self._derived((name, held[name]) for name in doubtful)
+        return [self.of(kind), sure, derived] if derived else [self.of(kind), sure]
 
     def _binding(self, held: Mapping[str, Any]) -> Any:
         """Return what is bound to a Runnable; where that is nothing, the Runnable alone."""
@@ -432,15 +549,25 @@ class _Telling:
 
     def _fields(self, held: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
         """Return the fields of a pydantic object that were set, or are not empty of themselves."""
-        told = {}
+        told: dict[str, Any] = {}
         for name, one in held.items():
             field = fields.get(name)
             empty = one is None or one is False or (isinstance(one, str | list | dict) and not one)
-            if _is_left_out(name, one) or (field is not None and empty and field.default == one):
+            if is_secret(name, one) or (field is not None and empty and field.default == one):
                 continue
-            if field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
+            if name.startswith("_"):
+                told |= dict(self._derived([(name, one)]))
+            elif field is None or not field.exclude or isinstance(one, (str, *_PLAIN)):
                 told[name] = self.of(one)
         return sorted(told.items())
+
+
+def _is_plumbing(kind: type, name: str) -> bool:
+    """Tell whether LangChain, or who is installed beside it, has a field for other things."""
+    others = [one for one in kind.__mro__ if not _is_own(one)]
+    return name in _PLUMBING and (
+        kind in others or any(name in getattr(one, "__pydantic_fields__", ()) for one in others)
+    )
 
 
 def _is_numpy(value: Any, kind: str) -> bool:
@@ -454,7 +581,9 @@ def _by_name(named: tuple[Any, Any]) -> str:
 
 def _shortened(value: Any) -> str:
     if isinstance(value, str):
-        value = _from_here(_without_secrets(value)).encode("utf-8", "surrogatepass")
+        short = len(value) <= _LONGEST_SETTING  # a document is no setting, and takes long
+        value = _from_here(without_secrets(value)) if short else value
+        value = value.encode("utf-8", "surrogatepass")
     return hashlib.sha256(value).hexdigest()
 
 
@@ -482,50 +611,80 @@ def _names(code: CodeType) -> set[str]:
 
 def _slots(kind: type) -> list[str]:
     return [name for one in kind.__mro__ for name, slot in vars(one).items()
-            if isinstance(slot, MemberDescriptorType)]  # fmt: skip
+            if isinstance(slot, MemberDescriptorType) and not name.startswith("__")]  # fmt: skip
 
 
 def _held(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, but for those that its own methods change."""
+    """Return the attributes of an object, but for those that its own methods change.
+
+    What it was made with counts in any case.
+    """
     kind = type(value)
     held = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
     held |= getattr(value, "__dict__", {})
-    if getattr(kind, "__pydantic_fields__", None) is not None:
-        held = {**held, **(getattr(value, "__pydantic_extra__", None) or {})}
-        held = {name: one for name, one in held.items() if not name.startswith("_")}
     own = [one for one in kind.__mro__ if held and _is_own(one)]
     methods = [one for one in chain.from_iterable(map(_methods, own)) if not _is_maker(one)]
+    fields = getattr(kind, "__pydantic_fields__", None)
     written = set[str]().union(*map(_written_to_self, methods))
-    return {name: one for name, one in held.items() if name not in written}
+    if fields is not None:
+        held |= getattr(value, "__pydantic_extra__", None) or {}
+        ours = set[str]().union(*(vars(one).get("__private_attributes__", ()) for one in own))
+        held = {name: one for name, one in held.items() if not name.startswith("_")}
+        private = getattr(value, "__pydantic_private__", None) or {}
+        held |= {name: one for name, one in private.items() if name in ours}
+        in_place = (_written_to_self(one, rebound=False) for one in methods)
+        written -= {*fields}.difference(*in_place)
+    if written:
+        written -= _made_with(kind)
+    return {name: one for name, one in held.items() if name not in written and not isinstance(
+            inspect.getattr_static(kind, name, None), cached_property)}  # fmt: skip
 
 
-def _told_by(kind: type, held: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes that tell an object from others of its class.
+def _made_of_others(kind: type, held: dict[str, Any]) -> set[str]:
+    """Return the attributes that a constructor makes of others, where it keeps all it is given.
 
-    Where all that it was made with is kept, what its constructor makes of that (a client, a
-    vocabulary) tells no more.
+    If they cannot be told (a client), the others tell enough.
     """
-    made_with = _made_with(kind)
-    if made_with is None or not made_with <= {name.removeprefix("_") for name in held}:
-        return held
+    given = _arguments(kind)
+    if given is None or not given <= {name.removeprefix("_") for name in held}:
+        return set()
     makers = filter(_is_maker, chain.from_iterable(map(_methods, kind.__mro__)))
-    derived = set[str]().union(*map(_written_to_self, makers))
-    return {name: one for name, one in held.items()
-            if name.removeprefix("_") in made_with or name not in derived}  # fmt: skip
+    derived = set[str]().union(*map(_written_to_self, makers)).intersection(held)
+    return {name for name in derived if name.removeprefix("_") not in given}
+
+
+def _made_with(kind: type) -> set[str]:
+    """Return the attributes that constructors make of their arguments alone, or name so."""
+    found = set()
+    for one in kind.__mro__:
+        maker = vars(one).get("__init__")
+        if not isinstance(maker, FunctionType) or one.__module__.startswith("pydantic."):
+            continue
+        _, *names = inspect.signature(maker).parameters
+        found |= {*names, *(f"_{name}" for name in names)}
+        for node in ast.walk(_found(maker) or ast.Module([], [])):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+                targets = getattr(node, "targets", [getattr(node, "target", None)])
+                if used.intersection(names):
+                    found |= {one.attr for one in targets if isinstance(one, ast.Attribute)}
+    return found
 
 
 def _is_maker(method: FunctionType) -> bool:
-    return method.__name__ in ("__init__", "__post_init__")
+    return method.__name__ in ("__init__", "__post_init__", "model_post_init")
 
 
-def _written_to_self(method: FunctionType) -> set[str]:
-    """Return the attributes of its object that a method changes."""
-    found, ours = _found(method), f"{(*method.__code__.co_varnames, 'self')[0]}."
-    changed = set() if found is None else _written(found)
-    return {name.removeprefix(ours) for name in changed if name.startswith(ours)}
+def _written_to_self(method: FunctionType, *others: str, rebound: bool = True) -> set[str]:
+    """Return the attributes of its object, or of the class of a name, that a method changes."""
+    found = _found(method)
+    changed = set() if found is None else _written(found, rebound=rebound)
+    ours = (*method.__code__.co_varnames[:1], *others) or ("self",)
+    split = [name.partition(".") for name in changed]
+    return {name for owner, _, name in split if name and owner in ours}
 
 
-def _made_with(kind: type) -> set[str] | None:
+def _arguments(kind: type) -> set[str] | None:
     """Return the arguments that objects of a class are made with; ``None`` if that is not known."""
     constructor = inspect.getattr_static(kind, "__init__")
     if not isinstance(constructor, FunctionType):
@@ -568,6 +727,7 @@ class _Source(NamedTuple):
     codes: frozenset[CodeType]
     functions: Mapping[tuple[str, int], list[Any]]
     classes: Mapping[Any, ast.ClassDef]
+    values: Mapping[str, Any]
 
 
 def _found(function: FunctionType) -> Any:
@@ -613,7 +773,10 @@ def _parsed(text: str, flags: int) -> _Source | None:
         elif isinstance(node, _FUNCTIONS):
             key = getattr(node, "name", "<lambda>"), _first_line(node)
             functions.setdefault(key, []).append(node)
-    return _Source(frozenset(codes), functions, classes)
+    values = {target.id: node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)
+              for target in getattr(node, "targets", [getattr(node, "target", None)])
+              if isinstance(target, ast.Name)}  # fmt: skip
+    return _Source(frozenset(codes), functions, classes, values)
 
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -684,23 +847,41 @@ def _secret_values(tree: ast.AST) -> Iterator[ast.AST]:
             target = target.slice
         name = next((getattr(target, a) for a in ("id", "attr", "arg", "value")
                      if hasattr(target, a)), target)  # fmt: skip
-        if isinstance(value, ast.Constant) and _is_left_out(name, value.value):
+        if isinstance(value, ast.Constant) and is_secret(name, value.value):
             yield value
 
 
 def _constant(value: Any) -> str:
-    return _without_secrets(value) if isinstance(value, str) else repr(value)
+    return without_secrets(value) if isinstance(value, str) else repr(value)
 
 
-def _written(node: Any) -> set[str]:
-    """Return what a function changes: its memory, not its settings, such as ``self.calls``."""
+def _imports(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Yield what is imported within: under which name, of which module, and what of it."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Import):
+            for path, name in ((alias.name, alias.asname) for alias in one.names):
+                yield (name, path, "") if name else (path.partition(".")[0],) * 2 + ("",)
+        elif isinstance(one, ast.ImportFrom):
+            for alias in one.names:
+                path = "." * one.level + (one.module or "")
+                yield alias.asname or alias.name, path, alias.name
+
+
+def _written(node: Any, *, rebound: bool = True) -> set[str]:
+    """Return what a function changes: its memory, not its settings, such as ``self.calls``.
+
+    Or only what it changes in place, and not what it sets to something else.
+    """
     found: set[str] = set()
+    set_anew = [target for one in ast.walk(node) if isinstance(one, ast.Assign) and not rebound
+                for target in one.targets]  # fmt: skip
     for one in ast.walk(node):
         if isinstance(one, ast.Global | ast.Nonlocal):
             found.update(one.names)
         changed: Any = None
         if isinstance(one, ast.Subscript | ast.Attribute) and not isinstance(one.ctx, ast.Load):
-            changed = one
+            anew = isinstance(one, ast.Attribute) and one in set_anew
+            changed = None if anew else one
         elif isinstance(one, ast.Call) and getattr(one.func, "attr", "") in _CHANGES:
             changed = getattr(one.func, "value", None)
         while isinstance(changed, ast.Subscript):

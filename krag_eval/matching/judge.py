@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -71,6 +72,7 @@ Judge: TypeAlias = "Callable[[Any, Any, Any], Any] | Runnable[Any, Any]"
 # What a judge is given, in this order.
 _TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
+_ADDRESS = re.compile(" at 0x[0-9A-Fa-f]+")
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
 # Each writes for some milliseconds; one that holds a file longer does something else with it.
@@ -658,7 +660,9 @@ def _parts_of(judge: Runnable[Any, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(Exception):  # a Runnable that cannot be drawn says nothing
         nodes = [node.data for node in judge.get_graph().nodes.values()]
-        prompts = [repr(one) for one in nodes if isinstance(one, BasePromptTemplate)]
+        prompts = [
+            _ADDRESS.sub("", repr(one)) for one in nodes if isinstance(one, BasePromptTemplate)
+        ]
         models = [one for one in nodes if isinstance(one, BaseLanguageModel)]
         found["prompt"] = "\n".join(prompts)
         found["model"] = "+".join(filter(None, map(_model_name, models)))

@@ -371,7 +371,7 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)
     values = (row.value_b, row.value_a) if b_wins else (row.value_a, row.value_b)
-    told = w["shown"].format(
+    told = w["of more" if row.is_of_more else "shown"].format(
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip

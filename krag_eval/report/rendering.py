@@ -298,6 +298,9 @@ _ENGLISH = {
     "compared with each other.",
     "shown": "{better} is better than {worse} on {metric} by {by} ({value_better} against "
     "{value_worse}; {level} interval {low} to {high}; p {p} after Holm).",
+    "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+    "{value_better}; {level} interval {low} to {high}; p {p} after Holm), though it has a value "
+    "for more queries.",
     "no difference": "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} "
     "({level} interval {low} to {high}; p {p} after Holm).",
     "undefined": "{a} and {b} cannot be compared on {metric}: it is undefined for {without}.",
@@ -490,6 +493,8 @@ _KOREAN = {
     "않았습니다.",
     "shown": "{metric} 기준으로 {better} 쪽이 {worse}보다 {by}만큼 좋습니다({value_better} 대 "
     "{value_worse}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
+    "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 {by}만큼 "
+    "나쁩니다({value_worse} 대 {value_better}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "no difference": "{metric} 기준으로는 두 시스템({a}, {b}) 사이에 유의한 차이가 확인되지 "
     "않았습니다({b} − {a} = {by}, {level} 신뢰구간 {low}~{high}, Holm 보정 p {p}).",
     "undefined": "{metric} 기준으로는 두 시스템({a}, {b})을 비교할 수 없습니다. 값이 정의되지 않은 "

@@ -54,10 +54,12 @@ from krag_eval.matching.pieces import held_anywhere, shared_runs, whereabouts
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, word_tokens
 from krag_eval.results.diagnosis import (
     CLASSES,
+    LEAST,
     DiagnosedItem,
     Diagnosis,
     ForeignIndex,
     LookedUp,
+    warn_of_no_lists,
 )
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
@@ -98,6 +100,8 @@ _LETTERS, _BLOCK = 15, 1 << 22
 # A document is alike if chunks hold this share of its words; so many chunks that have its rarest
 # run are compared with it.
 _MOST_WORDS, _COMPARED = 0.5, 20
+# Up to so many texts, all are looked for; of more, the others only if the first do not suffice.
+_MANY = 2_000
 _NO_LETTER = re.compile(r"[\W_]+")
 _NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -267,22 +271,59 @@ def diagnosed(
 
 
 def _looked_up(texts: Texts, n_queries: int, index: Index) -> LookedUp:
-    """Look all retrieved documents up in an index, each once."""
+    """Look the retrieved documents up in an index, each once; of very many, as many as it takes."""
     # A string that is an id has no text.
     are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
-    named = {_id_and_text(one, are_ids)[0] for one in index.documents} - {None}
+    of_id: defaultdict[str, list[str]] = defaultdict(list)
+    for one in index.documents:
+        identity, text = _id_and_text(one, are_ids)
+        if identity and len(of_id[identity]) < _COMPARED:
+            of_id[identity].append(text)
     documents = dict.fromkeys(
         _id_and_text(one, are_ids) for query in range(n_queries) for one in texts.documents(query)
     )
     known = [(identity, text) for identity, text in documents if identity or not is_blank(text)]
-    rest = [
-        text
-        for identity, text in known
-        if identity not in named and not (text and text in index._numbers)
-    ]
-    there, alike = _parts_and_alike([one for one in rest if not is_blank(one)], index)
+    rest = [one for one in known if not (one[1] and one[1] in index._numbers)]
+    agrees = _agree([(text, of_id.get(identity or "", [])) for identity, text in rest])
+    missing = [text for (_, text), is_there in zip(rest, agrees, strict=True) if not is_there]
+    there = len(known) - len(missing)
+    missing = [one for one in missing if not is_blank(one)]
+    # Enough of them, evenly spread, to know that the index is not foreign; else the others as well.
+    enough = math.ceil(LEAST * len(known)) - there
+    step = max(1, len(missing) // max(_MANY, enough + enough // 4))
+    parts = missing[::step], [one for place, one in enumerate(missing) if place % step]
+    found, alike = _parts_and_alike(parts[0], index)
+    if step > 1 and found + alike < enough:
+        more = _parts_and_alike(parts[1], index)
+        found, alike, parts = found + more[0], alike + more[1], (missing, [])
     unknown = len(documents) - len(known)
-    return LookedUp(len(known), len(known) - len(rest) + there, alike, unknown)
+    return LookedUp(len(known), there + found, alike, unknown, len(parts[1]))
+
+
+def _agree(pairs: Sequence[tuple[str, Sequence[str]]]) -> list[bool]:
+    """Tell which texts agree with a text of the chunks of the same id, as far as both have texts.
+
+    They do if the letters of one are within those of the other, or half of its words, in runs.
+    """
+    agrees = []
+    for document, others in pairs:
+        letters = _letters(document) if others else ""
+        agrees.append(any(letters in one or one in letters for one in map(_letters, others)))
+    rest = [place for place, (_, others) in enumerate(pairs) if others and not agrees[place]]
+    if rest:
+        actual, predicted = (
+            [[pairs[place][0]] for place in rest],
+            [list(pairs[place][1]) for place in rest],
+        )
+        with muted():
+            matches = CoverageMatcher(_MOST_WORDS, direction="either").match(
+                QuerySet.from_lists(actual, predicted)
+            )
+        near = np.zeros(len(rest), np.bool_)
+        near[matches.item[matches.similarity >= _MOST_WORDS]] = True
+        for place, is_near in zip(rest, near[matches.same_as].tolist(), strict=True):
+            agrees[place] = is_near
+    return agrees
 
 
 def _id_and_text(document: DocumentLike, are_ids: bool) -> tuple[str | None, str]:
@@ -514,7 +555,9 @@ class _Lists:
             return cls.of_state(state, depth, labels)
         take = _taking(deeper, labels)
         of = {query: _documents(take(query), query)[:depth] for query in state.queries}
-        longest = max(map(len, of.values()), default=0) or _longest(deeper, of)
+        sizes = list(map(_size, of.values()))
+        longest = max(sizes, default=0) or _longest(deeper, of)
+        warn_of_no_lists(sizes)
         longest = longest or int(state.limit.max(initial=1))
         return cls(of, given=True, depth=depth or longest, labels=labels)
 
@@ -528,7 +571,7 @@ def _longest(deeper: Any, asked: Mapping[int, Sequence[DocumentLike]]) -> int:
     lists = deeper.values() if isinstance(deeper, Mapping) else deeper
     if not isinstance(lists, Iterable):
         lists = asked.values()  # of a function, nothing else is known
-    sizes = [length_hint(one, 1) for one in lists]
+    sizes = list(map(_size, lists))
     if sizes and not any(sizes):
         problem = f"must hold longer lists than were evaluated, got {len(sizes)} without a document"
         raise InvalidInput(
@@ -537,6 +580,23 @@ def _longest(deeper: Any, asked: Mapping[int, Sequence[DocumentLike]]) -> int:
             "pass what the same retriever returns with a larger k, or leave it out",
         )
     return max(sizes, default=0)
+
+
+def _size(documents: Any) -> int:
+    """Return how long a list is, 0 if nothing in it is anything; an iterator may have something."""
+    if isinstance(documents, Sequence) and all(map(_is_nothing, documents)):
+        return 0
+    return length_hint(documents, 1)
+
+
+def _is_nothing(document: Any) -> bool:
+    """Tell whether a document, not checked yet, has neither a text nor an id nor metadata."""
+    if isinstance(document, str):
+        return is_blank(document)
+    try:
+        return is_blank(text_of(document)) and not id_of(document) and not metadata_of(document)
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _taking(deeper: Any, labels: Sequence[str | int]) -> Callable[[int], Any]:

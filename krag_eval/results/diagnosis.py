@@ -102,8 +102,8 @@ _TYPES = {
 
 #: What to do with an index that has next to none of what was retrieved.
 ForeignIndex: TypeAlias = Literal["refuse", "allow"]
-# An index that has a smaller share of the retrieved documents is not the one that was searched.
-_LEAST = 0.1
+#: An index that has a smaller share of the retrieved documents is not the one that was searched.
+LEAST = 0.1
 
 
 class LookedUp(NamedTuple):
@@ -111,23 +111,25 @@ class LookedUp(NamedTuple):
 
     Attributes:
         n: Different documents that have an id or a text to look up.
-        there: Those whose id a chunk has, or whose text is that of a chunk or a part of it.
+        there: Those whose id a chunk has, without another text, or whose text is that of a chunk or
+            a part of it.
         alike: Others that contain a chunk, or most of whose words are in chunks, in runs.
         unknown: Different documents that have neither.
+        skipped: Those of the ``n`` that were not looked for, as enough others are there.
     """
 
     n: int
     there: int
     alike: int
     unknown: int
+    skipped: int = 0
 
     def note(self, language: Language) -> str:
         """Say how many are there, and what else is known of the others; ``""`` if all are."""
         if self.there == self.n and not (self.unknown and not self.n):
             return ""
-        keys = [
-            key for key in ("there", "alike", "unknown") if key == "there" or getattr(self, key)
-        ]
+        others = ("alike", "skipped", "unknown")
+        keys = ["there", *(key for key in others if getattr(self, key))]
         return " ".join(_NOTES[language][key].format(**self._asdict()) for key in keys)
 
     def check(self, foreign_index: ForeignIndex) -> None:
@@ -137,8 +139,11 @@ class LookedUp(NamedTuple):
             InvalidInput: If it has fewer than a tenth, and that is not allowed.
         """
         language, found = language_of(), self.there + self.alike
-        if found >= _LEAST * self.n or foreign_index == "allow":
-            if note := self.note(language):
+        if found >= LEAST * self.n or foreign_index == "allow":
+            # Where all that were looked for are there, the note beside the numbers will do.
+            if (note := self.note(language)) and (
+                self.unknown or self.there + self.skipped < self.n
+            ):
                 warn(note, _NOTES[language]["fix"])
             return
         raise InvalidInput(
@@ -538,18 +543,35 @@ _NOTES: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "there": "In the index: {there} of the {n} different documents that were retrieved.",
         "alike": "{alike} more with a whole chunk in them, or most of their words in chunks.",
+        "skipped": "{skipped} more were not looked for: enough of the others are there.",
         "unknown": "{unknown} more with neither an id nor a text to look up.",
         "fix": "What the diagnosis says of the index and its chunks holds for those that were "
         "searched",
+        "no lists": "Without a document in the deeper list: {n} of {of} queries that miss "
+        "something. What they miss cannot be called ranked too low.",
+        "check lists": "Check that the retriever was asked for these, and did not fail",
     },
     "ko": {
         "there": "검색된 서로 다른 문서 {n}개 중 {there}개가 색인에 있습니다.",
         "alike": "그 밖에 {alike}개는 색인의 청크를 통째로 담고 있거나 청크와 단어가 대부분 "
         "겹칩니다.",
+        "skipped": "나머지 {skipped}개는 앞의 문서만으로 충분해 찾아보지 않았습니다.",
         "unknown": "그 밖에 {unknown}개는 id도 본문도 없어 색인에서 찾아보지 못했습니다.",
         "fix": "색인과 청크에 관한 진단은 실제로 검색한 색인을 넘겼을 때만 맞습니다",
+        "no lists": "놓친 것이 있는 질문 {of}개 중 {n}개는 더 깊은 목록에 문서가 없어, 순위가 "
+        "낮은 것인지 알 수 없습니다.",
+        "check lists": "이 질문도 검색했는지, 검색이 실패하지 않았는지 확인하세요",
     },
 }
+
+
+def warn_of_no_lists(sizes: Sequence[int]) -> None:
+    """Warn if some of the deeper lists that were looked at have no document."""
+    if n := sum(not size for size in sizes):
+        w = _NOTES[language_of()]
+        warn(w["no lists"].format(n=n, of=len(sizes)), w["check lists"])
+
+
 _AMOUNTS = {"w": "{:,}단어", "c": "{:,}자", "t": "길이 {:,}"}
 
 

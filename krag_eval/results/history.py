@@ -12,7 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -95,6 +95,15 @@ _DRAWN_AT_ONCE = 50
 _SHOWN = (("macro_recall", "micro_recall"), ("ndcg",))
 # What a run and the result are called in errors about both.
 _CALLED = ("the run", "the result")
+# A run dated further ahead would stay the last for good; clocks and time zones differ by less.
+_CLOCKS_DIFFER = timedelta(days=1)
+# Why runs are left out that could be compared.
+_ASIDE = {
+    "itself": "{} is the result itself",
+    "copies": "{} is a copy of another run",
+    "ahead": "{} is dated in the future",
+    "failed": "the gate of {} failed",
+}
 # Runs that cannot be compared are named up to here.
 _NAMED = 3
 
@@ -149,10 +158,12 @@ class HistoryReport(GateReport):
     Attributes:
         held_against: Metric -> the runs whose average the result was held against, the last first.
         told: Which runs these are, and which could not be compared, a sentence each.
+        itself: The files in the folder that are the result itself.
     """
 
     held_against: Mapping[str, tuple[HistoryRun, ...]] = field(default_factory=dict, hash=False)
     told: tuple[str, ...] = ()
+    itself: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
@@ -376,7 +387,9 @@ class History:
         the last runs found; of a micro average, of its counts. These are runs that have the metric,
         share at least half of the result's questions, are comparable with it, that is, on the same
         ground truth with the same settings, and did not fail their gate, if their file says so. Of
-        fewer than three, it is the last alone. The result itself is left out, wherever its file is.
+        fewer than three, it is the last alone. The result itself is left out, wherever its file is,
+        and so is a run dated more than a day ahead of the clock. A run under several names, with
+        equal values and made at the same moment, counts once.
 
         Args:
             result: The new result.
@@ -439,6 +452,9 @@ class History:
                 *among.told(groups, language),
                 *dict.fromkeys(notes),
                 *told_failed(failed, language),
+            ),
+            itself=tuple(
+                os.path.join(self.folder, f"{name}.json") for name in among.aside["itself"]
             ),
         )
 
@@ -625,42 +641,39 @@ class _Comparable:
         history: The history.
         pairs: The runs, the last one first.
         refused: Run -> why it cannot be compared.
-        itself: The runs that are the result itself.
-        failed: The runs whose gate failed.
+        aside: Why others are left out, as :data:`_ASIDE` has it -> these runs.
     """
 
     history: History
     pairs: Sequence[_Pair]
     refused: Mapping[str, str]
-    itself: Sequence[str]
-    failed: Sequence[str]
+    aside: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(
         cls, history: History, result: EvaluationResult, on: On, allow_failures: int
     ) -> _Comparable:
-        pairs, refused, itself, failed = [], {}, [], []
-        for run in reversed(history.runs):
+        pairs: list[_Pair] = []
+        refused: dict[str, str] = {}
+        aside: dict[str, list[str]] = {kind: [] for kind in _ASIDE}
+        soon = datetime.now(UTC) + _CLOCKS_DIFFER
+        for several in _told_apart(reversed(history.runs)):
+            *copies, run = several  # by name, the first of them stands for all
             if run.result.made == result.made and run.result == result:
-                itself.append(run.name)
+                aside["itself"] += [one.name for one in several]
                 continue
-            try:
-                with muted():
-                    theirs, ours = brought_together(result, run.result, on, _CALLED)
-                apart = [one for several in differing(ours, theirs) for one in several]
-            except Refusal as error:
-                apart = [error.problem.removeprefix(": ")]
-            if not apart and 2 * theirs.n_queries < result.n_queries:
-                apart = [f"it has {theirs.n_queries} of the {result.n_queries} queries"]
-            if run.result.n_failed > allow_failures:
-                apart.append(f"{run.result.n_failed} of {run.result.n_queries} queries failed")
-            if apart:
+            aside["copies"] += [one.name for one in copies]
+            if run.made > soon:
+                aside["ahead"].append(run.name)
+                continue
+            pair, apart = _brought_to(run, result, on, allow_failures)
+            if apart or pair is None:
                 refused[run.name] = "; ".join(apart)
-            elif run.result.gate == "failed":
-                failed.append(run.name)
+            elif any(one.result.gate == "failed" for one in several):
+                aside["failed"].append(run.name)
             else:
-                pairs.append((run, ours, theirs))
-        return cls(history, pairs, refused, itself, failed)
+                pairs.append(pair)
+        return cls(history, pairs, refused, aside)
 
     def groups(self, metrics: Iterable[str], last: int) -> list[tuple[list[str], list[_Pair]]]:
         """Return the runs to average, the last one first, with the metrics that these are for.
@@ -682,8 +695,7 @@ class _Comparable:
 
     def _nothing(self, metric: str) -> InvalidInput:
         others = [f"{name}: {why}" for name, why in self.refused.items()]
-        others += [f"{name} is the result itself" for name in self.itself]
-        others += [f"the gate of {name} failed" for name in self.failed]
+        others += [why.format(name) for kind, why in _ASIDE.items() for name in self.aside[kind]]
         others += [f"{run.name} has no {metric}" for run, _, _ in self.pairs]
         more = f"; and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         problem = (
@@ -707,13 +719,46 @@ class _Comparable:
             settings = [theirs.settings for *_, theirs in pairs[:1]]
             for name, value in may_be_others([*settings, *(one.settings for _, one, _ in pairs)]):
                 yield w["may be others"].format(name=name, value=value)
-        if self.itself:
-            yield w["itself"].format(", ".join(self.itself))
-        if self.failed:
-            yield w["failed"].format(", ".join(self.failed))
+        for kind, names in self.aside.items():
+            if names:
+                yield w[kind].format(", ".join(names))
         if self.refused:
             name, why = next(iter(self.refused.items()))
             yield w["not comparable"].format(n=len(self.refused), run=name, why=why)
+
+
+def _told_apart(runs: Iterable[HistoryRun]) -> list[list[HistoryRun]]:
+    """Gather what is one run under several names: equal results, made at the same moment."""
+    found: list[list[HistoryRun]] = []
+    at: defaultdict[datetime, list[list[HistoryRun]]] = defaultdict(list)
+    for run in runs:
+        others = at[run.made] if _has_rows(run.result) else []
+        known = next((one for one in others if one[0].result == run.result), None)
+        if known is None:
+            known = []
+            found.append(known)
+            others.append(known)
+        known.append(run)
+    return found
+
+
+def _brought_to(
+    run: HistoryRun, result: EvaluationResult, on: On, allow_failures: int
+) -> tuple[_Pair | None, list[str]]:
+    """Return a run and a result on the queries they are compared on, and why they cannot be."""
+    pair, n_failed = None, run.result.n_failed
+    try:
+        with muted():
+            theirs, ours = brought_together(result, run.result, on, _CALLED)
+        apart = [one for several in differing(ours, theirs) for one in several]
+        pair = run, ours, theirs
+        if not apart and 2 * theirs.n_queries < result.n_queries:
+            apart = [f"it has {theirs.n_queries} of the {result.n_queries} queries"]
+    except Refusal as error:
+        apart = [error.problem.removeprefix(": ")]
+    if n_failed > allow_failures:
+        apart.append(f"{n_failed} of {run.result.n_queries} queries failed")
+    return pair, apart
 
 
 def _has_same(pair: _Pair, metric: str) -> bool:
@@ -818,6 +863,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "{runs}.",
         "than baseline": "{} (against the baseline)",
         "itself": "Left out, as it is the result itself: {}.",
+        "copies": "Left out, as they are copies of other runs: {}.",
+        "ahead": "Left out, as they are dated in the future: {}.",
         "failed": "Left out, as their gate failed: {}.",
         "not comparable": "Not comparable: {n} of the runs, such as {run} ({why}).",
     },
@@ -849,6 +896,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "{runs}.",
         "than baseline": "{} (기준 결과와 비교)",
         "itself": "새 결과와 같은 실행이라 제외했습니다: {}.",
+        "copies": "다른 실행의 복사본이라 제외했습니다: {}.",
+        "ahead": "평가 시각이 미래라서 제외했습니다: {}.",
         "failed": "게이트에서 실패한 실행이라 제외했습니다: {}.",
         "not comparable": "비교할 수 없는 실행이 {n}회 있습니다. 예: {run} ({why}).",
     },

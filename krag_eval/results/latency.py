@@ -166,7 +166,10 @@ class RetrievalRun:
         w, failed = _WORDS[language_of(language)], len(self.failures)
         mean, p50, p95 = map(_spoken, self.latency)
         told = w["latency"].format(mean=mean, p50=p50, p95=p95)
-        return told + (w["failed"].format(n=failed, queries=len(self.seconds)) if failed else "")
+        told_too = w["failed"].format(n=failed, queries=len(self.seconds)) if failed else ""
+        if failed and np.isnan(self.seconds).all():  # nothing was measured
+            return told_too.lstrip(";, ")
+        return told + told_too
 
     def content(self) -> dict[str, Any]:
         """Return the run as JSON can hold it."""

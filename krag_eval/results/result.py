@@ -130,7 +130,8 @@ class EvaluationResult:
         conventions: The conventions the metrics were computed under.
         evidence: The similarities of all pairs, and where the texts are; ``None`` if not kept.
         totals: The summary of a run in parts; if ``None``, it follows from the rows.
-        retrieval: How a retriever answered, if krag_eval asked one; ``None`` otherwise.
+        retrieval: How a retriever answered, if krag_eval asked one or traces tell of failures;
+            ``None`` otherwise.
         declared: What is known of metrics that are not computed by default, by column.
         gate: The outcome of the gate that it was held to, if its file says: ``"passed"``,
             ``"inconclusive"`` or ``"failed"``.
@@ -181,7 +182,8 @@ class EvaluationResult:
     def n_failed(self) -> int:
         """Number of queries whose retriever failed, which count as nothing retrieved.
 
-        0 where krag_eval did not ask a retriever; :attr:`failures` has each of them.
+        0 where krag_eval did not ask a retriever, nor traces tell; :attr:`failures` has each of
+        them.
         """
         return 0 if self.retrieval is None else len(self.retrieval.failures)
 
@@ -1206,7 +1208,7 @@ class EvaluationResult:
         """
         from krag_eval.results.saved import write
 
-        write(path, self if gate is None else replace(self, gate=gate.outcome), texts=texts)
+        write(path, self if gate is None else replace(self, gate=gate.noted), texts=texts)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EvaluationResult:

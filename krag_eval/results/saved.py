@@ -7,11 +7,13 @@ last bit; what is undefined is ``null``; ``checksum`` covers everything beside i
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
@@ -103,15 +105,26 @@ def as_text(result: EvaluationResult, path: str | os.PathLike[str], *, texts: bo
     return _laid_out(content)
 
 
-def note_gate(path: str | os.PathLike[str], outcome: str) -> None:
+def note_gate(path: str | os.PathLike[str], outcome: str, result: EvaluationResult) -> None:
     """Write into the file of a result what became of the gate that it was held to.
 
-    Nothing else in it changes, nor does the time of the file, by which old results are ordered.
+    Nothing else in it changes, nor do the mode of the file and its time, by which old results are
+    ordered.
+
+    Raises:
+        InvalidInput: If the file holds another result than that one by now.
+        OSError: If the file is read-only, or cannot be written.
     """
-    content, kept = _loaded(path), os.stat(path)
+    kept, content = os.stat(path), _loaded(path)
+    if not (kept.st_mode & stat.S_IWUSR and os.access(path, os.W_OK)):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    held = _result_of(dict(content), path)
+    if held.made != result.made or held != result:
+        raise _unusable(path, "it holds another result by now", "check that one, too")
     del content["checksum"]
     with replacing(path) as temporary:
         temporary.write_text(_laid_out(content | {"gate": outcome}), "utf-8")
+        os.chmod(temporary, stat.S_IMODE(kept.st_mode))
     os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
 
 
@@ -133,7 +146,11 @@ def read(path: str | os.PathLike[str]) -> EvaluationResult:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is not such a result, of another format, or damaged.
     """
-    content = _loaded(path)
+    return _result_of(_loaded(path), path)
+
+
+def _result_of(content: Content, path: str | os.PathLike[str]) -> EvaluationResult:
+    """Return the result that a file holds, checked."""
     try:
         if content.pop("checksum") != _checksum(content):
             raise ValueError("its checksum does not fit its content, so it was changed or cut")
@@ -175,7 +192,10 @@ def _loaded(path: str | os.PathLike[str]) -> Content:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         problem = f"not a saved krag_eval result (no 'format': '{_FORMAT}')"
         raise _unusable(path, problem, _HOW_TO_SAVE)
-    version = content.get("format_version")
+    if "format_version" not in content:
+        problem = "the saved result is damaged (it does not say which format it is in)"
+        raise _unusable(path, problem, _HOW_TO_SAVE)
+    version = content["format_version"]
     if isinstance(version, bool) or version != FORMAT_VERSION:
         raise _unusable(
             path,
@@ -309,9 +329,10 @@ def _parts(content: Content, path: Path) -> dict[str, Any]:
     if any(getattr(totals, name) != value for name, value in common.items()
            if name not in of_its_own):  # fmt: skip
         raise ValueError("its summary is of another run")
+    beside = Path(os.path.realpath(path)) if path.is_symlink() else path  # as it was written
     return common | {
         "totals": totals,
-        "rows": rows_named(content["rows"], path.parent, totals),
+        "rows": rows_named(content["rows"], beside.parent, totals),
         "retrieval": RetrievalRun.of_content(content.get("retrieval"), totals.n_queries),
     }
 

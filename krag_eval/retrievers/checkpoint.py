@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -38,12 +39,25 @@ from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 if TYPE_CHECKING:
     from krag_eval.retrievers.asking import Call
 
-__all__ = ["Checkpoint", "purpose_of"]
+__all__ = ["Checkpoint", "note_of", "purpose_of"]
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
 _ANOTHER = "name another file"
 _SPOKEN = {"fingerprint": "other questions, or the same in another order"}
+
+
+def note_of(path: str | os.PathLike[str], n_queries: int) -> str:
+    """Say what another process kept in a file, which it may not have closed; nothing if nothing."""
+    try:
+        n_kept = Path(path).read_bytes().count(b"\n") - 1  # its first line says what it is for
+    except OSError:
+        return ""
+    return _note(n_kept, n_queries, os.fspath(path)) if n_kept > 0 else ""
+
+
+def _note(n_kept: int, n_queries: int, path: str) -> str:
+    return f"{n_kept} of {n_queries} answers are kept in {path}; the same call resumes there."
 
 
 def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purpose:
@@ -101,10 +115,7 @@ class Checkpoint:
 
     def note(self) -> str:
         """Say what is kept, for a user whose run just ended."""
-        return (
-            f"{len(self.answers)} of {self._n_queries} answers are kept in {self._path}; the same "
-            "call resumes there."
-        )
+        return _note(len(self.answers), self._n_queries, self._path)
 
     def close(self) -> None:
         """Close the file, which frees it for another run."""

@@ -60,7 +60,7 @@ from krag_eval.results.causes import Index
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
 from krag_eval.retrievers.asking import Call, RetrieverLike
-from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
+from krag_eval.retrievers.checkpoint import Checkpoint, note_of, purpose_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.scoring.cutoffs import (
     Budget,
@@ -123,8 +123,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
         "half to the other, the mean of all cells changes by {shift}).",
         "same": "The choice is the baseline.",
-        "reused": "{n} answers of {day} reused, {asked} questions asked.",
-        "unknown": "{n} answers of {day} are reused, and it cannot be told whether {maker} makes "
+        "reused": "{n} {answers} of {day} reused, {asked} {questions} asked.",
+        "unknown": "{answers} of {day} reused, and it cannot be told whether {maker} makes "
         "the same retriever as then",
         "another folder": "name another folder if it does not",
         "made again": "{file} is made again from the answers, because {problem}",
@@ -548,8 +548,10 @@ class Sweep:
         if not days:
             return []
         day = " – ".join(dict.fromkeys([days[0], days[-1]]))
-        told = _WORDS[language]["reused"]
-        return [told.format(n=self.n_reused, day=day, asked=self.n_asked)]
+        told, n, asked = _WORDS[language]["reused"], self.n_reused, self.n_asked
+        numbers = {"answers": "answer" if n == 1 else "answers",
+                   "questions": "question" if asked == 1 else "questions"}  # fmt: skip
+        return [told.format(n=n, day=day, asked=asked, **numbers)]
 
     def told_choice(self, language: Language) -> list[str]:
         """Say what was chosen on one half of the questions and what it is worth on the other."""
@@ -792,13 +794,25 @@ def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> li
     with processes(n_jobs, "sweep"):
         each = map(_cell, [setup] * len(own), own) if n_processes() == 1 else (
             in_processes(_cell, setup, "retrievers", own))  # fmt: skip
-        run = dict(zip(first.values(), each, strict=True))
+        try:
+            run = dict(zip(first.values(), each, strict=True))
+        except KeyboardInterrupt as error:
+            if not getattr(error, "__notes__", ()):  # other processes asked
+                for note in filter(None, (_note(setup, place) for place in own)):
+                    error.add_note(note)
+            raise
     cells = []
     for name, (splitter, retriever) in grid.items():
         source = first[setup.chunks[splitter].digest, retriever]
         same = None if source == name else source
         cells.append(replace(run[source], splitter=splitter, retriever=retriever, same_as=same))
     return cells
+
+
+def _note(setup: _Setup, place: _Place) -> str:
+    """Say what is kept of a cell; nothing if nothing is."""
+    kept = _Kept.of(setup, place)
+    return "" if kept is None else note_of(kept.answers, len(setup.evaluation.questions))
 
 
 def _cell(setup: _Setup, place: _Place) -> SweepCell:
@@ -838,7 +852,10 @@ def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult
     maker, _, is_known = setup.makers[place[1]]
     if n_reused and not is_known:
         w = _WORDS[language_of()]
-        told = w["unknown"].format(n=n_reused, day=_day(kept.answered), maker=maker)
+        answers = "1 answer" if n_reused == 1 else f"{n_reused} answers"
+        told = w["unknown"].format(
+            n=n_reused, answers=answers, day=_day(kept.answered), maker=maker
+        )
         warn(told, w["another folder"])
     return result, n_reused
 

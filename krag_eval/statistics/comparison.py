@@ -51,6 +51,7 @@ from krag_eval.statistics.intervals import (
     warn_of_few_queries,
 )
 from krag_eval.statistics.paired import (
+    MOST_SWAPS,
     Difference,
     PerQuery,
     Standing,
@@ -58,6 +59,7 @@ from krag_eval.statistics.paired import (
     paired_differences,
     spread_of,
     standings,
+    swaps_for,
 )
 
 if TYPE_CHECKING:
@@ -155,8 +157,10 @@ def compare(
     - **A permutation test**, two-sided, which decides whether a difference is shown. Were the two
       systems alike, the outcomes of any query could as well be swapped (Fisher's randomization
       test, which Smucker, Allan and Carterette 2007 recommend for retrieval). With up to 14
-      differing queries all swaps are enumerated; beyond, ``n_resamples`` random ones give
-      p = (b + 1) / (n_resamples + 1), never 0 (Phipson and Smyth 2010). For averages that are not
+      differing queries all swaps are enumerated; beyond, of n = ``n_resamples`` random ones b give
+      p = (b + 1) / (n + 1), never 0 (Phipson and Smyth 2010). Where more are needed for the
+      smallest p to pass Holm's correction, as for more than 250 tests at 10,000 swaps, more are
+      made: twice as many as it takes, up to 100,000. For averages that are not
       means over queries, such as the micro averages, the counts behind them are swapped and the
       average formed anew.
     - **A t-test**, paired and two-sided, where the average is a mean over queries.
@@ -176,7 +180,8 @@ def compare(
 
     Averages over the queries that have a value, such as ``mean_rank`` and ``redundancy``, are
     compared on those where both systems have one. The summary says how many these are and how large
-    the share with a value is in each system; nobody is called better who has the smaller one.
+    the share with a value is in each system; b is not called better if it has the smaller one, and
+    is worse if its values are, also if it has the larger one.
 
     Queries are paired by their labels, in whatever order each result has them; without labels, by
     position. Where the cutoffs differ, what is compared is at those that all results have.
@@ -212,7 +217,8 @@ def compare(
         KragEvalWarning: If there are fewer than 30 queries or 20 clusters, queries lack the tag of
             the clusters, the results were made by different
             versions of krag_eval, or it is unknown whether they have the same ground truth
-            (saved by krag_eval 0.1) or the same settings of a matcher of your own.
+            (saved by krag_eval 0.1) or the same settings of a matcher of your own; if so much is
+            tested that no difference could pass Holm's correction.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual = [[f"passage {i}"] for i in range(40)]
@@ -275,6 +281,7 @@ def compared(
         clusters=grouped,
         max_drop=max_drop,
     )
+    _warn_of_many_tests(differences, n_resamples, level)
     return Comparison(
         differences=differences,
         level=float(level),
@@ -295,6 +302,16 @@ def compared(
             ((aligned[row.a], aligned[row.b]), metrics[row.metric]) for row in differences
         ),
     )
+
+
+def _warn_of_many_tests(differences: Sequence[Difference], n_resamples: int, level: float) -> None:
+    """Warn where even the smallest p of random swaps would not pass Holm's correction."""
+    n = sum(not math.isnan(p) for row in differences for p in (row.p_permutation, row.p_share))
+    n_swaps = max(n_resamples, min(swaps_for(n, level), MOST_SWAPS))
+    if n >= (1 - level) * (n_swaps + 1):
+        w = _WORDS[language_of()]
+        told = w["too many tests"].format(swaps=f"{n_swaps:,}", n=f"{n:,}")
+        warn(told, Advice(w["fewer tests"], n_resamples=swaps_for(n, level), baseline=...))
 
 
 # Tags that tell what a query was made from, the design effect from which it matters, and how many
@@ -825,7 +842,7 @@ class Comparison:
             InvalidInput: If there is no such tag, or the systems were tagged differently.
 
         Warns:
-            KragEvalWarning: If the slices are too many to mean anything.
+            KragEvalWarning: If the slices are too many to mean anything, or queries failed.
 
         >>> from krag_eval import OfflineRetrievalEvaluator
         >>> actual, tags = [["a"]] * 40, {"corpus": ["wiki"] * 20 + ["chat"] * 20}
@@ -839,6 +856,8 @@ class Comparison:
         """
         from krag_eval.statistics.slices import sliced_comparison
 
+        for told in told_failed(self.failed):
+            warn(told)
         return sliced_comparison(self, tag)
 
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
@@ -928,7 +947,8 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        return as_latex(self._cells(language))
+        failed = [f"% {one}\n" for one in told_failed(self.failed, language)]
+        return "".join(failed) + as_latex(self._cells(language))
 
     def __repr__(self) -> str:
         language = language_of()
@@ -1364,6 +1384,11 @@ _WORDS: dict[Language, dict[str, str]] = {
         "of fewer": "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "
         "({value_better} against {value_worse}; {level} % interval {low} to {high}; p {p} after "
         "Holm), but has a value for fewer queries.",
+        "too many tests": "By {swaps} random swaps, no difference can be shown among {n} tests.",
+        "fewer tests": "Pass {}, or name the system to hold the others against by {}",
+        "of more": "{worse} is worse than {better} on {metric} by {by} ({value_worse} against "
+        "{value_better}; {level} % interval {low} to {high}; p {p} after Holm), though it has a "
+        "value for more queries.",
         "shares": "That is on the {n} queries where both have a value: {a} has one for "
         "{share_a} of the queries, {b} for {share_b} (p {p_share} after Holm).",
         "shares of one": "That is on the {n} query where both have a value: {a} has one for "
@@ -1420,6 +1445,12 @@ _WORDS: dict[Language, dict[str, str]] = {
         "of fewer": "{metric} 기준으로는 두 시스템({a}, {b}) 중 어느 쪽이 좋다고 할 수 없습니다. "
         "{better} 쪽이 {by}만큼 앞서지만({value_better} 대 {value_worse}, {level}% 신뢰구간 "
         "{low}~{high}, Holm 보정 p {p}) 값이 있는 질문이 더 적습니다.",
+        "too many tests": "무작위로 {swaps}번 맞바꿔서는 검정 {n}개 중 어떤 차이도 확인할 수 "
+        "없습니다.",
+        "fewer tests": "{} 옵션을 지정하거나, 기준 시스템을 {} 옵션으로 지정하세요",
+        "of more": "{metric} 기준으로 {worse} 쪽은 값이 있는 질문이 더 많지만 {better}보다 "
+        "{by}만큼 나쁩니다({value_worse} 대 {value_better}, {level}% 신뢰구간 {low}~{high}, Holm "
+        "보정 p {p}).",
         "shares": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: {a} "
         "{share_a}, {b} {share_b}(Holm 보정 p {p_share}).",
         "shares of one": "양쪽 모두 값이 있는 질문 {n}개에서 비교했습니다. 값이 있는 질문의 비율: "
@@ -1559,7 +1590,8 @@ def sentence(
         "value_better": known[f"value_{better}"],
         "value_worse": known[f"value_{worse}"],
     }
-    shown = w["of fewer"] if row.is_of_fewer else shown or w["shown"]
+    kind = "of fewer" if row.is_of_fewer else "of more" if row.is_of_more else ""
+    shown = w[kind] if kind else shown or w["shown"]
     told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
     return " ".join([told, *told_shares(row, language)])
 

@@ -31,7 +31,7 @@ from krag_eval._errors import (
     unknown,
     warn,
 )
-from krag_eval.documents import DocumentLike, id_of, is_blank, read_text
+from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
 from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -122,7 +122,8 @@ def debias(
     erred on a few labels may err yet. The value is the same.
 
     The labels must be **of the same lists**. Where results hold the documents, or know them by
-    keys, each list is compared; otherwise the numbers of documents are, and what was found where
+    keys, each list is compared, whatever the matchers: by the texts, or by the ids of documents
+    that have no text on one side; otherwise the numbers of documents are, and what was found where
     people and judge have the same ground truth; the summary says if that was all.
 
     To compare two systems, name both in each place, ``human={"bm25": …, "dense": …}``: the value is
@@ -433,7 +434,8 @@ _WORDS: Mapping[Language, _Words] = {
         "condition": "Valid if the {n} labelled questions are a random sample of the {asked} "
         "asked{among}.",
         "unseen lists": "Whether people and judge saw the same lists is known only from how many "
-        "documents these hold: a result without its documents does not tell which.",
+        "documents these hold: a result without its documents, or with other names for them, "
+        "does not tell which.",
         "in clusters": ", in clusters by {}",
         "head": "All questions as people would judge them",
         "head of two": "{b} less {a}",
@@ -497,7 +499,8 @@ _WORDS: Mapping[Language, _Words] = {
         "condition": "라벨을 붙인 질문 {n}개가 전체 질문 {asked}개에서 무작위로 뽑은 표본이어야 "
         "유효합니다{among}.",
         "unseen lists": "사람과 모델이 같은 검색 결과를 보았는지는 문서 수로만 확인했습니다. "
-        "결과에 문서가 남아 있지 않으면 어떤 문서였는지 알 수 없습니다.",
+        "결과에 문서가 남아 있지 않거나 한쪽에는 id만, 다른 쪽에는 본문만 남아 있으면 어떤 "
+        "문서였는지 알 수 없습니다.",
         "in clusters": "(클러스터: {})",
         "head": "사람이 모든 질문을 판정했을 때의 추정값",
         "head of two": "{b} − {a}",
@@ -697,8 +700,8 @@ class _Facts(NamedTuple):
 
     listed: list[int] | None
     counts: dict[Cutoff, list[tuple[int, ...]]]
-    keys: list[list[set[str]]] | None
-    texts: list[list[set[str]]] | None
+    keys: list[list[_Names]] | None
+    texts: list[list[_Names]] | None
     truth: list[str] | None
 
     @classmethod
@@ -712,14 +715,16 @@ class _Facts(NamedTuple):
         }
         digests, judged, evidence = result.rows.digests, result.rows.judged, result.evidence
         truth = None if digests is None else [digests[i].rpartition("-")[2] for i in at]
-        keys = None if judged is None else [[{key} for key in judged.keys[i]] for i in at]
+        keys = None if judged is None else [[("", key) for key in judged.keys[i]] for i in at]
         if evidence is None:
             return cls(None, counts, keys, None, truth)
         listed = evidence.relevance.n_retrieved[at].tolist()
         if evidence.texts is None:
             return cls(listed, counts, keys, None, truth)
-        texts = [[_names(one) for one in evidence.texts.documents(i)] for i in at]
-        return cls(listed, counts, keys, texts, truth)
+        texts = evidence.texts
+        are_ids = texts.reading is read_id or getattr(texts, "are_ids", False)
+        names = [[_names(one, are_ids) for one in texts.documents(i)] for i in at]
+        return cls(listed, counts, keys, names, truth)
 
     def seen(self, k: Cutoff, in_full: Sequence[bool]) -> list[tuple[int, ...]]:
         """Return what was counted within a cutoff: of some questions all, of others the length."""
@@ -727,9 +732,17 @@ class _Facts(NamedTuple):
         return [counts if full else counts[:1] for counts, full in pairs]
 
 
-def _names(document: DocumentLike) -> set[str]:
-    """Return what a document may be called: its text, its id."""
-    return {one for one in (read_text(document), id_of(document)) if one and not is_blank(one)}
+#: The text of a document and its id, each "" where it has none.
+_Names: TypeAlias = tuple[str, str]
+
+
+def _names(document: DocumentLike, are_ids: bool) -> _Names:
+    """Return what a document is called; plain strings may be ids."""
+    identity = id_of(document) or ""
+    if isinstance(document, str):
+        return ("", identity) if are_ids else (document, "")
+    text = read_text(document)
+    return "" if is_blank(text) else text, identity
 
 
 def _check_lists(
@@ -754,22 +767,37 @@ def _check_lists(
         if k in theirs.counts and ("length" in same or not isinstance(k, Budget)):
             what = f"number of documents at {spelled(k)}, of all or of relevant ones,"
             check(what, ours.seen(k, in_full), theirs.seen(k, in_full))
-    if ours.keys is not None and theirs.keys is not None:
-        alike = list(map(_are_alike, ours.keys, theirs.keys))
-    elif ours.texts is not None and theirs.texts is not None:
-        alike = list(map(_are_alike, ours.texts, theirs.texts))
-    else:
+    compared = []
+    # Texts and ids of two matchers can be compared; a key is what one of them looks at, and so is
+    # a text where the other side has an id alone.
+    for our, their, differ in (
+        (ours.texts, theirs.texts, {False, None} if same_matcher else {False}),
+        (ours.keys, theirs.keys, {False, None} if same_matcher else set()),
+    ):
+        if our is not None and their is not None:
+            alike = list(map(_are_alike, our, their))
+            check("list of documents", [one not in differ for one in alike], [True] * len(labels))
+            compared.append(all(alike))
+    return any(compared)
+
+
+def _are_alike(ours: Sequence[_Names], theirs: Sequence[_Names]) -> bool | None:
+    """Tell whether two lists are of the same documents, ``None`` where these share no kind of name.
+
+    Where both have a text, it decides; else the id, if both have one.
+    """
+    if len(ours) != len(theirs):
         return False
-    # One matcher may know by its id what another knows by its text.
-    if same_matcher:
-        check("list of documents", alike, [True] * len(labels))
-    return all(alike)
+    found = list(map(_is_alike, ours, theirs))
+    return False if False in found else None if None in found else True
 
 
-def _are_alike(ours: Sequence[set[str]], theirs: Sequence[set[str]]) -> bool:
-    """Tell whether two lists may be of the same documents: they share a name, or have none."""
-    pairs = zip(ours, theirs, strict=False)
-    return len(ours) == len(theirs) and all(a & b or a == b for a, b in pairs)
+def _is_alike(ours: _Names, theirs: _Names) -> bool | None:
+    for our, their in zip(ours, theirs, strict=True):
+        if our and their:
+            return our == their
+    # What a matcher takes for an id may be what another takes for a text.
+    return True if ours == theirs or {*ours, ""} & {*theirs} - {""} else None
 
 
 def _check_ground_truth(

@@ -224,6 +224,11 @@ class GateReport:
         return next((one for one in OUTCOMES if one in found), "passed")
 
     @property
+    def noted(self) -> Outcome:
+        """What the file of the result keeps: an inconclusive one that is strict has failed."""
+        return self.outcome if self.passed else "failed"
+
+    @property
     def by_outcome(self) -> list[Gate]:
         """The conditions in the order in which they are told: what failed first, passed last."""
         return sorted(self.gates, key=lambda gate: OUTCOMES.index(gate.outcome))

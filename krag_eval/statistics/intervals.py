@@ -137,7 +137,7 @@ def confidence_intervals(
 
     Warns:
         KragEvalWarning: If intervals rest on fewer than 30 queries or 20 clusters, have no width
-            although the average could have been another, or queries lack the tag.
+            although the average could have been another, or queries lack the tag or failed.
 
     >>> from krag_eval import OfflineRetrievalEvaluator
     >>> actual, predicted = [["a", "b"]] * 40, [["a", "x"]] * 30 + [["x", "y"]] * 10
@@ -180,6 +180,8 @@ def confidence_intervals(
         spreads = [Spread.of(sums.influences(i), grouped) for i in range(len(rows))]
         table["standard_error"] = [one.standard_error for one in spreads]
         table["design_effect"] = [one.design_effect for one in spreads]
+    for told in result.summary.told_failed():
+        warn(told)
     _warn_of_weak_intervals(table, sums, clustered=grouped is not None)
     return table
 

@@ -33,6 +33,7 @@ from krag_eval.statistics.intervals import (
 )
 
 __all__ = [
+    "MOST_SWAPS",
     "POWER",
     "Difference",
     "PerQuery",
@@ -43,6 +44,7 @@ __all__ = [
     "paired_differences",
     "spread_of",
     "standings",
+    "swaps_for",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -51,6 +53,8 @@ PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
 
 # Up to this many differing queries, or clusters of them, all ways to swap them are tried.
 _ENUMERABLE, _ENUMERABLE_CLUSTERS = 14, 15
+#: More random swaps than were asked for are made up to here; they are in memory at once.
+MOST_SWAPS = 100_000
 #: How often a difference is shown that counts as one that can be.
 POWER = 0.8
 
@@ -65,6 +69,7 @@ def paired_differences(
     baseline: str | None = None,
     clusters: Clusters | None = None,
     max_drop: float = 0.0,
+    n_alike: int = 1,
 ) -> tuple[tuple[Difference, ...], PerQuery]:
     """Return the differences of the pairs on every metric, and the per-query values behind them.
 
@@ -77,9 +82,12 @@ def paired_differences(
         baseline: The system that the others are held against; every pair if not given.
         clusters: What to draw and to swap as a whole; each query by itself if not given.
         max_drop: How far b may fall behind a: p is of the hypothesis that it does not fall further.
+        n_alike: How many such sets of differences are corrected together, as those of slices are.
     """
+    n = len(results)
+    n_pairs = n_alike * (n * (n - 1) // 2 if baseline is None else n - 1)
     drawing = _Drawing(level, n_resamples, seed, clusters, max_drop)
-    systems = _systems(results, metrics, drawing)
+    systems, drawing = _systems(results, metrics, drawing, n_pairs)
     differences = [
         _difference(a, b, i, name, drawing)
         for a, b in _pairs(systems, baseline)
@@ -108,6 +116,15 @@ def corrected(differences: Sequence[Difference], level: float) -> tuple[Differen
         )
         for row in differences
     )
+
+
+def swaps_for(n_tests: int, level: float) -> int:
+    """Return how many random swaps it takes for the smallest p to be half of what Holm asks for.
+
+    >>> swaps_for(1, 0.95), swaps_for(550, 0.95)
+    (40, 22000)
+    """
+    return math.ceil(round(2 * n_tests / (1 - level), 6))
 
 
 def _pairs(systems: Sequence[_System], baseline: str | None) -> Iterable[tuple[_System, _System]]:
@@ -200,7 +217,7 @@ class Difference:
         share_b: That of b.
         p_share: Two-sided p of the permutation test of these shares.
         p_share_holm: ``p_share``, corrected as ``p_holm``.
-        is_of_fewer: Whether the system with the better average has a value for fewer queries.
+        is_of_fewer: Whether b has the better average, of fewer queries: it is not called better.
         alpha: What p must be below to be shown alone among everything asked for.
     """
 
@@ -246,11 +263,17 @@ class Difference:
         """The system with the better average, surely or not; ``None`` if neither or undefined."""
         return self.b if self.drop < 0 else self.a if self.drop > 0 else None
 
+    @property
+    def is_of_more(self) -> bool:
+        """Whether b is worse where both have a value, and has one for more queries."""
+        return self.drop > 0 and self.share_b > self.share_a
+
     def is_shown(self, level: float = 0.95) -> bool:
         """Tell whether the difference is shown and not only seen: the one rule, of gates too.
 
         So it is if the corrected p is below ``1 - level``; the interval does not decide. Where
-        queries may have no value, nobody is better who has one for fewer of them.
+        queries may have no value, b is not better if it has one for fewer of them; it is worse if
+        its values are, also where it has one for more.
         """
         return self.p_holm < 1 - level and not self.is_of_fewer
 
@@ -267,6 +290,7 @@ class _Drawing(NamedTuple):
     seed: int
     clusters: Clusters | None
     max_drop: float
+    n_swaps: int = 0
 
 
 @dataclass(frozen=True)
@@ -289,9 +313,17 @@ def _systems(
     results: Mapping[str, EvaluationResult],
     metrics: Mapping[str, tuple[str, Cutoff]],
     drawing: _Drawing,
-) -> list[_System]:
-    """Reduce the results to what comparing them on these metrics needs."""
+    n_pairs: int,
+) -> tuple[list[_System], _Drawing]:
+    """Reduce the results to what comparing them on these metrics needs.
+
+    With as many random swaps as it takes for so many pairs, which is returned too.
+    """
     sums = _sums(results, metrics)
+    has_all = [all((one.has_value(i) == 1).all() for one in sums) for i in range(len(metrics))]
+    needed = swaps_for(n_pairs * sum(1 if one else 2 for one in has_all), drawing.level)
+    n_swaps = max(drawing.n_resamples, min(needed, MOST_SWAPS))
+    drawing = drawing._replace(n_swaps=n_swaps)
     values = [
         [result.averages(k)[key] for key, k in metrics.values()] for result in results.values()
     ]
@@ -299,7 +331,7 @@ def _systems(
         [_outcomes(result, average.column, k) for average, k in sums[i].averages]
         for i, result in enumerate(results.values())
     ]
-    return _drawn(list(results), sums, values, per_query, drawing)
+    return _drawn(list(results), sums, values, per_query, drawing), drawing
 
 
 def _drawn(
@@ -312,7 +344,7 @@ def _drawn(
     """Resample all systems alike, and gather what swapping would move."""
     units = [one.grouped(drawing.clusters) for one in sums]
     resampled = _resampled(units, drawing.n_resamples, drawing.seed)
-    moved = _swapped_sums(_side_by_side(units), drawing.n_resamples, drawing.seed)
+    moved = _swapped_sums(_side_by_side(units), drawing.n_swaps, drawing.seed)
     swapped = _parted(moved, units)
     return [
         _System(
@@ -409,8 +441,8 @@ def _of_both(
             drawing._replace(clusters=within),
         )
         found = _of_all(ours, theirs, 0, metric, drawing._replace(clusters=within))
-        more = known["share_b"] - known["share_a"]
-        of_fewer = more < 0 < -found.drop or more > 0 > -found.drop
+        # Who finds one query more is not excused for ranking all the others lower.
+        of_fewer = found.drop < 0 and known["share_b"] < known["share_a"]
         return replace(found, is_of_fewer=of_fewer, **known)
     nothing: dict[str, Any] = dict.fromkeys(
         ("difference", "ci_low", "ci_high", "p_permutation", "p_t", "p_holm", "effect_size"),

@@ -23,6 +23,7 @@ from krag_eval._errors import (
     number,
     warn,
 )
+from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
 from krag_eval.scoring.cutoffs import Cutoff, deepest, spelled
@@ -93,7 +94,7 @@ def plan_questions(
             metric was not evaluated, or nothing varies in the pilot, so that it tells nothing.
 
     Warns:
-        KragEvalWarning: If the pilot has fewer than 30 queries or 20 clusters.
+        KragEvalWarning: If the pilot has fewer than 30 queries or 20 clusters, or queries failed.
 
     >>> from krag_eval import OfflineRetrievalEvaluator, compare
     >>> actual = [[f"passage {i}"] for i in range(100)]
@@ -118,6 +119,9 @@ def plan_questions(
         problem = f"must be a Comparison or an EvaluationResult, got {clipped(pilot)}"
         raise InvalidType("pilot", problem)
     _check_varies(plan)
+    failed = pilot.failed if isinstance(pilot, Comparison) else {"pilot": pilot.n_failed}
+    for told in told_failed(failed):  # they vary, too
+        warn(told)
     if plan.spread.n < FEW_QUERIES:
         w = _WORDS[language_of()]
         warn(w["few"].format(n=plan.spread.n, few=FEW_QUERIES), w["more in the pilot"])

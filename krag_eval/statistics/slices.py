@@ -1453,6 +1453,7 @@ def _paired(
 ) -> Iterator[tuple[str, int, list[Difference]]]:
     metrics = {metric: parse_metric(metric) for metric in comparison.metrics}
     too_many = _are_too_many(division, len(comparison.differences))
+    n_large = sum(size >= FEWEST_QUERIES for size in division.sizes)
     found = []
     for number, n in enumerate(division.sizes):
         inside, differences = division.place == number, tuple[Difference, ...]()
@@ -1469,6 +1470,7 @@ def _paired(
                 seed=comparison.seed,
                 clusters=clusters,
                 max_drop=comparison.max_drop,
+                n_alike=n_large,
             )
         found.append(differences)
     among = iter(corrected([row for rows in found for row in rows], comparison.level))

@@ -242,7 +242,7 @@ def test_another_index_is_refused_unless_it_is_allowed(rows: Path, tmp_path: Pat
     allowed = ("--index", other, "--foreign-index", "allow")
     result = run("diagnose", rows, *allowed, "-k", "2", "--format", "json")
     assert result.exit_code == 0
-    looked_up = {"n": 4, "there": 0, "alike": 0, "unknown": 0}
+    looked_up = {"n": 4, "there": 0, "alike": 0, "unknown": 0, "skipped": 0}
     assert json.loads(result.stdout)["looked_up"] == looked_up
     assert "0 of the 4" in result.stderr
     assert "문서 4개 중 0개" in run("diagnose", rows, *allowed, "--lang", "ko").stderr

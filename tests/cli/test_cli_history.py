@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import refusal, run
+
+from krag_eval import History
 
 FOUND = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["It opens at nine."]}\n'
 MISSED = '{"question": "%d?", "actual": ["It opens at nine."], "predicted": ["At ten."]}\n'
@@ -128,7 +133,7 @@ def test_a_result_that_cannot_be_written_has_a_verdict(
 ) -> None:
     """With a warning: what became of the gate is not in the file."""
 
-    def refusing(path: str, outcome: str) -> None:
+    def refusing(path: str, outcome: str, result: object) -> None:
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("krag_eval.results.saved.note_gate", refusing)
@@ -138,6 +143,65 @@ def test_a_result_that_cannot_be_written_has_a_verdict(
     )
     assert done.exit_code == 0
     assert "warning: what became of this gate could not be written" in done.stderr
+
+
+def test_a_strict_gate_is_noted_as_it_came_out(folder: Path) -> None:
+    """28 against 30 may be chance: it fails where that is asked for, and is no norm then."""
+    options = ("--history", folder, "--metric", "ndcg@10", "--last", "1")
+    new = evaluated(folder, "new", 28, 3)
+    assert run("gate", new, *options).exit_code == 0
+    assert json.loads(new.read_text("utf-8"))["gate"] == "inconclusive"
+    assert run("gate", new, *options, "--strict").exit_code == 1
+    assert json.loads(new.read_text("utf-8"))["gate"] == "failed"
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_verdict_is_noted_under_every_name(folder: Path, *, is_link: bool) -> None:
+    """Or what failed stays the norm under its name in the folder."""
+    new, today = evaluated(folder.parent, "new", 5, 3), folder / "today.json"
+    if is_link:
+        today.hardlink_to(new)
+    else:
+        shutil.copy(new, today)
+    options = ("--history", folder, "--metric", "ndcg@10")
+    assert run("gate", new, *options).exit_code == 1
+    noted = [json.loads(one.read_text("utf-8"))["gate"] for one in (new, today)]
+    assert noted == ["failed", "failed"]
+    later = evaluated(folder, "later", 6, 4)
+    assert "Left out, as their gate failed: today." in run("gate", later, *options).stdout
+
+
+def test_a_read_only_result_is_left_alone(folder: Path) -> None:
+    """With the warning; one that others may not read stays so."""
+    new, options = folder / "after.json", ("--history", folder, "--metric", "ndcg@10")
+    before = new.read_bytes()
+    new.chmod(0o444)
+    done = run("gate", new, *options)
+    assert "warning: what became of this gate could not be written" in done.stderr
+    assert new.read_bytes() == before
+    new.chmod(0o600)
+    assert "warning" not in run("gate", new, *options).stderr
+    assert json.loads(new.read_text("utf-8"))["gate"] == "failed"
+    assert sys.platform == "win32" or new.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_verdict_is_not_noted_in_another_result(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that took its name while the gate was at work."""
+    new, other = evaluated(folder.parent, "new", 5, 3), evaluated(folder.parent, "other", 30, 4)
+    fine, check = other.read_bytes(), History.check
+
+    def slow(*args: Any, **options: Any) -> Any:
+        report = check(*args, **options)
+        other.replace(new)
+        return report
+
+    monkeypatch.setattr(History, "check", slow)
+    done = run("gate", new, "--history", folder, "--metric", "ndcg@10")
+    assert done.exit_code == 1
+    assert "another result" in done.stderr
+    assert new.read_bytes() == fine
 
 
 def test_floors_are_a_gate_too(folder: Path) -> None:

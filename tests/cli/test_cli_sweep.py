@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -284,6 +287,12 @@ def calling(file: Path, call: str) -> Path:
         'rag:shell.getoutput", cmd = "touch run',
         'rag:made.run", cmd = "touch run',  # held by an object of the file's
         "rag:f.__globals__",
+        'rag:here.touch", exist_ok = true, mode = "',  # a method of an object of another's class
+        "rag:touch",
+        "rag:renamed",
+        "rag:twice",
+        "rag:Own.touch",
+        "rag:own",
         "rag:_hidden",
         "pack:f",  # a package beside
         "pack.inner:f",
@@ -317,7 +326,10 @@ def test_a_file_names_functions_of_files_beside_it_alone(
     (folder / "rag.py").write_text(
         "import os, subprocess as shell\nfrom subprocess import Popen, getoutput\n"
         "class Held: pass\nmade = Held()\nmade.run = getoutput\n"
-        f"{RUN.format(ran)}_hidden = f\n",
+        f"{RUN.format(ran)}_hidden = f\n"
+        f"import functools, pathlib\nhere = pathlib.Path({str(ran)!r})\ntouch = here.touch\n"
+        "renamed = functools.partial(touch)\ntwice = functools.partial(renamed)\n"
+        "class Own(type(here)): pass\nown = Own(here).touch\n",
         "utf-8",
     )
     assert "corpus" in refusal("sweep", calling(there, call))
@@ -342,6 +354,32 @@ def test_functions_of_other_modules_are_allowed_by_name(file: Path, tmp_path: Pa
     assert str(tmp_path) not in sys.path
 
 
+@pytest.mark.parametrize("call", ["kept", "bound", "Corpus", "made", "method"])
+def test_what_a_file_makes_of_its_functions_is_its_own(file: Path, call: str) -> None:
+    """Wrapped, bound, its classes and their objects."""
+    module = next(file.parent.glob("rag_*.py"))
+    more = """
+import functools
+kept, bound = functools.lru_cache(corpus), functools.partial(corpus)
+class Corpus(list):
+    def __init__(self): self += corpus()
+    def __call__(self): return self
+made = Corpus()
+method = made.__call__
+"""
+    module.write_text(MODULE + more, "utf-8")
+    assert run("sweep", calling(file, f"{module.stem}:{call}")).exit_code == 0
+
+
+@pytest.mark.parametrize("returned", ["None", "3", "'text'", "{'a': 1}"])
+def test_a_corpus_that_is_no_list_of_texts_names_the_file(file: Path, returned: str) -> None:
+    module = next(file.parent.glob("rag_*.py"))
+    module.write_text(f"{MODULE}\ndef other(): return {returned}\n", "utf-8")
+    message = refusal("sweep", calling(file, f"{module.stem}:other"))
+    assert str(file) in message
+    assert "corpus" in message
+
+
 def test_public_functions_of_ours(file: Path) -> None:
     """Need no leave."""
     text = file.read_text("utf-8").replace(
@@ -362,6 +400,37 @@ def test_processes_find_the_file_beside(file: Path) -> None:
     values = [[cell["macro_recall@1"] for cell in json.loads(done.stdout)["cells"]]
               for done in (one, two)]  # fmt: skip
     assert values == [[1, 0.5, 1, 0.5]] * 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has another way of interrupting a process")
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
+def test_an_interrupt_tells_what_is_kept(file: Path, tmp_path: Path, jobs: list[str]) -> None:
+    """By whichever process asked: here the last 20 of 40 questions have no answer."""
+    module = next(file.parent.glob("rag_*.py"))
+    waiting = "        if number >= 20: import time; time.sleep(600)\n        return"
+    module.write_text(MODULE.replace("        return [one for one in chunks", f"{waiting} [one for "
+                                     "one in chunks"), "utf-8")  # fmt: skip
+    kept = tmp_path / "kept"
+    command = [sys.executable, "-m", "krag_eval", "sweep", str(file), "--folder", str(kept)]
+    process = subprocess.Popen([*command, *jobs], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    def n_written() -> list[int]:
+        return [one.read_bytes().count(b"\n") for one in kept.glob("*/answers.jsonl")]
+
+    try:
+        while sum(n >= 21 for n in n_written()) < (2 if jobs else 1):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    folders = [one.parent.name for one in kept.glob("*/answers.jsonl")]
+    told = "".join(said.split())
+    assert told.count("20of40answersarekept") == len(folders)
+    assert all(one in told for one in folders)
 
 
 def test_what_python_refuses_is_refused(file: Path) -> None:

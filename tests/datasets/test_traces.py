@@ -19,13 +19,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from langsmith.schemas import Run
 
-from krag_eval import KragEvalWarning
+from krag_eval import EvaluationResult, KragEvalWarning
 from krag_eval._errors import Advice, InvalidInput, InvalidType, Place
+from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
+from krag_eval.results.latency import Failure
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"
 TEXTS = ["The library opens at nine on weekdays.", "Books may be kept for four weeks.",
@@ -53,6 +56,28 @@ def span(
     return {"name": name, "context": {"span_id": f"0x{number}"}, "parent_id": parent,
             "start_time": started, "status": {"status_code": "OK"},
             "attributes": attributes}  # fmt: skip
+
+
+def in_form(one: dict[str, Any], form: str) -> dict[str, Any]:
+    """Return a span of the SDK's as others write it."""
+    status, attributes = one["status"], one["attributes"]
+    if form == "flat":
+        rest = {name: value for name, value in one.items() if name != "status"}
+        return {**rest, "status_code": status["status_code"],
+                "status_message": status.get("description")}  # fmt: skip
+    if form == "collector":
+        pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+        code = {"OK": 1, "ERROR": 2}[status["status_code"]]
+        inner = {"name": one["name"], "spanId": one["context"]["span_id"], "attributes": pairs,
+                 "status": {"code": code, "message": status.get("description", "")}}  # fmt: skip
+        return {"resourceSpans": [{"scopeSpans": [{"spans": [inner]}]}]}
+    if form == "langsmith":
+        texts = [value for key, value in attributes.items() if key.endswith("content")]
+        returned = {"documents": [{"page_content": text} for text in texts]} if texts else None
+        return {"run_type": "retriever", "id": one["context"]["span_id"], "name": one["name"],
+                "inputs": {"query": attributes["input.value"]}, "outputs": returned,
+                "error": status.get("description")}  # fmt: skip
+    return one
 
 
 def retrieved(dataset: Dataset) -> list[list[str]]:
@@ -447,6 +472,53 @@ class TestWhichCount:
         with pytest.warns(KragEvalWarning, match="1 of 2 spans failed"):
             dataset = read_traces([failed, span(KEPT, TEXTS[:1], number="2")])
         assert retrieved(dataset) == [[], TEXTS[:1]]
+
+    @pytest.mark.parametrize("form", ["sdk", "flat", "collector", "langsmith"])
+    def test_results_know_what_failed(self, tmp_path: Path, form: str) -> None:
+        """Gates refuse it, in the file and in the shell, as of a retriever that was asked."""
+        error = {"status_code": "ERROR", "description": "down"}
+        failed = {**span(OPENS), "status": error}
+        spans = [in_form(one, form) for one in (failed, span(KEPT, TEXTS[:1], number="2"))]
+        questions = Dataset(["b", "a"], [TEXTS[:1], TEXTS[:1]], questions=[KEPT, OPENS])
+        with pytest.warns(KragEvalWarning):
+            # A failure is of its question, though spans come in another order.
+            dataset = load_dataset(questions, retrieved=spans)
+        result = dataset.evaluator(matcher="rouge1").with_threshold(0.5).evaluate(1)
+        assert [(one.position, one.message) for one in dataset.failures] == [(1, "down")]
+        assert result.n_failed == result.summary.n_failed == 1
+        assert list(result.failures.index) == ["a"]
+        assert "failed" in repr(result)
+        assert "latency" not in repr(result)  # none was measured
+        result.to_json(tmp_path / "r.json")
+        again = EvaluationResult.from_json(tmp_path / "r.json")
+        assert again.n_failed == 1
+        with pytest.raises(InvalidInput) as caught:
+            again.check({"macro_recall@1": 0.1})
+        assert caught.value.argument == "allow_failures"
+        assert again.check({"macro_recall@1": 0.1}, allow_failures=1).passed
+        command = ["gate", str(tmp_path / "r.json"), "--fail-under", "macro_recall@1=0.1"]
+        assert CliRunner().invoke(main, command).exit_code == 2
+        assert CliRunner().invoke(main, [*command, "--allow-failures", "1"]).exit_code == 0
+
+    def test_of_several_calls_those_count_that_are_chosen(self) -> None:
+        failed = {**span(OPENS, number="1", started="1"), "status": {"status_code": "ERROR"}}
+        spans = [failed, span(OPENS, TEXTS[:1], number="2", started="2")]
+        with pytest.warns(KragEvalWarning):
+            found = {calls: len(read_traces(spans, calls=calls).failures)
+                     for calls in ("first", "last", "union")}  # fmt: skip
+        assert found == {"first": 1, "last": 0, "union": 0}
+
+    def test_a_file_that_cannot_tell_of_failures_says_so(self, tmp_path: Path) -> None:
+        failed = {**span(OPENS), "status": {"status_code": "ERROR"}}
+        with pytest.warns(KragEvalWarning):
+            dataset = read_traces([failed])
+        with pytest.warns(KragEvalWarning, match="failed"):
+            dataset.save(tmp_path / "qa.jsonl")
+
+    def test_failures_are_of_the_queries(self) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            Dataset(["a"], [["x"]], [[]], failures=[Failure(1, "ERROR", "", 0.0)])
+        assert caught.value.argument == "failures"
 
     def test_what_was_not_recorded_is_left_out(self) -> None:
         """It is not nothing; an empty list is."""

@@ -166,6 +166,16 @@ def finds(first, last=40):
 """
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_an_undefined_average_has_no_interval() -> None:
+    """Nothing was found: it is told that, and no bounds that are none."""
+    result = OfflineRetrievalEvaluator([["a"]] * 40, [["x"]] * 40).evaluate(5)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        KragGate(lambda line: None)(result, {"mean_rank@5": 2, "mrr@5": 0.5})
+    assert "interval of mrr@5" in str(caught.value)
+    assert "nan" not in str(caught.value)
+
+
 def test_a_history(run, pytester: pytest.Pytester) -> None:
     """The mean of three runs is 0.75; where there is none, it is told."""
     found = run(

@@ -826,7 +826,15 @@ def test_a_secret_stands_nowhere_in_a_signature(name, value):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("tokenizer", "kiwi"), ("max_tokens", 100), ("keyword", "x"), ("author", "x"), ("turn", 1)],
+    [
+        ("tokenizer", "kiwi"),
+        ("max_tokens", 100),
+        ("keyword", "x"),
+        ("author", "x"),
+        ("turn", 1),
+        ("min_token_length", 5),
+        ("token_pattern", "w"),
+    ],
 )
 def test_what_only_sounds_like_a_secret_is_told(name, value):
     """A tokenizer is no token, nor is a number of tokens."""

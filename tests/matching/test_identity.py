@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 import subprocess
 import sys
@@ -16,14 +17,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from krag_eval import (
     CoverageMatcher,
@@ -208,6 +210,60 @@ def test_functions_that_are_called_count(tmp_path: Path) -> None:
     assert len(names) == 2
 
 
+# How a function comes to what shop.ranking holds, and whether it can be told before it is called.
+ROUNDABOUT = {
+    "import shop.ranking\ndef make(): return lambda texts: shop.ranking.top(texts)": True,
+    "def make():\n    from shop.ranking import top\n    return lambda texts: top(texts)": False,
+    "def make():\n    import shop.ranking\n    return lambda texts: shop.ranking.top(texts)": False,
+    "from shop import ranking\ndef make(): return lambda texts: getattr(ranking, 'top')(texts)":
+        False,
+    "import shop.ranking as one\nMODULES = [one]\ndef make(): return MODULES[0].top": False,
+    "import shop.ranking\ndef make():\n    from shop.ranking import top as first\n"
+    "    return lambda texts: first(texts)": True,
+    "from shop.ranking import Kind\ndef make(): return lambda texts: texts[:Kind.SHORT.value]":
+        True,
+    "from shop.ranking import Kind\ndef make(kind=Kind.SHORT): return lambda texts: kind": True,
+    "from shop.ranking import Size\ndef make(): return lambda texts: texts[:Size.SMALL]": True,
+    "N = {}\ndef make():\n    global N\n    N = N\n    return lambda texts: texts[:N]": True,
+    "N = int('{}')\ndef make():\n    global N\n    N = N\n    return lambda texts: texts[:N]":
+        False,
+    "N = [{}]\ndef make():\n    N[0] += 0\n    return lambda texts: texts[:N[0]]": True,
+}  # fmt: skip
+RANKING = """
+import enum
+def top(texts): return texts[:{0}]
+class Kind(enum.Enum):
+    SHORT = {0}
+class Size(enum.IntEnum):
+    SMALL = {0}
+"""
+
+
+@pytest.mark.parametrize("source", ROUNDABOUT)
+def test_an_edit_is_seen_or_it_is_said_that_it_is_not(tmp_path: Path, source: str) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    marks = []
+    for n in (11, 12):
+        (tmp_path / "shop" / "ranking.py").write_text(RANKING.format(n), "utf-8")
+        (tmp_path / "own.py").write_text(source.replace("{}", str(n)), "utf-8")
+        marks.append(_run("import own; print(mark_of(own.make))", tmp_path))
+    assert len({*marks} - {"#unknown"}) == 2 * ROUNDABOUT[source]
+
+
+def test_memory_and_installed_modules_leave_a_function_known(tmp_path: Path) -> None:
+    """Though it declares the memory global, or imports the module when it is called."""
+    source = (
+        "MODEL = None\ndef cut(text):\n    import json, numpy.linalg as n\n    global MODEL\n"
+        "    MODEL = MODEL or text.split\n    return json, n, MODEL()"
+    )
+    (tmp_path / "own.py").write_text(source, "utf-8")
+    code = "import own; print(mark_of(own.cut)); own.cut('a'); print(mark_of(own.cut))"
+    before, after = _run(code, tmp_path).split()
+    assert re.fullmatch(KNOWN, before)
+    assert after == before
+
+
 def _run(code: str, folder: Path, seed: str = "0") -> str:
     head = "from krag_eval.matching.identity import *\n"
     path = f"import sys; sys.path[:0] = [{str(folder)!r}]\n"
@@ -360,7 +416,6 @@ class Model(BaseChatModel):
     token: str = ""
     default_headers: dict[str, str] = Field(default_factory=dict)
     client: Any = Field(default=None, exclude=True)
-    max_retries: int = 2
     asked: int = 0
 
     def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
@@ -427,10 +482,10 @@ def test_a_key_in_the_source_changes_nothing(tmp_path: Path) -> None:
     """By its name or by its form, in code, in an address, as a default."""
     source = """
 def ask(text, api_key="{0}"):
-    token = "{0}"
-    return call(text, key="{0}", headers={{"Authorization": "Bearer {0}"}}, to="http://u:{0}@h/",
+    access_token = "{0}"
+    return call(text, password="{0}", headers={{"Authorization": "Bearer {0}"}}, to="http://u:{0}@h/",
                 other="sk-live-{0}")
-def call(*args, **options): return [token]
+def call(*args, **options): return []
 """
     names = set()
     for key in ("hunter2hunter2", "swordfish12345"):
@@ -514,7 +569,6 @@ def test_no_judge_gets_the_judgements_of_another(tmp_path: Path, options: Any) -
 @pytest.mark.parametrize(
     "same_judge",
     [
-        lambda: chain(max_retries=9),
         lambda: chain(client=object()),
         lambda: chain().with_retry(),
         lambda: chain().with_config(tags=["a"], run_name="judging"),
@@ -722,3 +776,186 @@ def test_a_path_counts_from_home_or_the_working_directory(
         for path in (str(tmp_path / user / "model"), tmp_path / user / "model"):
             names.add((type(path).__name__, mark_of(functools.partial(first, path))))
     assert len(names) == 2
+
+
+# --- what counts ---
+
+
+def renamed(thing: Any, **globals_: Any) -> Any:
+    """Return a function that sees other globals."""
+    return type(thing)(thing.__code__, {**thing.__globals__, **globals_}, thing.__name__)
+
+
+TOKEN_RE = re.compile(r"\w+")
+
+
+def tokens(text: str) -> list[str]:
+    return TOKEN_RE.findall(text)
+
+
+class Sized:
+    def __init__(self, min_token_length: int = 1, by_token: bool = True) -> None:
+        self.min_token_length, self.by_token = min_token_length, by_token
+
+
+def of_field(key: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda found: found[key]
+
+
+class Switched:
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.more = 1
+
+    def use(self, model: str) -> None:
+        self.model = model
+
+
+class Around:
+    """Keeps all it is made with, and more."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.words = set(WORDS)
+        self.more = 1
+
+
+WORDS: list[str] = []
+
+
+def reading(text: str) -> Around:
+    WORDS[:] = text.split()
+    return Around(1)
+
+
+def of_body(given: set[str]) -> Any:
+    class Words:
+        words = given
+        sep = " "
+
+        def __call__(self, text: str) -> list[str]:
+            return [word for word in text.split(self.sep) if word not in self.words]
+
+    return Words()
+
+
+def _with_of_class(thing: Any, **values: Any) -> Any:
+    for name, value in values.items():
+        setattr(type(thing), name, value)
+    return thing
+
+
+class OwnEmbeddings(Embeddings):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[float(len(self.name))] for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0]
+
+
+class Privately(BaseModel, OwnEmbeddings):
+    name: str = "a"
+    _size: int = PrivateAttr(1)
+
+
+def _private(size: int) -> Any:
+    embeddings = Privately()
+    embeddings._size = size
+    return embeddings
+
+
+#: Two of each, which differ.
+PAIRS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "pattern": lambda: (tokens, renamed(tokens, TOKEN_RE=re.compile(r"\w"))),
+    "number": lambda: (Sized(1), Sized(5)),
+    "bool": lambda: (Sized(), Sized(by_token=False)),
+    "key of a dict": lambda: (of_field("title"), of_field("body")),
+    "bound number": lambda: (Model().bind(token_limit=5), Model().bind(token_limit=9)),
+    "picked": lambda: (chain().pick("relevant"), chain().pick("same")),
+    "parser": lambda: (
+        JsonOutputKeyToolsParser(key_name="a"),
+        JsonOutputKeyToolsParser(key_name="b"),
+    ),
+    "set by a method": lambda: (Switched("a"), Switched("b")),
+    "set later": lambda: (Around(1), _set_later(Around(1), 2)),
+    "set within": lambda: (Around(Around(1)), Around(_set_later(Around(1), 2))),
+    "read by a constructor": lambda: (reading("a b"), reading("c d")),
+    "of the body of a class": lambda: (of_body({"a"}), of_body({"b"})),
+    "of a class, later": lambda: (of_body({"a"}), _with_of_class(of_body({"a"}), sep=",")),
+    "of embeddings": lambda: (OwnEmbeddings("bge"), OwnEmbeddings("e5")),
+    "private": lambda: (_private(1), _private(2)),
+    "field called name": lambda: (Privately(name="a"), Privately(name="b")),
+    "itemgetter": lambda: (operator.itemgetter("a"), operator.itemgetter("b")),
+    "attrgetter": lambda: (operator.attrgetter("a"), operator.attrgetter("b", "c")),
+    "methodcaller": lambda: (operator.methodcaller("a", 1), operator.methodcaller("a", b=1)),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_two_that_differ_are_not_the_same(kind: str) -> None:
+    """And each is what it is, made once more."""
+    one, other = map(mark_of, PAIRS[kind]())
+    assert re.fullmatch(KNOWN, one)
+    assert one != other
+    assert (one, other) == tuple(map(mark_of, PAIRS[kind]()))
+
+
+def test_what_is_picked_is_the_same_in_every_process(tmp_path: Path) -> None:
+    """An address is not what it is."""
+    code = "import operator; print(mark_of(operator.itemgetter('a')))"
+    assert _run(code, tmp_path) == mark_of(operator.itemgetter("a"))
+
+
+def test_a_long_text_is_told_fast() -> None:
+    """20 MB in less than a second."""
+    text = "word://" * 3_000_000
+    start = time.perf_counter()
+    assert digest_of(text)[1]
+    assert time.perf_counter() - start < 1
+
+
+def test_a_tokenizer_whose_name_fails_is_named_after_its_class() -> None:
+    class Broken:
+        @property
+        def name(self) -> str:
+            raise RuntimeError
+
+    assert function_name(Hostile()) == f"{__name__}.Hostile#unknown"
+    assert ".Broken#" in function_name(Broken())
+
+
+def test_a_judge_that_holds_too_much_keeps_what_else_is_told(tmp_path: Path) -> None:
+    """With a version, which stands for the rest."""
+    large = list(range(30_000))
+    ends = RunnableLambda(lambda message: message.content == "yes" and bool(large))
+    for model in ("small", "large"):
+        judge = PROMPT | Model().bind(model=model) | ends
+        matcher = JudgeMatcher(judge, version="1", cache=tmp_path / "judged.sqlite")
+        matcher.similarity("a", "b", "?")
+        assert matcher.cost.calls == 1
+
+
+def test_no_secret_of_an_address_stands_in_a_signature() -> None:
+    """Nor in that of a judge."""
+    address = "https://user:hunter2@host/m?api_key=abc"
+    judged = JudgeMatcher(chain(model=address)).signature
+    embeddings: Any = OwnEmbeddings("a")
+    embeddings.model = address
+    embedded = EmbeddingMatcher(embeddings, 0.5).signature
+    assert "host" in embedded
+    judged += embedded
+    assert "hunter2" not in judged
+    assert "abc" not in judged
+
+
+def test_a_prompt_with_a_function_is_the_same_again() -> None:
+    """Not by where in memory it lies."""
+    functions = [lambda: "today" for _ in range(2)]
+    one, other = (
+        JudgeMatcher(PROMPT.partial(question=function) | Model() | yes).signature
+        for function in functions
+    )
+    assert one == other

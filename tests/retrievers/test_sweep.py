@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -331,6 +332,18 @@ def test_what_a_retriever_is_made_with_is_part_of_it(
         found = swept(folder=tmp_path, retrievers={"same": maker})
         assert (found.n_reused, found.n_asked) == (n_reused, 40 - n_reused)
     assert sum(ASKED.values()) == 80
+
+
+@pytest.mark.parametrize(
+    ("n_reused", "told"),
+    [(1, "1 answer of 2026-03-04 reused, 39 questions asked."),
+     (39, "39 answers of 2026-03-04 reused, 1 question asked.")],
+)  # fmt: skip
+def test_one_is_singular(n_reused: int, told: str) -> None:
+    found = swept()
+    day = datetime(2026, 3, 4, 12).astimezone()
+    cell = replace(found.cells[0], n_reused=n_reused, answered=day)
+    assert replace(found, cells=(cell,)).told_reuse("en") == [told]
 
 
 def test_what_was_reused_is_said(tmp_path: Path) -> None:

@@ -298,6 +298,18 @@ def test_a_saved_result_finds_its_rows_beside_it(tmp_path):
         apart.misses()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs a right to make links")
+def test_a_link_leads_to_the_rows_beside_the_result(tmp_path):
+    """As writing through it puts them there."""
+    path = write_jsonl(tmp_path / "queries.jsonl", queries(5))
+    result = evaluate_file(path, per_query=tmp_path / "rows.csv", **OPTIONS)
+    result.to_json(tmp_path / "result.json")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "link.json").symlink_to("../result.json")
+    read = EvaluationResult.from_json(tmp_path / "sub" / "link.json")
+    assert read.per_query(3)["recall"].notna().all()
+
+
 def test_rows_that_are_not_those_of_the_result_are_refused(tmp_path):
     """Gone, of another length, changed, or no such file at all."""
     path = write_jsonl(tmp_path / "queries.jsonl", queries(5))
