@@ -177,7 +177,7 @@ class Diagnosis:
         knows_words: Whether the matcher tells pieces apart.
         looked_up: How many of the retrieved documents the index has; ``None`` without an index or
             texts.
-        of: What tells the result from another one; see :func:`told_apart_by`.
+        of: What tells the result from another one.
     """
 
     items: tuple[DiagnosedItem, ...]
