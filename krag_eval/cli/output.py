@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -626,7 +627,8 @@ def write_json(
     from krag_eval.results.saved import as_text
 
     if isinstance(target, StandardOutput):
-        target.write(as_text(result, "-", texts=texts))
+        noted = result if gate is None else replace(result, gate=gate.noted)
+        target.write(as_text(noted, "-", texts=texts))
     else:
         result.to_json(target, texts=texts, gate=gate)
 
