@@ -274,8 +274,9 @@ def _is_importable(function: Any) -> bool:
 def _is_own(thing: Any) -> bool:
     """Tell whether a function, a class or a module is the user's, neither installed nor ours."""
     module = getattr(thing, "__name__" if isinstance(thing, ModuleType) else "__module__", None)
-    code = getattr(thing, "__code__", None)
-    file = code.co_filename if code else getattr(sys.modules.get(module or ""), "__file__", None)
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    if isinstance(code := getattr(thing, "__code__", None), CodeType):  # of a class it is another
+        file = code.co_filename
     return _is_own_file(module or "builtins", file)
 
 

@@ -123,7 +123,11 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
         "half to the other, the mean of all cells changes by {shift}).",
         "same": "The choice is the baseline.",
-        "reused": "{n} {answers} of {day} reused, {asked} {questions} asked.",
+        "answer": "{n} answer",
+        "answers": "{n} answers",
+        "question": "{n} question",
+        "questions": "{n} questions",
+        "reused": "{answers} of {day} reused, {questions} asked.",
         "unknown": "{answers} of {day} reused, and it cannot be told whether {maker} makes "
         "the same retriever as then",
         "another folder": "name another folder if it does not",
@@ -144,8 +148,12 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
         "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
         "same": "고른 조합이 기준 조합입니다.",
-        "reused": "{day}에 저장한 검색 결과 {n}개를 다시 썼고, 질문 {asked}개를 검색했습니다.",
-        "unknown": "{day}에 저장한 검색 결과 {n}개를 다시 쓰지만, {maker} 함수가 그때와 같은 "
+        "answer": "검색 결과 {n}개",
+        "answers": "검색 결과 {n}개",
+        "question": "질문 {n}개",
+        "questions": "질문 {n}개",
+        "reused": "{day}에 저장한 {answers}를 다시 썼고, {questions}를 검색했습니다.",
+        "unknown": "{day}에 저장한 {answers}를 다시 쓰지만, {maker} 함수가 그때와 같은 "
         "검색기를 만드는지는 알 수 없습니다",
         "another folder": "달라졌다면 다른 폴더를 지정하세요",
         "made again": "{file}: 저장된 검색 결과로 다시 평가합니다({problem})",
@@ -548,10 +556,10 @@ class Sweep:
         if not days:
             return []
         day = " – ".join(dict.fromkeys([days[0], days[-1]]))
-        told, n, asked = _WORDS[language]["reused"], self.n_reused, self.n_asked
-        numbers = {"answers": "answer" if n == 1 else "answers",
-                   "questions": "question" if asked == 1 else "questions"}  # fmt: skip
-        return [told.format(n=n, day=day, asked=asked, **numbers)]
+        w = _WORDS[language]
+        answers = _counted(self.n_reused, "answer", w)
+        questions = _counted(self.n_asked, "question", w)
+        return [w["reused"].format(answers=answers, day=day, questions=questions)]
 
     def told_choice(self, language: Language) -> list[str]:
         """Say what was chosen on one half of the questions and what it is worth on the other."""
@@ -852,12 +860,15 @@ def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult
     maker, _, is_known = setup.makers[place[1]]
     if n_reused and not is_known:
         w = _WORDS[language_of()]
-        answers = "1 answer" if n_reused == 1 else f"{n_reused} answers"
-        told = w["unknown"].format(
-            n=n_reused, answers=answers, day=_day(kept.answered), maker=maker
-        )
+        answers = _counted(n_reused, "answer", w)
+        told = w["unknown"].format(answers=answers, day=_day(kept.answered), maker=maker)
         warn(told, w["another folder"])
     return result, n_reused
+
+
+def _counted(n: int, thing: str, w: Mapping[str, Any]) -> str:
+    text: str = w[thing if n == 1 else f"{thing}s"]
+    return text.format(n=n)
 
 
 def _day(moment: datetime | None) -> str:
