@@ -65,10 +65,15 @@ def texts(matcher: Matcher, min_size: int = 1) -> st.SearchStrategy[str]:
 def batch(
     matcher: Matcher, actual: list[str], predicted: list[str]
 ) -> dict[tuple[int, int], float]:
-    """Score all pairs in one query; pairs that are not there have similarity 0."""
+    """Score all pairs in one run; pairs that are not there have similarity 0.
+
+    Each actual text is a query of its own, since coverage reads a query in one way, by words or by
+    letters, as most of its ground truth is written.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KragEvalWarning)
-        matches = matcher.match(QuerySet.from_lists([actual], [predicted]))
+        queries = QuerySet.from_lists([[one] for one in actual], [predicted for _ in actual])
+        matches = matcher.match(queries)
     places = zip(matches.item.tolist(), (matches.rank - 1).tolist(), strict=True)
     return dict(zip(places, matches.similarity.tolist(), strict=True))
 
