@@ -46,12 +46,13 @@ def test_splitters_of_langchain_and_bm25s(page: str) -> None:
 
 
 def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its method, of an object in a module."""
+    """By a function of the module beside it, which calls the splitter."""
     from krag_eval.cli import main
 
     (tmp_path / "cuts.py").write_text(
         "from langchain_text_splitters import CharacterTextSplitter\n"
-        "lines = CharacterTextSplitter(separator='\\n', chunk_size=300, chunk_overlap=0)\n",
+        "splitter = CharacterTextSplitter(separator='\\n', chunk_size=300, chunk_overlap=0)\n"
+        "def lines(text):\n    return splitter.split_text(text)\n",
         "utf-8",
     )
     (tmp_path / "sweep.toml").write_text(
@@ -60,7 +61,7 @@ def test_a_splitter_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         questions = {{ file = '{DATA / "handbook_questions.jsonl"}', actual = "excerpts" }}
         n_resamples = 100
         [splitters]
-        lines = "cuts:lines.split_text"
+        lines = "cuts:lines"
         [retrievers]
         bm25 = "small_rag:bm25"
         """,
