@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.measuring import Goal, Row, machine, spelled_seconds, table
 from benchmarks.rouge import generated_words
 from krag_eval import Index, OfflineRetrievalEvaluator
-from krag_eval._errors import muted
+from krag_eval.errors import muted
 from krag_eval.matching.tokenizers import resolve_tokenizer, tokenize_all
 
 CHUNKS, WINDOW, QUESTIONS = 100_000, 200, 1_000

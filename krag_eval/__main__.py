@@ -10,8 +10,6 @@ import threading
 import traceback
 from contextlib import suppress
 
-__all__ = ["main"]
-
 _INTERRUPTED = 130
 # Within two seconds of Ctrl-C the process has ended, whatever its other threads are at.
 _SECONDS_TO_END = 1.5

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval._errors import (
+from krag_eval.errors import (
     Fix,
     InvalidInput,
     InvalidType,
@@ -26,23 +26,6 @@ from krag_eval._errors import (
     clipped,
     install_line,
 )
-
-__all__ = [
-    "Bar",
-    "FileOrDescriptor",
-    "Purpose",
-    "bar_of",
-    "bars",
-    "check_apart",
-    "check_progress",
-    "differences",
-    "lock",
-    "naming",
-    "parquet_for",
-    "replacing",
-    "shielded",
-    "unshielded",
-]
 
 #: A file by its path, or one that is open by its descriptor.
 FileOrDescriptor: TypeAlias = "str | os.PathLike[str] | int"

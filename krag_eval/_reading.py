@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast
 
-from krag_eval._errors import (
+from krag_eval.errors import (
     Advice,
     DatasetError,
     Fix,
@@ -36,28 +36,6 @@ from krag_eval._errors import (
     clipped,
     whole,
 )
-
-__all__ = [
-    "LIMITS",
-    "MAX_BYTES",
-    "Limits",
-    "MaxObjects",
-    "Source",
-    "cells_of_any_size",
-    "every_line",
-    "kind_of",
-    "literal_in",
-    "name_of",
-    "names_of",
-    "not_json",
-    "numbered_lines",
-    "object_of",
-    "parsed",
-    "too_many_objects",
-    "values_in_cells",
-    "values_in_json",
-    "within_memory",
-]
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 

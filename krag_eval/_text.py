@@ -11,24 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
-from krag_eval._errors import InvalidInput
-
-__all__ = [
-    "EXAMINED",
-    "Excerpt",
-    "Row",
-    "Section",
-    "Sheet",
-    "Spans",
-    "agreement",
-    "as_html",
-    "as_text",
-    "fitted",
-    "name_and_settings",
-    "padded",
-    "united",
-    "whole_percent",
-]
+from krag_eval.errors import InvalidInput
 
 #: A stretch of text, and whether it is highlighted.
 Fragment: TypeAlias = tuple[str, bool]

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, clipped, language_of, number, whole
+from krag_eval._language import Language, language_of, spoken
 from krag_eval.documents import DocumentLike, QuerySet, text_of
+from krag_eval.errors import Advice, InvalidInput, clipped, number, whole
 from krag_eval.matching.base import Matcher, resolve_matcher
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-__all__ = ["Agreement", "Calibration", "agreement", "calibrate"]
 
 #: ``(actual, predicted, is_relevant)``, and the question for a matcher that looks at it.
 LabelledPair: TypeAlias = (
@@ -336,6 +335,7 @@ class Agreement:
             index=pd.Index(wrong, name="pair"),
         )
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return κ with its interval, and how often who says what, in three lines.
 
@@ -502,6 +502,7 @@ class Calibration:
             index=pd.Index(nearest, name="pair"),
         )
 
+    @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw precision, recall and F1 of the decision against the threshold.
 
@@ -513,6 +514,7 @@ class Calibration:
 
         return calibration_curve(self, ax=ax, language=language)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return the best threshold, its interval and how well it decides, in two lines.
 

@@ -12,20 +12,10 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
-from krag_eval._errors import InvalidInput, InvalidType, clipped, one_of, unknown
+from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "DEFAULT_CONVENTIONS",
-    "AveragingMethod",
-    "Conventions",
-    "MatchingCriteria",
-    "conventions_table",
-    "resolve_choice",
-    "responsible_fields",
-]
 
 
 class AveragingMethod(StrEnum):

@@ -27,53 +27,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    text,
-    warn,
-    warn_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn, warn_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-
-__all__ = [
-    "AnyOf",
-    "Digests",
-    "DocumentLike",
-    "Location",
-    "QuerySet",
-    "Reading",
-    "as_document",
-    "check_characters",
-    "check_chunks",
-    "check_documents",
-    "check_text",
-    "checked_labels",
-    "chunk_in",
-    "document_in",
-    "documents_in",
-    "id_of",
-    "is_list_written",
-    "is_missing",
-    "item_in",
-    "list_in",
-    "metadata_of",
-    "plain",
-    "plain_value",
-    "position_of",
-    "read_everything",
-    "read_id",
-    "read_text",
-    "text_of",
-]
 
 DocumentLike: TypeAlias = "Document | str | Mapping[str, Any]"
 Item: TypeAlias = "DocumentLike | AnyOf"

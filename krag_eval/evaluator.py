@@ -22,22 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    check_options,
-    clipped,
-    language_of,
-    muted,
-    named_options,
-    number,
-    one_of,
-    tallied,
-    text,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.conventions import (
     DEFAULT_CONVENTIONS,
     AveragingMethod,
@@ -56,6 +41,20 @@ from krag_eval.documents import (
     is_blank,
     read_text,
     text_of,
+)
+from krag_eval.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    check_options,
+    clipped,
+    muted,
+    named_options,
+    number,
+    one_of,
+    tallied,
+    text,
 )
 from krag_eval.matching.base import KeyMatcher, Matcher, resolve_matcher
 from krag_eval.matching.joins import Matches
@@ -106,15 +105,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from krag_eval.documents import AnyOf, DocumentLike
-
-__all__ = [
-    "EVALUATOR_OPTIONS",
-    "PLAN_OPTIONS",
-    "OfflineRetrievalEvaluator",
-    "Part",
-    "PartitionPlan",
-    "Plan",
-]
 
 NoGroundTruth: TypeAlias = Literal["error", "skip", "zero"]
 Unjudged: TypeAlias = Literal["wrong", "bounds", "leave_out"]

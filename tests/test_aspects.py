@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, relevance_of
 
 from krag_eval import (
@@ -20,9 +19,9 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.conventions import DEFAULT_CONVENTIONS
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.scoring.relevance import Aspects

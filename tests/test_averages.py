@@ -8,11 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from krag_eval import AveragingMethod, Conventions, Metric, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.scoring.averages import exact_sum
 from krag_eval.scoring.metrics import METRICS
 from krag_eval.scoring.parts import Summary

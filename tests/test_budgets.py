@@ -23,8 +23,8 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     compare,
 )
-from krag_eval._errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.cli import main
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.retrievers.evaluating import evaluate_retriever

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import JudgeMatcher, Matcher
-from krag_eval._errors import InvalidInput, Refusal
 from krag_eval.calibration import agreement, calibrate
+from krag_eval.errors import InvalidInput, Refusal
 from krag_eval.matching.base import resolve_matcher
 
 matplotlib.use("Agg")

@@ -19,7 +19,7 @@ from reference import no_advice
 from scipy import stats
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.statistics.intervals import Clusters, Spread, confidence_intervals
 
 few = pytest.mark.filterwarnings("ignore:.* are too few")

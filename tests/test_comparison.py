@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
 from scipy import stats
@@ -27,7 +26,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.results.rows import RowsInFile, flat_columns, write_rows
 from krag_eval.scoring.metrics import metrics_of

@@ -12,8 +12,8 @@ import reference
 from reference import Item, Query, many_queries, relevance_of
 
 from krag_eval import AveragingMethod, Conventions, MatchingCriteria, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.conventions import resolve_choice
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.scoring.metrics import METRICS, TOKEN_METRICS
 
 EVERY = [

@@ -35,8 +35,8 @@ from krag_eval import (
     evaluate_file,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.results.diagnosis import CLASSES, LookedUp
 
 # --- the slow reference ----------------------------------------------------------------------

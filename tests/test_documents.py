@@ -14,13 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
 
 from krag_eval import AnyOf, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import (
     Digests,
     Lists,
@@ -35,6 +33,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
+from krag_eval.errors import InvalidInput, InvalidType
 
 
 class Passage(Document):

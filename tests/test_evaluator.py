@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import SIMILARITIES, Item, Query, TableMatcher, no_advice
 
@@ -28,7 +27,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, spelled, unspelled
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]

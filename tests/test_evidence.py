@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
@@ -22,7 +21,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.results.evidence import NearMiss
 
 # Threshold 0.5. p1 is the first to cover t1, p2 repeats that, p3 is the first to cover t2 and

@@ -26,8 +26,8 @@ from krag_eval import (
     plan_questions,
     sweep,
 )
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.cli import main
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.integrations.pytest import KragGate
 from krag_eval.scoring.parts import Summary
 

@@ -8,8 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from krag_eval import (
@@ -22,7 +21,7 @@ from krag_eval import (
     evaluate_file,
     evaluate_support,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.statistics import few_labels
 from krag_eval.statistics.few_labels import interval_with
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import click
 import fuzz_targets
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from krag_eval import Conventions
 from krag_eval.cli import main

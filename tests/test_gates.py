@@ -12,7 +12,7 @@ import pytest
 from reference import no_advice
 
 from krag_eval import Conventions, EvaluationResult, Metric, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import InvalidInput, KragEvalWarning, Refusal
+from krag_eval.errors import InvalidInput, KragEvalWarning, Refusal
 from krag_eval.statistics.comparison import compared
 from krag_eval.statistics.gates import Gate, GateFailedError, GateReport, parse_floor
 

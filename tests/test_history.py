@@ -23,7 +23,7 @@ from krag_eval import (
     confidence_intervals,
     evaluate_file,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.results.history import Change, told_changes
 from krag_eval.results.saved import _checksum, note_gate
 

@@ -20,8 +20,8 @@ from krag_eval import (
     load_dataset,
     read_judgements,
 )
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.datasets import Dataset, read_trec
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.evaluator import PartitionPlan
 
 # Judged are A, B, C (relevant), N and M; U and V are not.

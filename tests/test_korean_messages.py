@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import OfflineRetrievalEvaluator as Evaluator
-from krag_eval import compare, load_dataset
+from krag_eval import OfflineRetrievalEvaluator as Evaluator, compare, load_dataset
 from krag_eval.datasets import read_jsonl
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ko" / "messages.md").read_text("utf-8")

@@ -24,9 +24,10 @@ from krag_eval import (
     debias,
     plan_questions,
 )
-from krag_eval._errors import LANGUAGES, SPOKEN, Advice, InvalidInput, language_of
+from krag_eval._language import LANGUAGES, SPOKEN, language_of
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import _IN_ENGLISH, _IN_KOREAN, FINDINGS, Audit
+from krag_eval.errors import Advice, InvalidInput
 
 HANGUL = re.compile("[가-힣]")
 CHUNKS = [
@@ -168,7 +169,7 @@ def texts_in(node: ast.AST, function: ast.AST, seen: set[str]) -> Iterator[str]:
 def warning_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
     """Yield every function that warns, by its place."""
     for path in sorted(ROOT.rglob("*.py")):
-        if path.name == "_errors.py":  # where warn is made
+        if path.name == "errors.py":  # where warn is made
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and warnings_in(node):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import KragEvalWarning, Matcher, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import (
+from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     boolean,

@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot
 
 from krag_eval import Metric, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.plotting import cutoff_curves, metric_distribution, threshold_curves
 from krag_eval.scoring.metrics import METRICS, resolved_average

@@ -9,13 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from reference import CONVENTIONS, CUTOFFS, Item, Query, many_queries, relevance_of
 
 from krag_eval import Conventions, MatchingCriteria
-from krag_eval.scoring.metrics import COUNTS, metrics_for, precision_base
-from krag_eval.scoring.metrics import METRICS as REGISTERED
+from krag_eval.scoring.metrics import COUNTS, METRICS as REGISTERED, metrics_for, precision_base
 
 # Those that count words, of which relevance made of numbers has none, are in test_pieces.py, and
 # those that ask what was looked at or for aspects in test_judged.py and test_aspects.py.

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.documents import Document
 
 from krag_eval import AnyOf, JudgedQuery, Metric, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 
 
 def seen_by(actual: Any, predicted: Any, k: Any = None, **options: Any) -> list[JudgedQuery]:

@@ -21,8 +21,8 @@ from krag_eval import (
     evaluate_retrievers,
     load_dataset,
 )
-from krag_eval._errors import EVALUATOR_OPTIONS, PLAN_OPTIONS, InvalidType
 from krag_eval.distributed import evaluate_dask, evaluate_ray, evaluate_spark
+from krag_eval.errors import EVALUATOR_OPTIONS, PLAN_OPTIONS, InvalidType
 from krag_eval.evaluator import Plan
 
 ROWS = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]

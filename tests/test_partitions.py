@@ -9,8 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import no_advice
 
@@ -24,7 +23,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import Partial, PartitionPlan
 
 WORDS = st.sampled_from(["red", "blue", "red blue", "blue green red", "green", ""])

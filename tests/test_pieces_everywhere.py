@@ -26,8 +26,8 @@ from krag_eval import (
     compare,
     evaluate_retriever,
 )
-from krag_eval._errors import Refusal
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
+from krag_eval.errors import Refusal
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.integrations.langsmith import retrieval_evaluators
 from krag_eval.scoring.cutoffs import unspelled

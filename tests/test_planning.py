@@ -23,7 +23,8 @@ from krag_eval import (
     compare,
     plan_questions,
 )
-from krag_eval._errors import LANGUAGES, InvalidInput, Refusal
+from krag_eval._language import LANGUAGES
+from krag_eval.errors import InvalidInput, Refusal
 from krag_eval.statistics.comparison import Comparison
 from krag_eval.statistics.intervals import Spread
 from krag_eval.statistics.planning import told_plan

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import pyplot
 
 from krag_eval import EvaluationResult, Metric, OfflineRetrievalEvaluator, compare, evaluate_file
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.plotting import comparison_forest, cutoff_curves, metric_bars, metric_name
 from krag_eval.scoring.metrics import METRICS, averages_of, chosen_metrics, metrics_for

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from reference import CUTOFFS, Found, Item, Query, relevance_of
 
 from krag_eval import KragEvalWarning

@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 
 import krag_eval
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, compare
-from krag_eval._errors import InvalidInput, InvalidType, Refusal
+from krag_eval.errors import InvalidInput, InvalidType, Refusal
 from krag_eval.report import write_comparison_report, write_report
 
 QUERIES = ["When is it open?", "May I eat here?", "Who can join?"]

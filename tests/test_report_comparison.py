@@ -36,7 +36,7 @@ from krag_eval import (
     compare,
     evaluate_retrievers,
 )
-from krag_eval._errors import Refusal
+from krag_eval.errors import Refusal
 from krag_eval.report import write_comparison_report
 from krag_eval.statistics.comparison import told_detectable
 

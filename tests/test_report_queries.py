@@ -17,8 +17,7 @@ import pytest
 matplotlib.use("Agg")
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.report import query_list as lists
-from krag_eval.report import write_report
+from krag_eval.report import query_list as lists, write_report
 from krag_eval.report.query_list import Room, told_query
 from krag_eval.report.rendering import words
 from krag_eval.results.diagnosis import DiagnosedItem

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from reference import TableMatcher, no_advice
 
 from krag_eval import (
@@ -29,7 +28,7 @@ from krag_eval import (
     evaluate_retriever,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.scoring.metrics import DEFAULT_METRICS
 
 ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]

@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from reference import TableMatcher, no_advice
 
 from krag_eval import AnyOf, EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.results.saved import _checksum
 from krag_eval.statistics.comparison import compare
 

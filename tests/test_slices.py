@@ -28,7 +28,7 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.results.rows import NoRows
 from krag_eval.statistics.intervals import difference_of_shares, wilson
 from krag_eval.statistics.slices import differences_by

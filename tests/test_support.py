@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from krag_eval import EvaluationResult, compare, evaluate_support
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 
 # Claims in rows, chunks in columns. Best chunks: 1, ½, 0, 1; best claims: 1, ½, 1.
 MATRIX = [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 0], [0, 0, 1]]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval._errors import DatasetError, InvalidInput, InvalidType, Place
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType, Place
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.results.rows import RowsInFile, join_rows, write_rows
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from krag_eval import (
@@ -19,7 +18,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import Refusal
+from krag_eval.errors import Refusal
 from krag_eval.statistics import intervals as uncertainty
 from krag_eval.statistics.intervals import QuerySums, confidence_intervals
 

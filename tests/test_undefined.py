@@ -19,7 +19,7 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.scoring.metrics import DEFAULT_METRICS
 
 CALCULATIONS = [

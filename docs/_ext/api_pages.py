@@ -6,6 +6,7 @@ module is one page. Annotations name the rooms classes live in, and are led to t
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 import re
@@ -50,6 +51,17 @@ HELD = (
     "scoring.averages.Average",
     "statistics.gates.Gate",
 )
+
+
+def _listed() -> dict[str, str]:
+    """Return the home of every name that the package's stub lists."""
+    stub = ast.parse(Path(krag_eval.__file__).with_suffix(".pyi").read_text("utf-8"))
+    homes = ((node.module, node.names) for node in stub.body if isinstance(node, ast.ImportFrom))
+    return {one.name: module for module, names in homes if module for one in names}
+
+
+#: Public name -> the module it lives in.
+HOMES = _listed()
 DIRECTIVES = {"class": "autoclass", "exception": "autoexception", "function": "autofunction"}
 
 
@@ -83,7 +95,8 @@ def _modules_in(module: ModuleType) -> list[str]:
 
 def names_of(module: ModuleType) -> list[str]:
     """Return the public names of a module but its version."""
-    return [name for name in getattr(module, "__all__", []) if not name.startswith("__")]
+    names = [name for name in getattr(module, "__all__", []) if not name.startswith("__")]
+    return names if module is not krag_eval else [name for name in names if name in HOMES]
 
 
 def kind(value: object) -> str:
@@ -155,7 +168,7 @@ def _held() -> str:
 def _by_room() -> dict[str, list[str]]:
     rooms: dict[str, list[str]] = {heading: [] for heading in ROOMS.values()}
     for name in names_of(krag_eval):
-        home = krag_eval._HOMES[name]
+        home = HOMES[name]
         heading = ROOMS.get(home) or ROOMS.get(home.partition(".")[0], "More")
         rooms.setdefault(heading, []).append(name)
     return {heading: names for heading, names in rooms.items() if names}
@@ -250,12 +263,12 @@ def said_of(name: str) -> list[str]:
     'Every built-in metric, by its column; of a metric with parameters, by what precedes them.'
     """
     package, _, constant = name.rpartition(".")
-    if constant in krag_eval._HOMES:
-        places = [f"krag_eval.{krag_eval._HOMES[constant]}"]
+    if package == "krag_eval" and constant in HOMES:
+        places = [f"krag_eval.{HOMES[constant]}"]
     else:
         module = import_module(package)
         inner = (f"{package}.{name}" for name in _modules_in(module))
-        places = [package, *inner, "krag_eval._errors"]
+        places = [package, *inner, "krag_eval._language"]
     for place in places:
         comments = ModuleAnalyzer.for_module(place).find_attr_docs()
         if ("", constant) in comments:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import InvalidInput, Place, Refusal, whole
 from krag_eval._text import fitted
 from krag_eval.cli.options import (
     encoding_option,
@@ -34,12 +33,11 @@ from krag_eval.cli.output import (
     write_table,
 )
 from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.errors import InvalidInput, Place, Refusal, whole
 
 if TYPE_CHECKING:
     from krag_eval.calibration import Calibration
     from krag_eval.datasets.table import Columns
-
-__all__ = ["calibrate"]
 
 _COLUMNS = ("actual", "predicted", "relevant")
 _TABLES = {".csv": ",", ".tsv": "\t"}

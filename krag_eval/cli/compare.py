@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._errors import DatasetError, InvalidInput, Language, language_of, one_of
+from krag_eval._language import Language, language_of
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
@@ -52,6 +52,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import evaluated_file, is_saved, names_of_files, place_of, saved_result
 from krag_eval.cli.shell import Verdict, printable, warnings_as
+from krag_eval.errors import DatasetError, InvalidInput, one_of
 from krag_eval.scoring.cutoffs import deepest, spelled
 
 if TYPE_CHECKING:
@@ -61,15 +62,10 @@ if TYPE_CHECKING:
     from krag_eval.documents import AnyOf, DocumentLike
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
-    from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.comparison import Comparison
     from krag_eval.statistics.gates import GateReport
+    from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.planning import QuestionPlan
-
-__all__ = [
-    "compare",
-    "gate",
-    "plan",
-]
 
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._errors import InvalidInput, Language
+from krag_eval._language import Language
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     Chosen,
@@ -55,6 +55,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import audited_file, evaluated_file
 from krag_eval.cli.shell import Verdict, warnings_as
+from krag_eval.errors import InvalidInput
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import Cutoff, spelled
 
@@ -63,12 +64,6 @@ if TYPE_CHECKING:
 
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
-
-__all__ = [
-    "audit",
-    "demo",
-    "evaluate",
-]
 
 #: A file of more bytes than this is evaluated in chunks, unless something needs all of it.
 _LARGE = 2**28

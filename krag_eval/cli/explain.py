@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import LANGUAGES, Advice, InvalidInput, Language, language_of, whole
+from krag_eval._language import LANGUAGES, Language, language_of
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     checked_language,
@@ -49,6 +49,7 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import chunks_of, evaluated_file, is_saved, saved_result
 from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.errors import Advice, InvalidInput, whole
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoff, deepest, spelled
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import ForeignIndex
     from krag_eval.results.history import History
     from krag_eval.results.result import EvaluationResult
-
-__all__ = ["diagnose", "explain", "history", "misses", "report"]
 
 
 @click.command(

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import click
 from click.core import ParameterSource
 
-from krag_eval._errors import (
-    LANGUAGES,
-    PLAN_OPTIONS,
-    SPOKEN,
-    Advice,
-    InvalidInput,
-    Language,
-    language_of,
-)
+from krag_eval._language import LANGUAGES, SPOKEN, Language, language_of
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.errors import PLAN_OPTIONS, Advice, InvalidInput
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,
@@ -35,37 +28,6 @@ from krag_eval.scoring.cutoffs import (
 if TYPE_CHECKING:
     from krag_eval.evaluator import PartitionPlan
     from krag_eval.scoring.metrics import Metric
-
-__all__ = [
-    "CHUNKS_HELP",
-    "LANGUAGE",
-    "Chosen",
-    "bundled",
-    "cell_options",
-    "checked_language",
-    "checked_plan",
-    "chosen_averages",
-    "clusters_option",
-    "cutoff_option",
-    "diagnosis_options",
-    "encoding_option",
-    "evaluation_options",
-    "explanation_options",
-    "field_options",
-    "floor_option",
-    "foreign_index_option",
-    "format_option",
-    "given",
-    "language_option",
-    "matcher_option",
-    "metric_option",
-    "metrics_of",
-    "on_option",
-    "one_cutoff_option",
-    "output_option",
-    "report_options",
-    "settled",
-]
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from krag_eval._errors import InvalidInput, Language, Refusal, language_of, warn
 from krag_eval._io import check_apart, replacing
+from krag_eval._language import Language, language_of
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.shell import Verdict, printable
+from krag_eval.errors import InvalidInput, Refusal, warn
 from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
@@ -33,45 +34,6 @@ if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.gates import GateReport
     from krag_eval.statistics.slices import Slice, Slices
-
-__all__ = [
-    "WIDEST",
-    "Forms",
-    "Outputs",
-    "Target",
-    "check_not_read",
-    "checked_outputs",
-    "formatted",
-    "forms_of_audit",
-    "forms_of_diagnosis",
-    "forms_of_misses",
-    "forms_of_result",
-    "four_digits",
-    "note_verdict",
-    "or_none",
-    "print_audit",
-    "print_cells",
-    "print_diagnosis",
-    "print_misses",
-    "print_result",
-    "print_signature",
-    "print_slices",
-    "print_table",
-    "print_wrapped",
-    "printing_beside",
-    "pronounce",
-    "records_of",
-    "rows_of",
-    "said",
-    "spanned",
-    "terminal_width",
-    "write_csv",
-    "write_files",
-    "write_json",
-    "write_plot",
-    "write_table",
-    "write_text",
-]
 
 # Text whose name has no prescribed ending, so that '-' may be standard output.
 _STREAMED = ("json", "csv", "markdown", "latex", "format")

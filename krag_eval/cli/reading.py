@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import DatasetError, Place, Refusal
 from krag_eval.cli.shell import printable
+from krag_eval.errors import DatasetError, Place, Refusal
 
 if TYPE_CHECKING:
     from krag_eval.datasets import Dataset
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from krag_eval.documents import DocumentLike
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.cutoffs import Cutoff
-
-__all__ = [
-    "audited_file",
-    "chunks_of",
-    "evaluated_file",
-    "is_saved",
-    "names_of_files",
-    "place_of",
-    "saved_result",
-]
 
 _CELLS = ("cells", "delimiter")
 _FIELDS = ("question_field", "actual_field", "predicted_field", "encoding", *_CELLS)

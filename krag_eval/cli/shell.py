@@ -25,23 +25,8 @@ from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
 
-from krag_eval._errors import (
-    Advice,
-    KragEvalWarning,
-    Language,
-    Refusal,
-    clipped,
-    language_of,
-    one_line,
-    sentence,
-)
-
-__all__ = [
-    "Shell",
-    "Verdict",
-    "printable",
-    "warnings_as",
-]
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, KragEvalWarning, Refusal, clipped, one_line, sentence
 
 _NO_VERDICT = 2
 _INTERRUPTED = 130

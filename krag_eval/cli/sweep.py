@@ -19,15 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    DatasetError,
-    Language,
-    Place,
-    clipped,
-    language_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.cli.options import checked_language, format_option, output_option, report_options
 from krag_eval.cli.output import (
     Forms,
@@ -46,11 +38,10 @@ from krag_eval.cli.output import (
     write_table,
 )
 from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.errors import EVALUATOR_OPTIONS, Advice, DatasetError, Place, clipped
 
 if TYPE_CHECKING:
     from krag_eval.retrievers.sweep import Sweep
-
-__all__ = ["sweep"]
 
 # What a file holds beside the arguments of sweep() that a file can spell.
 _NEEDED = ("corpus", "questions", "splitters", "retrievers")

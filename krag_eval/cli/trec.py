@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._errors import InvalidInput, muted
 from krag_eval.cli.options import cutoff_option, format_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
@@ -33,13 +32,12 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.reading import names_of_files
 from krag_eval.cli.shell import printable, warnings_as
+from krag_eval.errors import InvalidInput, muted
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 
 if TYPE_CHECKING:
     from krag_eval.datasets.trec import Qrels
     from krag_eval.results.result import EvaluationResult
-
-__all__ = ["trec"]
 
 # trec_eval's measure -> our key, under Conventions.trec() with partial hits; first what is counted
 # and averaged over all retrieved documents, then what is cut off.

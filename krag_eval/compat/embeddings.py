@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from krag_eval._errors import InvalidInput, MissingPackage, unknown
+from krag_eval.errors import InvalidInput, MissingPackage, unknown
 
 __all__ = ["load_embeddings"]
 

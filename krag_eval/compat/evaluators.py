@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, Language, language_of, number, unknown, warn
+from krag_eval._language import Language, language_of
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.errors import InvalidInput, number, unknown, warn
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching.base import Matcher, TextMatcher
 from krag_eval.matching.embedding import EmbeddingMatcher

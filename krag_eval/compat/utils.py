@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import InvalidInput, MissingPackage, clipped, number, one_of
 from krag_eval._reading import literal_in
 from krag_eval.compat.evaluators import (
     AveragingMethod,
@@ -22,6 +21,7 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
 )
 from krag_eval.conventions import resolve_choice
+from krag_eval.errors import InvalidInput, MissingPackage, clipped, number, one_of
 from krag_eval.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:

@@ -26,19 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Place,
-    clipped,
-    language_of,
-    one_of,
-)
-from krag_eval._errors import sentence as joined
 from krag_eval._io import replacing
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
@@ -54,6 +43,16 @@ from krag_eval.documents import (
     is_blank,
     text_of,
 )
+from krag_eval.errors import (
+    Advice,
+    Fix,
+    InvalidInput,
+    InvalidType,
+    Place,
+    clipped,
+    one_of,
+    sentence as joined,
+)
 from krag_eval.matching.coverage import CoverageMatcher, with_gaps_to_close, without_gaps
 from krag_eval.matching.exact import ExactTextMatcher
 from krag_eval.matching.joins import BoolArray, Units
@@ -66,8 +65,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.datasets.loading import Source
-
-__all__ = ["FINDINGS", "Audit", "Finding", "FoundAt", "as_text", "audit", "checked_names"]
 
 _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
 _TEXTS, _QUESTIONS = "texts of the ground truth", "questions"
@@ -472,6 +469,7 @@ def _missing(name: str, absent: Collection[str]) -> str:
     return next((need for need in FINDINGS[name] if need in absent), "")
 
 
+@spoken
 def audit(
     dataset: Source,
     index: str | os.PathLike[str] | Iterable[DocumentLike] | None = None,

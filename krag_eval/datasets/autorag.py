@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._errors import Advice, Language, Place, language_of, warn
+from krag_eval._language import Language, language_of
 from krag_eval._reading import LIMITS, MAX_BYTES, Limits, MaxObjects, kind_of
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
 from krag_eval.datasets.table import Columns, TagChoice, located, tags_of
 from krag_eval.datasets.tabular import Table, table_columns
 from krag_eval.documents import AnyOf, DocumentLike, Location, list_in, plain
-
-__all__ = ["autorag_dataset", "read_autorag"]
+from krag_eval.errors import Advice, Place, warn
 
 _COLUMNS = ("qid", "query", "retrieval_gt", "retrieved_ids", "retrieved_contents")
 

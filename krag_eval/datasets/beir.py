@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval._errors import InvalidInput, Language, Place, language_of
+from krag_eval._language import Language, language_of
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -41,8 +41,7 @@ from krag_eval.datasets.trec import (
     read_run,
 )
 from krag_eval.documents import is_missing
-
-__all__ = ["PARTS", "collection_dataset", "has_corpus", "is_collection", "read_beir"]
+from krag_eval.errors import InvalidInput, Place
 
 
 def read_beir(

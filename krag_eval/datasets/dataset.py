@@ -8,25 +8,22 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of
+from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
+from krag_eval.errors import (
     EVALUATOR_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     Place,
     check_options,
     clipped,
-    language_of,
     warn,
 )
-from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
     from krag_eval.results.latency import Failure
-
-__all__ = ["Dataset", "check_overlap", "ids_in", "labels_for", "labels_of", "with_texts"]
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,6 @@ from importlib import resources
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from krag_eval._errors import Advice, Place, named_options
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -42,16 +41,7 @@ from krag_eval.datasets.table import (
 from krag_eval.datasets.tabular import check_encoding
 from krag_eval.datasets.vocabularies import Mapped, is_foreign
 from krag_eval.documents import DocumentLike, Location, chunk_in, document_in
-
-__all__ = [
-    "FIELD_OPTIONS",
-    "ONE_QUERY",
-    "Fields",
-    "demo_dataset",
-    "read_chunks",
-    "read_jsonl",
-    "record_in",
-]
+from krag_eval.errors import Advice, Place, named_options
 
 #: What is expected of a line.
 ONE_QUERY = 'a JSON object with "actual" and "predicted"'

@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Place,
-    clipped,
-    language_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._reading import kind_of
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.table import (
@@ -32,16 +24,7 @@ from krag_eval.datasets.table import (
     tags_of,
 )
 from krag_eval.datasets.vocabularies import LANGSMITH, QUESTIONS, Mapped
-
-__all__ = [
-    "OUTPUT_KEYS",
-    "REFERENCE_KEYS",
-    "example_as_row",
-    "langsmith_dataset",
-    "list_under",
-    "question_under",
-    "run_as_row",
-]
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, clipped
 
 _QUESTION_KEYS = (*QUESTIONS, "input")
 #: Where the documents of a run usually are; a target that returns a list has it under "output".

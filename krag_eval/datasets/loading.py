@@ -8,19 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Place,
-    Refusal,
-    clipped,
-    language_of,
-    muted,
-    named_options,
-    one_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
@@ -49,8 +37,7 @@ from krag_eval.datasets.tabular import (
     json_columns,
     parquet_columns,
 )
-from krag_eval.datasets.traces import MARKS as SPAN_MARKS
-from krag_eval.datasets.traces import SPANS, is_spans, traces_dataset
+from krag_eval.datasets.traces import MARKS as SPAN_MARKS, SPANS, is_spans, traces_dataset
 from krag_eval.datasets.trec import is_judgements, read_trec
 from krag_eval.datasets.vocabularies import (
     KNOWN,
@@ -62,23 +49,21 @@ from krag_eval.datasets.vocabularies import (
     roles_of,
     said,
 )
+from krag_eval.errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    Refusal,
+    clipped,
+    muted,
+    named_options,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
-
-__all__ = [
-    "ExampleLike",
-    "FrameLike",
-    "Source",
-    "advised_to_load",
-    "dataset_in",
-    "evaluated_again",
-    "is_table",
-    "load_dataset",
-    "recognised_lines",
-    "rows_by_question",
-]
 
 #: What a file may be.
 Format: TypeAlias = Literal["jsonl", "json", "csv", "tsv", "parquet"]

@@ -13,12 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from krag_eval._errors import (
-    DatasetError,
-    InvalidInput,
-    Place,
-    clipped,
-)
 from krag_eval._io import parquet_for, replacing, shielded
 from krag_eval._reading import Limits
 from krag_eval.datasets.table import (
@@ -34,8 +28,12 @@ from krag_eval.datasets.table import (
 from krag_eval.datasets.tabular import delimited_columns, json_columns, parquet_columns
 from krag_eval.datasets.vocabularies import KNOWN, NAMED, roles_of
 from krag_eval.documents import LONGEST_TAG, AnyOf, Tag, id_of, metadata_of, text_of
-
-__all__ = ["Content", "save_content"]
+from krag_eval.errors import (
+    DatasetError,
+    InvalidInput,
+    Place,
+    clipped,
+)
 
 _SEMICOLON = re.compile(r";(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _KINDS: dict[str, tuple[str, bool]] = {

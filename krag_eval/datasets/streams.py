@@ -18,7 +18,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from krag_eval._errors import Place
 from krag_eval._reading import (
     LIMITS,
     Limits,
@@ -47,8 +46,7 @@ from krag_eval.datasets.vocabularies import (
     roles_of,
 )
 from krag_eval.documents import Tag
-
-__all__ = ["Chunk", "Cursor", "QueryFiles", "is_read_in_directories", "only_whole"]
+from krag_eval.errors import Place
 
 _PARQUET = b"PAR1"
 # Ending -> what is read as a table, by load_dataset.

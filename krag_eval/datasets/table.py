@@ -11,19 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Place,
-    Refusal,
-    clipped,
-    language_of,
-    warn,
-)
 from krag_eval._io import shielded, unshielded
+from krag_eval._language import Language, language_of
 from krag_eval._reading import kind_of, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.documents import (
@@ -39,44 +28,7 @@ from krag_eval.documents import (
     list_in,
     plain,
 )
-
-__all__ = [
-    "JUDGED",
-    "MOST_LEFT_OUT",
-    "MOST_TAGS",
-    "OWN",
-    "TOO_MANY",
-    "Columns",
-    "Mark",
-    "Query",
-    "Roles",
-    "Side",
-    "TagChoice",
-    "TagReader",
-    "asked_by",
-    "cells_as_lists",
-    "check_chosen",
-    "check_collected",
-    "checked_choice",
-    "doubts",
-    "is_frame",
-    "is_wanted",
-    "joined",
-    "labels_and_questions",
-    "listed",
-    "located",
-    "mark_to_write",
-    "matcher_of",
-    "no_field",
-    "notes_on",
-    "parts_of",
-    "queries_of",
-    "query_in",
-    "tag_cell",
-    "tag_in",
-    "tags_in",
-    "tags_of",
-]
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, Place, Refusal, clipped, warn
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 40

@@ -12,14 +12,6 @@ from contextlib import closing, contextmanager, nullcontext
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import (
-    Advice,
-    DatasetError,
-    InvalidInput,
-    InvalidType,
-    Place,
-    clipped,
-)
 from krag_eval._io import parquet_for
 from krag_eval._reading import (
     LIMITS,
@@ -48,23 +40,17 @@ from krag_eval.datasets.table import (
     tags_in,
 )
 from krag_eval.documents import LONGEST_TAG, Tag
+from krag_eval.errors import (
+    Advice,
+    DatasetError,
+    InvalidInput,
+    InvalidType,
+    Place,
+    clipped,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Table",
-    "check_encoding",
-    "columns_of_lines",
-    "columns_of_tags",
-    "delimited_columns",
-    "is_parquet",
-    "json_columns",
-    "opened_parquet",
-    "parquet_columns",
-    "parquet_rows",
-    "table_columns",
-]
 
 # What another encoding must leave as it is.
 _ESCAPED = b'\r\n,"a{[\\ud800+2AA-~'

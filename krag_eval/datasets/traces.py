@@ -16,18 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Place,
-    Refusal,
-    clipped,
-    language_of,
-    one_of,
-    warn,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -56,9 +45,17 @@ from krag_eval.documents import (
     plain,
     text_of,
 )
+from krag_eval.errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Place,
+    Refusal,
+    clipped,
+    one_of,
+    warn,
+)
 from krag_eval.results.latency import Failure
-
-__all__ = ["MARKS", "SPANS", "Calls", "Documents", "is_spans", "read_traces", "traces_dataset"]
 
 #: Which documents of a trace: what was retrieved, or what a reranker got and returned.
 Documents: TypeAlias = Literal["retrieved", "rerank_input", "rerank_output"]

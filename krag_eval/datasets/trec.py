@@ -17,17 +17,7 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval._errors import (
-    DatasetError,
-    InvalidInput,
-    Language,
-    Place,
-    boolean,
-    language_of,
-    one_of,
-    warn,
-    whole,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -45,26 +35,7 @@ from krag_eval.datasets.dataset import Dataset, check_overlap
 from krag_eval.datasets.table import located
 from krag_eval.datasets.tabular import is_parquet, parquet_columns
 from krag_eval.documents import AnyOf, DocumentLike
-
-__all__ = [
-    "Lines",
-    "Missing",
-    "Number",
-    "Qrels",
-    "Run",
-    "ScorePrecision",
-    "Table",
-    "grade_in",
-    "grades_of",
-    "is_judgements",
-    "judged_dataset",
-    "object_in",
-    "read_qrels",
-    "read_run",
-    "read_trec",
-    "score_in",
-    "scores_of",
-]
+from krag_eval.errors import DatasetError, InvalidInput, Place, boolean, one_of, warn, whole
 
 Number = TypeVar("Number", int, float)
 #: ``{topic: {document: number}}``

@@ -10,25 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, DatasetError, Language, Place, language_of
+from krag_eval._language import Language, language_of
 from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side, doubts, listed
 from krag_eval.documents import is_list_written, is_missing
-
-__all__ = [
-    "KNOWN",
-    "LANGSMITH",
-    "NAMED",
-    "N_SAID",
-    "QUESTIONS",
-    "Mapped",
-    "as_saved",
-    "is_autorag",
-    "is_foreign",
-    "is_langsmith",
-    "nothing_retrieved",
-    "roles_of",
-    "said",
-]
+from krag_eval.errors import Advice, DatasetError, Place
 
 #: Columns that hold the question, whatever else there is.
 QUESTIONS = ("question", "user_input", "query", "질문", "질의")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from dask.bag import Bag
     from dask.dataframe import DataFrame
-
-__all__ = ["evaluate_dask"]
 
 
 def evaluate_dask(

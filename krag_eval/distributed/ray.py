@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._errors import (
+from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.errors import (
     PLAN_OPTIONS,
     InvalidType,
     MissingPackage,
@@ -13,7 +14,6 @@ from krag_eval._errors import (
     install_line,
     whole,
 )
-from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
@@ -21,8 +21,6 @@ from krag_eval.scoring.metrics import Metric
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
-
-__all__ = ["evaluate_ray"]
 
 
 def evaluate_ray(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
-from krag_eval._errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.distributed.worker import PARTIAL, DistributedRun, Fields, Task
+from krag_eval.errors import PLAN_OPTIONS, InvalidType, MissingPackage, check_options, install_line
 from krag_eval.evaluator import PartitionPlan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
@@ -15,8 +15,6 @@ from krag_eval.scoring.metrics import Metric
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["evaluate_spark"]
 
 
 def evaluate_spark(

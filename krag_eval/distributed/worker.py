@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place, Refusal, clipped
 from krag_eval.documents import Location, documents_in, is_missing, plain
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal, clipped
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JUDGED_COLUMNS, NoRows
@@ -20,14 +20,6 @@ from krag_eval.scoring.parts import Partial
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "PARTIAL",
-    "DistributedRun",
-    "Fields",
-    "Task",
-    "document_lists",
-]
 
 #: The column that carries what must be kept of a part, beside its rows.
 PARTIAL = "krag_eval partial"

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.datasets.dataset import looks_at_questions
 from krag_eval.datasets.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
 from krag_eval.documents import Location, documents_in
+from krag_eval.errors import Advice, InvalidInput, clipped, muted, told_apart
 from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.results.evidence import GroundTruthItem, outcomes

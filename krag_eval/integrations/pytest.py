@@ -97,7 +97,7 @@ class KragGate:
                 result, an unknown average, no run to compare with, and the like.
         """
         __tracebackhide__ = True
-        from krag_eval._errors import Refusal
+        from krag_eval.errors import Refusal
 
         refused = ""
         try:
@@ -148,7 +148,7 @@ def _checked(
         _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
-    from krag_eval._errors import InvalidInput, InvalidType, check_options, clipped
+    from krag_eval.errors import InvalidInput, InvalidType, check_options, clipped
     from krag_eval.results.result import EvaluationResult
 
     baseline, history, last = against
@@ -176,7 +176,7 @@ def _checked_by_history(
     history: History | str | os.PathLike[str],
     asked: dict[str, Any],
 ) -> GateReport:
-    from krag_eval._errors import check_options
+    from krag_eval.errors import check_options
     from krag_eval.results.history import History
 
     check_options(History.check, asked)
@@ -204,7 +204,8 @@ def _no_baseline(path: str, error: Exception) -> str:
 
 def _words() -> Mapping[str, str]:
     """Return what is said, in the language that people are told things in."""
-    from krag_eval._errors import InvalidInput, language_of
+    from krag_eval._language import language_of
+    from krag_eval.errors import InvalidInput
 
     try:
         return _WORDS[language_of()]
@@ -242,7 +243,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
 
 def _told(result: EvaluationResult, report: GateReport) -> Iterator[str]:
     """Yield the lines of a failure: the conditions, intervals, and the worst queries."""
-    from krag_eval._errors import InvalidInput, muted
+    from krag_eval.errors import InvalidInput, muted
 
     short = list(dict.fromkeys(gate.metric for gate in report.gates if not gate.passed))
     # The first line is all that pytest's short summary shows.
@@ -266,7 +267,7 @@ def _intervals(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str
 
 
 def _worst(result: EvaluationResult, metrics: Iterable[str]) -> Iterator[str]:
-    from krag_eval._errors import clipped
+    from krag_eval.errors import clipped
     from krag_eval.scoring.cutoffs import parse_metric, spelled
 
     for k in dict.fromkeys(parse_metric(name, "floors")[1] for name in metrics):
@@ -298,7 +299,7 @@ def krag_gate(request: pytest.FixtureRequest) -> KragGate:
             kwargs={**about, "location": None}
         )
 
-    from krag_eval._errors import KragEvalWarning
+    from krag_eval.errors import KragEvalWarning
 
     return KragGate(lambda line: kept.append((_PROPERTY, line)), warned)
 

@@ -27,18 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    muted,
-    number,
-    unknown,
-)
+from krag_eval._language import Language, language_of
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
@@ -51,6 +40,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, muted, number, unknown
 from krag_eval.matching.identity import is_bound, mark_of, without_secrets, words_of
 from krag_eval.matching.joins import (
     BlockScorer,
@@ -66,22 +56,6 @@ from krag_eval.matching.parallel import in_processes, n_processes
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-
-__all__ = [
-    "MATCHER_NAMES",
-    "SETTINGS_UNKNOWN",
-    "AndMatcher",
-    "BlockScorer",
-    "KeyMatcher",
-    "Matcher",
-    "Matches",
-    "OrMatcher",
-    "TextMatcher",
-    "alternatives_as_items",
-    "completed",
-    "questions_of",
-    "resolve_matcher",
-]
 
 #: What a signature says of a matcher that holds more than it can show.
 SETTINGS_UNKNOWN = "settings unknown"

@@ -15,17 +15,8 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    Language,
-    boolean,
-    language_of,
-    number,
-    one_of,
-    whole,
-)
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
@@ -39,14 +30,6 @@ from krag_eval.matching.tokenizers import (
     tokenizer_name,
     word_tokens,
 )
-
-__all__ = [
-    "CoverageMatcher",
-    "NumbersMatcher",
-    "other_readings",
-    "with_gaps_to_close",
-    "without_gaps",
-]
 
 _Direction: TypeAlias = Literal["ground_truth", "either"]
 

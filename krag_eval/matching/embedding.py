@@ -12,27 +12,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from krag_eval._errors import (
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    named_options,
-    number,
-    whole,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.documents import is_blank
+from krag_eval.errors import Fix, InvalidInput, InvalidType, clipped, named_options, number, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import mark_of
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, real_numbers
 from krag_eval.matching.timeouts import check_timeout, in_thread
-
-__all__ = [
-    "EmbeddingMatcher",
-    "MadeOnce",
-]
 
 # A unit vector times itself may differ from 1 by some 1e-15.
 _ROUNDING = 1e-12

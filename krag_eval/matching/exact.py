@@ -10,15 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    Language,
-    boolean,
-    language_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.documents import (
     DocumentLike,
     Reading,
@@ -30,10 +22,9 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean
 from krag_eval.matching.base import KeyMatcher, TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray
-
-__all__ = ["ContainsMatcher", "ExactTextMatcher", "IdMatcher", "MetadataMatcher"]
 
 # Scripts written without spaces between words; inside them every position is a boundary.
 _UNSPACED = (

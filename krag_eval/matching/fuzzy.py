@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, Language, language_of, number, one_of, whole
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, Fix, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.waiting import (
@@ -22,8 +23,6 @@ from krag_eval.matching.waiting import (
     refuse_long_pairs,
     warn_of_long_wait,
 )
-
-__all__ = ["FuzzyMatcher"]
 
 _SCORERS = ("ratio", "partial_ratio", "token_set_ratio")
 #: ``number of a stretch -> where it begins and ends``

@@ -42,19 +42,6 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-__all__ = [
-    "UNKNOWN",
-    "bound_values",
-    "digest_of",
-    "function_name",
-    "is_bound",
-    "is_secret",
-    "mark_of",
-    "same",
-    "without_secrets",
-    "words_of",
-]
-
 #: What stands behind the name of what cannot be told.
 UNKNOWN = "#unknown"
 _MARK = re.compile(

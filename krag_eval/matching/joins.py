@@ -16,19 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, language_of, warn_of
+from krag_eval._language import Language, language_of
 from krag_eval.documents import QuerySet, as_document, content_key, is_blank, text_of
-
-__all__ = [
-    "BlockScorer",
-    "KeyJoin",
-    "Matches",
-    "Pairs",
-    "Pieces",
-    "Units",
-    "real_numbers",
-    "warn_of_blank_texts",
-]
+from krag_eval.errors import InvalidInput, InvalidType, clipped, warn_of
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -28,13 +28,14 @@ from langchain_core.outputs import LLMResult
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
-from krag_eval._errors import (
+from krag_eval._io import Bar, bar_of, check_progress
+from krag_eval._language import Language, language_of
+from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
+from krag_eval.errors import (
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     clipped,
-    language_of,
     muted,
     named_options,
     number,
@@ -42,8 +43,6 @@ from krag_eval._errors import (
     warn,
     whole,
 )
-from krag_eval._io import Bar, bar_of, check_progress
-from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
 from krag_eval.matching.base import (
     Matcher,
     alternatives_as_items,
@@ -62,8 +61,6 @@ from krag_eval.matching.joins import (
     warn_of_blank_texts,
 )
 from krag_eval.matching.timeouts import check_timeout, in_loop, within
-
-__all__ = ["Judge", "JudgeCost", "JudgeMatcher"]
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.

@@ -21,8 +21,6 @@ from krag_eval.matching.joins import BoolArray, IntArray
 from krag_eval.matching.parallel import in_processes, n_processes
 from krag_eval.matching.tokenizers import Tokenizer, letter_tokens, tokenize_all, tokenizer_name
 
-__all__ = ["TokenNumbers", "numbered"]
-
 _PARTS_PER_PROCESS = 4
 _LARGEST_PART = 1 << 23  # characters, so that some hundred MB are on their way at most
 

@@ -24,20 +24,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    SPOKEN,
-    Fix,
-    InvalidInput,
-    InvalidType,
-    KragEvalWarning,
-    Language,
-    clipped,
-    language_of,
-    warn,
-)
 from krag_eval._io import bars
-
-__all__ = ["check_n_jobs", "in_processes", "n_processes", "processes"]
+from krag_eval._language import SPOKEN, Language, language_of
+from krag_eval.errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import BoolArray, FloatArray, IntArray, Pairs, Pieces, Units
 from krag_eval.matching.numbering import TokenNumbers
 
-__all__ = ["SharedRuns", "held_anywhere", "shared_runs", "whereabouts"]
-
 TokenArray: TypeAlias = NDArray[np.int32]
 HashArray: TypeAlias = NDArray[np.uint64]
 

@@ -15,8 +15,6 @@ import re
 import unicodedata
 from html.entities import html5
 
-__all__ = ["numbers_in", "plain"]
-
 # https://html.spec.whatwg.org/multipage/indices.html#elements-3 and, of the same standard,
 # https://html.spec.whatwg.org/multipage/obsolete.html#non-conforming-features
 # Elements that format a part of a word as well as a whole one: nothing replaces them.

@@ -15,17 +15,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    Fix,
-    Language,
-    boolean,
-    language_of,
-    number,
-    one_of,
-    warn_of,
-    whole,
-)
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, Fix, boolean, number, one_of, warn_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
@@ -40,8 +31,6 @@ from krag_eval.matching.waiting import (
     refuse_long_pairs,
     warn_of_long_wait,
 )
-
-__all__ = ["RougeMatcher"]
 
 #: ``(positions of ground-truth texts, positions of predicted texts) -> what each pair shares``
 Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray | FloatArray]

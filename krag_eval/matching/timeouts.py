@@ -19,22 +19,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from krag_eval._errors import Advice, InvalidInput, number
-
-__all__ = [
-    "BETWEEN_LOOKS",
-    "GRACE",
-    "Behind",
-    "Threads",
-    "any_lost",
-    "check_timeout",
-    "in_loop",
-    "in_thread",
-    "n_threads",
-    "no_answer",
-    "outcome",
-    "within",
-]
+from krag_eval.errors import Advice, InvalidInput, number
 
 T = TypeVar("T")
 

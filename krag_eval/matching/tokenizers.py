@@ -34,7 +34,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from krag_eval._errors import (
+from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     MissingPackage,
@@ -46,24 +46,6 @@ from krag_eval._errors import (
 )
 from krag_eval.matching.identity import function_name
 from krag_eval.matching.plaintext import plain
-
-__all__ = [
-    "TOKENIZER_NAMES",
-    "ByScript",
-    "KiwiTokenizer",
-    "Tokenizer",
-    "character_tokens",
-    "has_words",
-    "letter_tokens",
-    "resolve_tokenizer",
-    "rouge_score_tokens",
-    "shared_kiwi",
-    "tokenize_all",
-    "tokenizer_name",
-    "unicode_tokens",
-    "whitespace_tokens",
-    "word_tokens",
-]
 
 #: A word of the user's own for Kiwi: with its tag and score, if need be.
 UserWord: TypeAlias = str | tuple[str, str] | tuple[str, str, float]
@@ -557,7 +539,7 @@ def tokenize_all(tokenizer: str | Tokenizer, texts: Sequence[str]) -> Iterator[l
     >>> list(tokenize_all("rouge_score", ["나는 밥을 먹었다."]))
     Traceback (most recent call last):
         ...
-    krag_eval._errors.InvalidInput: tokenizer 'rouge_score' yields no token for '나는 밥을 ...
+    krag_eval.errors.InvalidInput: tokenizer 'rouge_score' yields no token for '나는 밥을 ...
     """
     if isinstance(texts, str):
         raise InvalidType("texts", f"must be a sequence of str, got one str: {clipped(texts)}")

@@ -15,20 +15,10 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, language_of, warn
 from krag_eval._io import bar_of
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, InvalidInput, warn
 from krag_eval.matching.joins import FloatArray, IntArray, Units
-
-__all__ = [
-    "CELLS_AT_ONCE",
-    "MAX_CELLS",
-    "Advance",
-    "Comparison",
-    "common_subsequence",
-    "in_blocks",
-    "refuse_long_pairs",
-    "warn_of_long_wait",
-]
 
 Number = TypeVar("Number", np.int64, np.float64)
 #: ``(positions of ground-truth texts, of predicted texts) -> a score for each pair``

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._text import fitted
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting.styling import (
     FOUND,
     INK,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["diagnosis_waterfall", "metric_bars"]
-
 #: Metric -> its bars: the average ("micro" or "macro") and the key of its value.
 Bars: TypeAlias = dict[str, dict[str, str]]
 
@@ -62,6 +61,7 @@ _LONGEST_NAME = 30
 _NO_ROOM = 0.8
 
 
+@spoken
 def metric_bars(
     result: EvaluationResult | Mapping[str, EvaluationResult],
     k: Cutoff | str = None,
@@ -199,6 +199,7 @@ def _draw_system(
     ax.bar_label(drawn, labels=list(map(value_label, values)), padding=3, fontsize="small")
 
 
+@spoken
 def diagnosis_waterfall(
     diagnosis: Diagnosis, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:

@@ -7,16 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    one_of,
-)
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._text import fitted, width_of
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval.plotting.styling import (
     FAINT,
     INK,
@@ -59,17 +52,6 @@ if TYPE_CHECKING:
     from krag_eval.retrievers.sweep import Cost, Sweep
     from krag_eval.statistics.planning import QuestionPlan
 
-__all__ = [
-    "budget_curves",
-    "calibration_curve",
-    "cutoff_curves",
-    "history_curves",
-    "latency_points",
-    "pareto_points",
-    "planning_curve",
-    "threshold_curves",
-]
-
 # The mean of every score that is not made of others, and what is drawn where there is none.
 _SHOWN = {
     metric.key: f"micro_{metric.name}"
@@ -108,6 +90,7 @@ class _Curve:
         return next((end for end in ends if not math.isnan(end[1])), (self.places[-1], math.nan))
 
 
+@spoken
 def cutoff_curves(
     result: EvaluationResult | Mapping[str, EvaluationResult],
     metrics: str | Iterable[str] | None = None,
@@ -343,6 +326,7 @@ def _with_room(names: Mapping[float, str], shares: Mapping[float, float]) -> lis
     return sorted(named)
 
 
+@spoken
 def budget_curves(
     results: EvaluationResult | Mapping[str, EvaluationResult],
     metric: str | None = None,
@@ -421,6 +405,7 @@ def _budget_axis(budgets: Iterable[Cutoff], result: EvaluationResult, language: 
     return word(f"in {units.pop()}", language).format(length=measure)
 
 
+@spoken
 def latency_points(
     results: EvaluationResult | Mapping[str, EvaluationResult],
     metric: str | None = None,
@@ -495,6 +480,7 @@ def latency_points(
     return ax
 
 
+@spoken
 def pareto_points(
     sweep: Sweep,
     cost: Cost = "context",
@@ -724,6 +710,7 @@ def _scale_budgets(ax: Axes, budgets: Iterable[float]) -> None:
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
+@spoken
 def threshold_curves(
     averages: EvaluationResult | pd.DataFrame | pd.Series[float],
     threshold: float | None = None,
@@ -956,6 +943,7 @@ def _span(
     return centre - half, centre + half
 
 
+@spoken
 def calibration_curve(
     calibration: Calibration, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
@@ -1003,6 +991,7 @@ def calibration_curve(
     return ax
 
 
+@spoken
 def planning_curve(
     plan: QuestionPlan, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
@@ -1046,6 +1035,7 @@ def planning_curve(
     return ax
 
 
+@spoken
 def history_curves(
     history: History, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import Advice, InvalidInput, Language, clipped, language_of, unknown
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.errors import Advice, InvalidInput, clipped, unknown
 from krag_eval.plotting.styling import (
     FOUND,
     INK,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
     from krag_eval.results.result import EvaluationResult
 
-__all__ = ["first_rank_bars", "metric_distribution"]
-
 _BINS = 10
 _EACH = "draw each on an ax of its own, as plt.subplots(1, 2) makes them"
 # How far exactly 0 and exactly 1 are from what is between.
@@ -44,6 +43,7 @@ _SINGLE_RANKS = 10
 _RANK_ENDS = (20, 50, 100, 200, 500, 1000)
 
 
+@spoken
 def metric_distribution(
     result: EvaluationResult,
     metric: str,
@@ -100,6 +100,7 @@ def metric_distribution(
     return ax
 
 
+@spoken
 def first_rank_bars(
     result: EvaluationResult, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:

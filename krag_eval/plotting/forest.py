@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import Language, language_of, one_of
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._text import fitted
+from krag_eval.errors import one_of
 from krag_eval.plotting.styling import (
     BETTER,
     FAINT,
@@ -33,10 +34,9 @@ from krag_eval.scoring.cutoffs import parse_metric
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from krag_eval.statistics.comparison import Comparison, Difference
+    from krag_eval.statistics.comparison import Comparison
+    from krag_eval.statistics.paired import Difference
     from krag_eval.statistics.slices import Slice, SlicedComparison, SlicedDifference, Slices
-
-__all__ = ["comparison_forest", "forest_size", "slice_forest"]
 
 # Inches.
 _WIDTH, _ROW, _AROUND = 9.0, 0.34, 1.5
@@ -52,6 +52,7 @@ class _Line:
     difference: Difference | None = None
 
 
+@spoken
 def comparison_forest(
     comparison: Comparison, ax: Axes | None = None, *, language: Language | None = None
 ) -> Axes:
@@ -255,6 +256,7 @@ def _name_sides(ax: Axes, comparison: Comparison, language: Language, *, lower: 
                     color=colour)  # fmt: skip
 
 
+@spoken
 def slice_forest(
     slices: Slices | SlicedComparison,
     metric: str | None = None,

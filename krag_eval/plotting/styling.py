@@ -14,17 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
-from krag_eval._errors import (
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    one_of,
-    warn,
-)
 from krag_eval._io import naming
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._text import fitted, width_of
+from krag_eval.errors import InvalidInput, InvalidType, clipped, one_of, warn
 from krag_eval.scoring.averages import DEFINED, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric
 from krag_eval.scoring.metrics import METRICS, averages_of, label_of, metrics_of
@@ -36,51 +29,6 @@ if TYPE_CHECKING:
 
     from krag_eval.results.result import EvaluationResult
     from krag_eval.statistics.slices import SlicedComparison, Slices
-
-__all__ = [
-    "BETTER",
-    "DARK",
-    "FAINT",
-    "FOUND",
-    "INK",
-    "KOREAN_FONTS",
-    "LINES",
-    "MISSED",
-    "MOST_LINES",
-    "NO_KOREAN_FONT",
-    "ON_DARK",
-    "PAPER",
-    "PARTIAL",
-    "PLOT_FORMATS",
-    "SIZE",
-    "WORSE",
-    "Look",
-    "at_cutoff",
-    "average_name",
-    "bounds_of",
-    "check_alone",
-    "cutoff_words",
-    "draw_score_axis",
-    "finish",
-    "inline_svg",
-    "intervals_of",
-    "labelled",
-    "legend_above",
-    "looks_of",
-    "make_readable",
-    "metric_name",
-    "new_axes",
-    "number_of_queries",
-    "percent",
-    "queries_of",
-    "queries_of_all",
-    "save_plot",
-    "systems_of",
-    "tag_name",
-    "value_label",
-    "with_direction",
-    "word",
-]
 
 INK, PAPER = "#000000", "#ffffff"
 #: What is not certain, or not about any system or metric.
@@ -593,6 +541,7 @@ def labelled(slices: _Sliced, language: Language) -> _Sliced:
     return cast("_Sliced", replace(unlabelled, rows=tuple(rows)))
 
 
+@spoken
 def metric_name(key: str, language: Language, result: EvaluationResult | None = None) -> str:
     """Return the name of an average for people; one without a label keeps its own.
 

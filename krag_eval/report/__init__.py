@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from krag_eval._errors import InvalidInput, Language, clipped, language_of
 from krag_eval._io import replacing
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.errors import InvalidInput, clipped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["write_comparison_report", "write_report", "write_sweep_report"]
 
 
+@spoken
 def write_report(
     result: EvaluationResult,
     path: str | os.PathLike[str],

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, muted, text, whole
+from krag_eval._language import Language
 from krag_eval._text import fitted
+from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, text, whole
 from krag_eval.plotting.styling import (
     MOST_LINES,
     average_name,
@@ -27,12 +28,12 @@ from krag_eval.results.latency import told_failed
 from krag_eval.scoring.cutoffs import Budget, Cutoff, parse_metric, spelled
 from krag_eval.statistics.comparison import (
     Comparison,
-    Difference,
     told_clusters,
     told_detectable,
     told_shares,
     toward_better,
 )
+from krag_eval.statistics.paired import Difference
 from krag_eval.statistics.slices import FEWEST_QUERIES, notes_on
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from krag_eval.retrievers.sweep import Sweep, SweepCell
     from krag_eval.scoring.averages import Average
     from krag_eval.statistics.slices import SlicedComparison, SlicedDifference
-
-__all__ = ["comparison_page", "sweep_page"]
 
 # Columns of a query's text, of a system's name, and of an id.
 _QUERY_WIDTH, _NAME_WIDTH, _ABOUT_WIDTH, _NOTE_WIDTH = 300, 40, 80, 1000

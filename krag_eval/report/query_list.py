@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._errors import Language
+from krag_eval._language import Language
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
 from krag_eval.plotting import metric_name
 from krag_eval.plotting.styling import word
 from krag_eval.report.rendering import number, words, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
-from krag_eval.results.explanation import _brief as untold_ranks
-from krag_eval.results.explanation import _highlighted as highlighted
-from krag_eval.results.explanation import near_in_words
+from krag_eval.results.explanation import (
+    _brief as untold_ranks,
+    _highlighted as highlighted,
+    near_in_words,
+)
 from krag_eval.results.result import STATUSES, EvaluationResult
 from krag_eval.scoring.cutoffs import Cutoff
 
@@ -27,16 +29,6 @@ if TYPE_CHECKING:
     from krag_eval.results.diagnosis import Diagnosis
     from krag_eval.results.evidence import About, GroundTruthItem, PredictedDocument
     from krag_eval.results.explanation import Explanation
-
-__all__ = [
-    "ROWS_AT_MOST",
-    "ListedQuery",
-    "Room",
-    "ToldQuery",
-    "ToldRow",
-    "query_list",
-    "told_query",
-]
 
 #: Bytes that the list may take: with pictures and tables, a page stays under 6 MB.
 BUDGET = 5_400_000

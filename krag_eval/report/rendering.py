@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import __version__
-from krag_eval._errors import Language, language_of
+from krag_eval._language import Language, language_of
 from krag_eval._text import visible
 from krag_eval.plotting.styling import DARK
 from krag_eval.results.explanation import NEAR_MISSES
@@ -17,18 +17,6 @@ from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-__all__ = [
-    "joined",
-    "number",
-    "p_value",
-    "p_words",
-    "percent",
-    "rendered",
-    "units_of",
-    "words",
-    "words_of",
-]
 
 
 def rendered(

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval import plotting
-from krag_eval._errors import InvalidInput, InvalidType, Language, clipped, muted, whole
+from krag_eval._language import Language
 from krag_eval._text import fitted
+from krag_eval.errors import InvalidInput, InvalidType, clipped, muted, whole
 from krag_eval.plotting.styling import cutoff_words, labelled, tag_name, with_direction
 from krag_eval.report.query_list import query_list
 from krag_eval.report.rendering import (
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from krag_eval.results.diagnosis import Diagnosis
 
-
-__all__ = ["result_page"]
 
 _LEVEL = 0.95
 _SIZE = (4.9, 3.9)

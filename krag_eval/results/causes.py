@@ -22,16 +22,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    clipped,
-    muted,
-    one_of,
-    text,
-    whole,
-)
 from krag_eval.documents import (
     DocumentLike,
     QuerySet,
@@ -44,6 +34,16 @@ from krag_eval.documents import (
     read_id,
     read_text,
     text_of,
+)
+from krag_eval.errors import (
+    Advice,
+    InvalidInput,
+    InvalidType,
+    clipped,
+    muted,
+    one_of,
+    text,
+    whole,
 )
 from krag_eval.matching.base import AndMatcher, KeyMatcher, Matcher, OrMatcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher, other_readings
@@ -64,8 +64,6 @@ from krag_eval.results.diagnosis import (
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.scoring.cutoffs import Budget, Cutoff
 from krag_eval.scoring.relevance import Relevance, RelevanceTogether
-
-__all__ = ["MOST_PAIRS", "Deeper", "Index", "Invoked", "checked_depth", "diagnosed", "matcher_of"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

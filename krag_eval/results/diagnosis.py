@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from krag_eval._errors import Advice, InvalidInput, Language, Place, language_of, warn
 from krag_eval._io import replacing
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.errors import Advice, InvalidInput, Place, warn
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows
 from krag_eval.scoring.cutoffs import Budget, Cutoff, in_words, spelled, unspelled
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from krag_eval.results.evidence import Evidence
     from krag_eval.results.rows import Rows
-
-__all__ = ["CLASSES", "DiagnosedItem", "Diagnosis", "ForeignIndex", "LookedUp", "told_apart_by"]
 
 #: What can have become of an item: furthest along first, at the end what has no words to find.
 CLASSES = (
@@ -269,6 +268,7 @@ class Diagnosis:
         }
         return tuple(cause for cause, is_told in told.items() if is_told)
 
+    @spoken
     def waterfall(self, language: Language | None = None) -> pd.DataFrame:
         """Return what recall would be with one cause after the other removed.
 
@@ -293,12 +293,14 @@ class Diagnosis:
             index=pd.Index(self._steps, name="class", dtype=object),
         )
 
+    @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
         from krag_eval.plotting import diagnosis_waterfall
 
         return diagnosis_waterfall(self, ax, language=language)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Say in one sentence what most is lost by, and what to do about it.
 

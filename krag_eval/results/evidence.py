@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval._text import fitted
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.documents import (
@@ -31,6 +30,7 @@ from krag_eval.documents import (
     read_text,
     text_of,
 )
+from krag_eval.errors import Advice, InvalidInput, InvalidType, number, text
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring.cutoffs import (
     Budget,
@@ -56,24 +56,6 @@ from krag_eval.scoring.relevance import Relevance, RelevanceTogether
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "About",
-    "Credit",
-    "DocumentTexts",
-    "Evidence",
-    "GroundTruthItem",
-    "NearMiss",
-    "Outcome",
-    "PredictedDocument",
-    "StoredTexts",
-    "Texts",
-    "averages_at_thresholds",
-    "checked_metadata",
-    "no_lengths",
-    "outcomes",
-    "worst_missed",
-]
 
 
 class Texts(Protocol):

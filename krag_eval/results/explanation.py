@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from krag_eval._errors import InvalidInput, InvalidType, Language, language_of, told_apart
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._text import (
     Excerpt,
     Row,
@@ -30,6 +30,7 @@ from krag_eval._text import (
 )
 from krag_eval.conventions import Conventions
 from krag_eval.documents import text_of
+from krag_eval.errors import InvalidInput, InvalidType, told_apart
 from krag_eval.matching.base import Matcher, resolve_matcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher
@@ -49,14 +50,6 @@ from krag_eval.scoring.metrics import counts_at_places
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "NEAR_MISSES",
-    "Explanation",
-    "aside",
-    "explained",
-    "near_in_words",
-]
 
 _WIDTH = 100
 # What is shown of long lists: the first so many, and of the rest those that are spoken of.
@@ -163,6 +156,7 @@ class Explanation:
         index = pd.Index([i.number for i in self.items], name="item", dtype=np.int64)
         return pd.DataFrame(columns).set_index(index)
 
+    @spoken
     def to_text(
         self, width: int = _WIDTH, *, full: bool | None = None, language: Language | None = None
     ) -> str:
@@ -176,6 +170,7 @@ class Explanation:
         """
         return as_text(self._sheet(full, language), max(width, 40))
 
+    @spoken
     def to_html(self, *, full: bool | None = None, language: Language | None = None) -> str:
         """Return the explanation as an HTML fragment that nothing in a text can break out of.
 

@@ -21,21 +21,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of, spoken
+from krag_eval._reading import MAX_BYTES
+from krag_eval.errors import (
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     Refusal,
     boolean,
     clipped,
-    language_of,
     muted,
     sentence,
     warn,
     whole,
 )
-from krag_eval._reading import MAX_BYTES
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -71,18 +70,6 @@ from krag_eval.statistics.paired import standings
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-__all__ = [
-    "LAST",
-    "Change",
-    "History",
-    "HistoryReport",
-    "HistoryRun",
-    "cells",
-    "headed",
-    "told",
-    "told_changes",
-]
 
 #: How many runs a new result is held against, if nothing else is asked for.
 LAST = 10
@@ -342,6 +329,7 @@ class History:
             "signature": run.result.signature,
         }
 
+    @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw each metric from run to run, with its intervals.
 
@@ -362,6 +350,7 @@ class History:
 
         return history_curves(self, ax, language=language)
 
+    @spoken
     def check(
         self,
         result: EvaluationResult,

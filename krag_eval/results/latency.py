@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, Language, language_of
+from krag_eval._language import Language, language_of
+from krag_eval.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Failure",
-    "Latency",
-    "RetrievalRun",
-    "Retry",
-    "told_failed",
-]
-
 
 # How fast answers came, in both languages.
 _WORDS: Mapping[Language, Mapping[str, str]] = {

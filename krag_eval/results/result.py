@@ -20,20 +20,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.errors import (
     Advice,
     Fix,
     InvalidInput,
-    Language,
     boolean,
     clipped,
-    language_of,
     named_options,
     text,
     warn,
     whole,
 )
-from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.results.rows import COUNT_COLUMNS, NoRows, Rows, TableOf
 from krag_eval.scoring.averages import Average, in_pairs
 from krag_eval.scoring.cutoffs import (
@@ -74,11 +73,6 @@ if TYPE_CHECKING:
     from krag_eval.statistics.gates import GateReport, Outcome
     from krag_eval.statistics.intervals import BudgetToRecall
     from krag_eval.statistics.slices import Slices
-
-__all__ = [
-    "STATUSES",
-    "EvaluationResult",
-]
 
 #: What can have become of a query, best first.
 STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
@@ -283,6 +277,7 @@ class EvaluationResult:
             one[_FOUND_RATE] != one["hit_rate"] for one in self._reported.values()
         )
 
+    @spoken
     def row_names(self, language: Language | None = None) -> dict[str, str]:
         """Return what rows of the averages shown are called: their keys, and what counts as found.
 
@@ -470,6 +465,7 @@ class EvaluationResult:
                     rows[column] = rows[column].astype("Int64")
         return rows
 
+    @spoken
     def explain(
         self,
         query: str | int | None = None,
@@ -875,6 +871,7 @@ class EvaluationResult:
             self, recall, length=length, level=level, n_resamples=n_resamples, seed=seed
         )
 
+    @spoken
     def check(
         self,
         floors: Mapping[str, float] | Iterable[str] | None = None,
@@ -959,6 +956,7 @@ class EvaluationResult:
         )
 
     @named_options
+    @spoken
     def plot(
         self,
         k: Cutoff | str = None,
@@ -987,6 +985,7 @@ class EvaluationResult:
 
         return metric_bars(self, k, ax, language=language)
 
+    @spoken
     def report(
         self,
         path: str | os.PathLike[str],
@@ -1138,6 +1137,7 @@ class EvaluationResult:
             for key, value in averages.items()
         }
 
+    @spoken
     def to_markdown(self, language: Language | None = None) -> str:
         """Return the averages in GitHub's Markdown, rounded for reading: a column per cutoff.
 
@@ -1159,6 +1159,7 @@ class EvaluationResult:
         failed = [f"\n- {one}\n" for one in self.summary.told_failed(language)]
         return as_markdown(self._cells(language), n_names=1) + "".join(failed)
 
+    @spoken
     def to_latex(self, language: Language | None = None) -> str:
         r"""Return the averages as a LaTeX ``tabular``, rounded for reading.
 

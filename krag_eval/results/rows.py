@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._io import parquet_for, shielded, unshielded
+from krag_eval.documents import Tag, is_tag
+from krag_eval.errors import (
     Advice,
     DatasetError,
     Fix,
@@ -27,8 +29,6 @@ from krag_eval._errors import (
     InvalidType,
     Place,
 )
-from krag_eval._io import parquet_for, shielded, unshielded
-from krag_eval.documents import Tag, is_tag
 from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, Cutoff, fitting, spelled
 from krag_eval.scoring.metrics import (
     LISTED,
@@ -43,29 +43,6 @@ from krag_eval.scoring.relevance import Relevance
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "COUNT_COLUMNS",
-    "DIGEST",
-    "JUDGED_COLUMNS",
-    "POSITION",
-    "ROW_FORMATS",
-    "JudgedRows",
-    "NoRows",
-    "Rows",
-    "RowsInFile",
-    "RowsInMemory",
-    "TableOf",
-    "checked_digests",
-    "checked_row_file",
-    "column_types",
-    "flat_columns",
-    "join_rows",
-    "rows_at",
-    "rows_named",
-    "write_csv",
-    "write_rows",
-]
 
 #: The per-query table at one cutoff: column -> values, each of shape (queries,).
 TableOf: TypeAlias = Mapping[str, NDArray[Any]]

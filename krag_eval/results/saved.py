@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, Place, clipped
 from krag_eval._io import check_apart, replacing
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import DocumentLike, Tag, id_of, is_tag, metadata_of
+from krag_eval.errors import InvalidInput, Place, clipped
 from krag_eval.matching.joins import Pieces
 from krag_eval.results.evidence import Evidence, StoredTexts, Texts
 from krag_eval.results.latency import RetrievalRun
@@ -43,15 +43,6 @@ from krag_eval.scoring.cutoffs import MOST_IN_A_TEXT, Budget, spelled, unspelled
 from krag_eval.scoring.metrics import LISTED, completed, metrics_of
 from krag_eval.scoring.parts import Summary, declared_in, declared_of, keys_of
 from krag_eval.scoring.relevance import Aspects, Judged, Relevance, RelevanceTogether
-
-__all__ = [
-    "FORMAT_VERSION",
-    "as_text",
-    "check_not_its_rows",
-    "note_gate",
-    "read",
-    "write",
-]
 
 _FORMAT = "krag_eval.result"
 FORMAT_VERSION = 1

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
-from krag_eval._errors import InvalidInput, InvalidType, clipped, text
 from krag_eval.conventions import DEFAULT_CONVENTIONS, AveragingMethod
 from krag_eval.documents import Location, Tag, checked_labels, checked_tags
+from krag_eval.errors import InvalidInput, InvalidType, clipped, text
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import RowsInMemory
 from krag_eval.scoring.cutoffs import Budget, Cutoffs, settled_cutoffs, spelled
 from krag_eval.scoring.metrics import Metric, declarations
-
-__all__ = ["evaluate_support"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

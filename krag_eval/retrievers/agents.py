@@ -16,15 +16,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of
+from krag_eval.errors import (
     EVALUATOR_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     check_options,
     clipped,
-    language_of,
     one_of,
     text,
     warn,
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
-
-__all__ = ["aevaluate_agent", "evaluate_agent", "records_from_messages"]
 
 
 def evaluate_agent(

@@ -31,8 +31,8 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 
-from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.documents import DocumentLike, as_document, check_documents
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped
 from krag_eval.matching.timeouts import (
     BETWEEN_LOOKS,
     GRACE,
@@ -47,25 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from krag_eval._io import Bar
-
-__all__ = [
-    "Answer",
-    "Answers",
-    "Asking",
-    "AsksByDict",
-    "AsksByText",
-    "AsksWithConfig",
-    "Call",
-    "HaystackLike",
-    "Keeper",
-    "NodeLike",
-    "RetrieverLike",
-    "Wrapped",
-    "documents_of",
-    "kind_of",
-    "runnable_of",
-]
-
 
 #: After so many failures and no answer, a retriever is thought to be broken.
 PATIENCE = 3

@@ -22,24 +22,13 @@ from uuid import UUID
 import numpy as np
 from langchain_core.documents import Document
 
-from krag_eval._errors import (
-    Advice,
-    DatasetError,
-    Fix,
-    InvalidType,
-    Language,
-    Place,
-    clipped,
-    language_of,
-    warn,
-)
 from krag_eval._io import Purpose, differences, lock, naming
+from krag_eval._language import Language, language_of
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
+from krag_eval.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
 
 if TYPE_CHECKING:
     from krag_eval.retrievers.asking import Call
-
-__all__ = ["Checkpoint", "note_of", "purpose_of"]
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"

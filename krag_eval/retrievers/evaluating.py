@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.runnables.config import RunnableConfig, get_config_list
 
-from krag_eval._errors import (
+from krag_eval._io import bar_of, bars, check_progress
+from krag_eval._language import Language, language_of
+from krag_eval.datasets.dataset import Dataset, labels_for
+from krag_eval.datasets.langsmith import example_as_row
+from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
+from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
+from krag_eval.datasets.vocabularies import KNOWN
+from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
+from krag_eval.errors import (
     EVALUATOR_OPTIONS,
     PLAN_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     check_options,
     clipped,
-    language_of,
     muted,
     one_of,
     text,
@@ -30,13 +36,6 @@ from krag_eval._errors import (
     warn,
     whole,
 )
-from krag_eval._io import bar_of, bars, check_progress
-from krag_eval.datasets.dataset import Dataset, labels_for
-from krag_eval.datasets.langsmith import example_as_row
-from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
-from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, notes_on
-from krag_eval.datasets.vocabularies import KNOWN
-from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs
 from krag_eval.matching.timeouts import check_timeout, in_loop, n_threads
@@ -55,15 +54,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
-
-__all__ = [
-    "Questions",
-    "Rows",
-    "aevaluate_retriever",
-    "aevaluate_retrievers",
-    "evaluate_retriever",
-    "evaluate_retrievers",
-]
 
 
 def evaluate_retriever(

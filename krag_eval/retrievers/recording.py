@@ -32,27 +32,26 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
-from krag_eval._errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    Refusal,
-    check_options,
-    clipped,
-    clipped_apart,
-    language_of,
-    muted,
-    one_of,
-    warn,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import is_table
 from krag_eval.datasets.table import is_frame
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import as_document, checked_tags, id_of, text_of
+from krag_eval.errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    Refusal,
+    check_options,
+    clipped,
+    clipped_apart,
+    muted,
+    one_of,
+    warn,
+)
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.results.latency import Failure, RetrievalRun
 from krag_eval.retrievers.asking import Answer, Wrapped
@@ -68,26 +67,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.results.result import EvaluationResult
     from krag_eval.scoring.metrics import Metric
-
-__all__ = [
-    "CALLS",
-    "MESSAGES",
-    "Question",
-    "QuestionKey",
-    "RetrievalRecorder",
-    "Seen",
-    "ToolCall",
-    "aligned",
-    "as_message",
-    "calls_of",
-    "chosen_name",
-    "documents_found",
-    "query_in",
-    "question_of",
-    "seen_of",
-    "settled",
-    "strand",
-]
 
 #: The key of the question in what a chain is given, or a function from that to the question.
 QuestionKey: TypeAlias = "str | Callable[[Any], str]"

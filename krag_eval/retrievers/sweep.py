@@ -26,22 +26,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from krag_eval import __version__
-from krag_eval._errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    KragEvalWarning,
-    Language,
-    Refusal,
-    check_options,
-    clipped,
-    language_of,
-    muted,
-    one_of,
-    text,
-    warn,
-)
+from krag_eval._language import Language, language_of, spoken
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
@@ -53,6 +38,20 @@ from krag_eval.documents import (
     metadata_of,
     plain_value,
     text_of,
+)
+from krag_eval.errors import (
+    EVALUATOR_OPTIONS,
+    Advice,
+    InvalidInput,
+    InvalidType,
+    KragEvalWarning,
+    Refusal,
+    check_options,
+    clipped,
+    muted,
+    one_of,
+    text,
+    warn,
 )
 from krag_eval.matching.identity import digest_of, function_name
 from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
@@ -87,9 +86,6 @@ if TYPE_CHECKING:
     from krag_eval.matching.base import Matcher
     from krag_eval.scoring.metrics import Metric
     from krag_eval.statistics.paired import Difference
-
-__all__ = ["COSTS", "Cost", "RetrieverMaker", "Splitter", "Sweep", "SweepCell", "SweepChoice",
-           "sweep"]  # fmt: skip
 
 #: Cuts a text into chunks.
 Splitter: TypeAlias = "Callable[[str], Iterable[DocumentLike]]"
@@ -519,6 +515,7 @@ class Sweep:
                  if not any(_dominates(other, one) for other in known.values())]  # fmt: skip
         return sorted(front, key=lambda name: known[name])
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Say what was run and reused, what is better than the baseline, what was chosen.
 
@@ -550,6 +547,7 @@ class Sweep:
         """How many questions were asked, of all retrievers together."""
         return sum(cell.result.summary.n_queries for cell in self._run) - self.n_reused
 
+    @spoken
     def told_reuse(self, language: Language) -> list[str]:
         """Say how many answers were reused, of which day, and how many questions were asked."""
         days = sorted(_day(cell.answered) for cell in self._run if cell.answered is not None)
@@ -561,6 +559,7 @@ class Sweep:
         questions = _counted(self.n_asked, "question", w)
         return [w["reused"].format(answers=answers, day=day, questions=questions)]
 
+    @spoken
     def told_choice(self, language: Language) -> list[str]:
         """Say what was chosen on one half of the questions and what it is worth on the other."""
         choice, words = self.choice, _WORDS[language]

@@ -15,17 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput
-
-__all__ = [
-    "DEFINED",
-    "QUERIES",
-    "Average",
-    "Columns",
-    "Sums",
-    "exact_sum",
-    "in_pairs",
-]
+from krag_eval.errors import InvalidInput
 
 #: The per-query table at one cutoff: column name -> values, shape (queries,).
 Columns: TypeAlias = Mapping[str, NDArray[Any]]

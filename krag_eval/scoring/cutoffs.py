@@ -15,40 +15,8 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    warn,
-)
-
-__all__ = [
-    "DEFAULT_CUTOFFS",
-    "MOST_IN_A_TEXT",
-    "Budget",
-    "Cutoff",
-    "Cutoffs",
-    "Length",
-    "Measure",
-    "Unit",
-    "amount_in_words",
-    "check_cutoff",
-    "check_cutoffs",
-    "deepest",
-    "fitting",
-    "in_order",
-    "in_words",
-    "lengths_of",
-    "parse_metric",
-    "settled_cutoffs",
-    "settled_length",
-    "spelled",
-    "unit_in_words",
-    "unspelled",
-]
+from krag_eval._language import Language, language_of
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, warn
 
 #: What a budget counts: words, characters, or what a function of the user's says.
 Unit: TypeAlias = Literal["w", "c", "t"]

@@ -12,15 +12,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "exact_parts",
-    "exact_sums",
-    "exp2",
-    "exp2m1",
-    "log2",
-    "powers",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 

@@ -22,9 +22,9 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval._text import name_and_settings
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
+from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, boolean, clipped, unknown
 from krag_eval.matching.identity import mark_of
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff
@@ -32,44 +32,6 @@ from krag_eval.scoring.digits import exp2m1, log2, powers
 from krag_eval.scoring.queries import JudgedQuery, PerQuery
 from krag_eval.scoring.relevance import Judged, Relevance, aspects_unknown, numbers_within
 from krag_eval.scoring.tokens import token_counts
-
-__all__ = [
-    "ASPECT_METRICS",
-    "COUNTS",
-    "DEFAULT_METRICS",
-    "FOUND",
-    "JUDGED_METRICS",
-    "LISTED",
-    "METRICS",
-    "REJECTION_RATE",
-    "SUCCESS",
-    "TOKEN_COUNTS",
-    "TOKEN_METRICS",
-    "Metric",
-    "Parameter",
-    "Table",
-    "averages_of",
-    "built_in",
-    "chosen_metrics",
-    "columns_of",
-    "completed",
-    "counts_at_places",
-    "declarations",
-    "declared_content",
-    "declared_metric",
-    "is_built_in",
-    "label_of",
-    "mark_in",
-    "marks_of",
-    "metrics_for",
-    "metrics_of",
-    "precision_base",
-    "resolved_average",
-    "table_of",
-    "token_columns",
-    "with_bounds",
-    "words_unknown",
-]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -16,18 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Fix,
-    InvalidInput,
-    Language,
-    Tallies,
-    language_of,
-    told_apart,
-    warn,
-    warn_of,
-)
+from krag_eval._language import Language, language_of
 from krag_eval.conventions import AveragingMethod, Conventions
 from krag_eval.documents import warn_of_no_grades
+from krag_eval.errors import Fix, InvalidInput, Tallies, told_apart, warn, warn_of
 from krag_eval.matching.base import Matcher
 from krag_eval.scoring.averages import Average, Columns, Sums
 from krag_eval.scoring.cutoffs import (
@@ -49,18 +41,6 @@ from krag_eval.scoring.metrics import (
     metrics_of,
 )
 from krag_eval.scoring.relevance import Relevance
-
-__all__ = [
-    "Findings",
-    "Likeness",
-    "Partial",
-    "Reach",
-    "Summary",
-    "declared_in",
-    "declared_of",
-    "keys_of",
-    "no_texts",
-]
 
 
 @dataclass(frozen=True)

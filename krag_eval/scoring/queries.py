@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.conventions import Conventions
 from krag_eval.documents import AnyOf, DocumentLike, metadata_of, text_of
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.scoring.relevance import Relevance
-
-__all__ = ["JudgedQuery", "PerQuery", "judged"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,21 +18,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, language_of, warn_of
+from krag_eval._language import Language, language_of
 from krag_eval.documents import Lists, QuerySet
+from krag_eval.errors import Advice, InvalidInput, warn_of
 from krag_eval.matching.joins import Matches, Pieces
 from krag_eval.scoring.cutoffs import Budget, Cutoff, fitting
-
-__all__ = [
-    "Aspects",
-    "Documents",
-    "Judged",
-    "Relevance",
-    "RelevanceTogether",
-    "aspects_unknown",
-    "judgements_unknown",
-    "numbers_within",
-]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

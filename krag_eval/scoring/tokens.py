@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from krag_eval.matching.joins import Pieces
 from krag_eval.scoring.relevance import Relevance
 
-__all__ = ["TokenCounts", "token_counts"]
-
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of, spoken
+from krag_eval._text import padded, width_of
+from krag_eval.errors import (
     Advice,
     Fix,
     InvalidInput,
     InvalidType,
-    Language,
     clipped,
-    language_of,
     named_options,
     one_of,
     text,
@@ -34,7 +34,6 @@ from krag_eval._errors import (
     warn,
     whole,
 )
-from krag_eval._text import padded, width_of
 from krag_eval.matching.identity import same
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
@@ -68,39 +67,6 @@ if TYPE_CHECKING:
 
     from krag_eval.statistics.judged import ToJudge
     from krag_eval.statistics.slices import SlicedComparison
-
-__all__ = [
-    "BEST",
-    "MAY_DIFFER",
-    "Comparison",
-    "Difference",
-    "On",
-    "as_html",
-    "as_latex",
-    "as_markdown",
-    "as_text",
-    "brought_together",
-    "cells",
-    "check_comparable",
-    "checked_metrics",
-    "compare",
-    "compared",
-    "dependent_tags",
-    "differing",
-    "named_tag",
-    "p_in_words",
-    "part_of",
-    "rounded_p",
-    "sentence",
-    "settings_of",
-    "told_clusters",
-    "told_detectable",
-    "told_family",
-    "told_left_out",
-    "told_shares",
-    "toward_better",
-]
-
 
 #: Which queries are compared: those of all results, which must be the same, or those all have.
 On: TypeAlias = Literal["all", "common"]
@@ -860,6 +826,7 @@ class Comparison:
             warn(told)
         return sliced_comparison(self, tag)
 
+    @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the differences with their intervals, one row per pair and metric.
 
@@ -874,6 +841,7 @@ class Comparison:
 
         return comparison_forest(self, ax=ax, language=language)
 
+    @spoken
     def report(
         self,
         path: str | os.PathLike[str],
@@ -899,6 +867,7 @@ class Comparison:
 
         write_comparison_report(self, path, language=language, **page)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence per pair and metric, each on its own line.
 
@@ -930,6 +899,7 @@ class Comparison:
             for name in systems
         }
 
+    @spoken
     def to_markdown(self, language: Language | None = None) -> str:
         """Return the table in GitHub's Markdown, rounded for reading, and the summary below it.
 
@@ -939,6 +909,7 @@ class Comparison:
         lines = [f"- {_for_markdown(line)}\n" for line in self._told(language_of(language))]
         return f"{as_markdown(self._cells(language))}\n{''.join(lines)}"
 
+    @spoken
     def to_latex(self, language: Language | None = None) -> str:
         r"""Return the table as a LaTeX ``tabular``, rounded for reading.
 

@@ -19,19 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    number,
-    text,
-    unknown,
-    warn,
-)
+from krag_eval._language import Language, language_of, spoken
 from krag_eval.documents import DocumentLike, id_of, is_blank, read_id, read_text
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, number, text, unknown, warn
 from krag_eval.matching.identity import same
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
@@ -54,17 +44,6 @@ from krag_eval.statistics.intervals import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Correlation",
-    "Debiased",
-    "DebiasedValue",
-    "Predictions",
-    "Values",
-    "debias",
-    "interval_with",
-    "predictions",
-]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -307,6 +286,7 @@ class Debiased:
         rows = [[getattr(one, name) for name in names] for one in self.values]
         return pd.DataFrame(rows, index=pd.Index(self.metrics, name="metric"), columns=names)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return what is known of each metric, in plain words; then what it rests on.
 
@@ -1471,6 +1451,7 @@ class Predictions:
         index = pd.Index([one.metric for one in rows], name="metric")
         return pd.DataFrame([one[1:] for one in rows], index=index, columns=Correlation._fields[1:])
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return in plain words which metric to look at, and whether the queries can tell.
 

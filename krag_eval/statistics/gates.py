@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of
+from krag_eval.errors import (
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     boolean,
     clipped,
-    language_of,
     number,
     text,
     told_apart,
@@ -33,35 +32,16 @@ from krag_eval.scoring.metrics import REJECTION_RATE, resolved_average
 from krag_eval.scoring.parts import Summary
 from krag_eval.statistics.comparison import (
     Comparison,
-    Difference,
     On,
     compared,
     named_tag,
     p_in_words,
     told_left_out,
 )
-from krag_eval.statistics.paired import corrected
+from krag_eval.statistics.paired import Difference, corrected
 
 if TYPE_CHECKING:
     from krag_eval.results.result import EvaluationResult
-
-__all__ = [
-    "OUTCOMES",
-    "WORDS",
-    "Gate",
-    "GateFailedError",
-    "GateReport",
-    "Outcome",
-    "against",
-    "allowed_failures",
-    "check",
-    "checked_floors",
-    "drop_gates",
-    "floor_gates",
-    "named_metrics",
-    "parse_floor",
-    "settled",
-]
 
 # A drop of exactly what is allowed may come out a little larger in floating point.
 _ROUNDING = 1e-12

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._language import Language, language_of
+from krag_eval.errors import (
     Advice,
     InvalidInput,
-    Language,
     clipped,
-    language_of,
     number,
     one_of,
     text,
@@ -48,16 +47,6 @@ if TYPE_CHECKING:
 
     from krag_eval.documents import Tag
     from krag_eval.results.result import EvaluationResult
-
-__all__ = [
-    "FEW_CLUSTERS",
-    "FEW_QUERIES",
-    "BudgetToRecall",
-    "Clusters",
-    "Spread",
-    "budget_to_recall",
-    "confidence_intervals",
-]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]

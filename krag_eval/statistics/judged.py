@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import Advice, InvalidInput, Language, Place, clipped, language_of, warn
 from krag_eval._io import replacing, unshielded
+from krag_eval._language import Language, language_of, spoken
 from krag_eval._reading import cells_of_any_size, every_line
+from krag_eval.errors import Advice, InvalidInput, Place, clipped, warn
 from krag_eval.results.result import EvaluationResult
 from krag_eval.results.rows import JudgedRows, write_csv
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
@@ -27,8 +28,6 @@ from krag_eval.scoring.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Judgements", "ToJudge", "UnjudgedDocument", "read_judgements", "to_judge"]
 
 FloatArray = NDArray[np.float64]
 
@@ -91,6 +90,7 @@ class ToJudge:
         table[ranks] = table[ranks].astype("Int64")
         return table.assign(relevant="")
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Say what the unjudged documents leave open.
 

@@ -32,21 +32,6 @@ from krag_eval.statistics.intervals import (
     resampled_sums,
 )
 
-__all__ = [
-    "MOST_SWAPS",
-    "POWER",
-    "Difference",
-    "PerQuery",
-    "Standing",
-    "changes_of",
-    "corrected",
-    "holm",
-    "paired_differences",
-    "spread_of",
-    "standings",
-    "swaps_for",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]

@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._errors import (
-    InvalidInput,
-    InvalidType,
-    Language,
-    clipped,
-    language_of,
-    number,
-    warn,
-)
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.errors import InvalidInput, InvalidType, clipped, number, warn
 from krag_eval.results.latency import told_failed
 from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import Average
@@ -39,8 +32,6 @@ from krag_eval.statistics.paired import POWER, spread_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-__all__ = ["QuestionPlan", "plan_questions", "told_plan"]
 
 #: How the values of two systems are taken to go together where there is only one.
 CORRELATION = 0.5
@@ -202,6 +193,7 @@ class QuestionPlan:
         """What can be shown with how many questions, as :attr:`curve`."""
         return self.curve
 
+    @spoken
     def plot(self, ax: Axes | None = None, *, language: Language | None = None) -> Axes:
         """Draw the detectable difference against the number of questions.
 
@@ -216,6 +208,7 @@ class QuestionPlan:
 
         return planning_curve(self, ax, language=language)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return what it takes, what the pilot can show, and what both rest on, a line each.
 

@@ -21,21 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
+from krag_eval._io import replacing
+from krag_eval._language import Language, language_of, spoken
+from krag_eval.documents import Tag, read_id
+from krag_eval.errors import (
     Advice,
     InvalidInput,
     InvalidType,
-    Language,
     Place,
     clipped,
-    language_of,
     one_line,
     text,
     unknown,
     warn,
 )
-from krag_eval._io import replacing
-from krag_eval.documents import Tag, read_id
 from krag_eval.matching.tokenizers import ByScript
 from krag_eval.results.diagnosis import Diagnosis, classes_of_queries, told_apart_by, within
 from krag_eval.results.evidence import DocumentTexts
@@ -74,22 +73,6 @@ from krag_eval.statistics.paired import Difference, corrected, holm, paired_diff
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-__all__ = [
-    "BUILT_IN_TAGS",
-    "DIAGNOSED",
-    "FEWEST_QUERIES",
-    "Slice",
-    "SlicedComparison",
-    "SlicedDifference",
-    "Slices",
-    "check_diagnosed",
-    "differences_by",
-    "notes_on",
-    "sliced_comparison",
-    "slices",
-    "title_of",
-]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -312,6 +295,7 @@ class _Sliced:
                 lower = row.metric in self.lower_is_better
                 yield row, replace(row.as_difference(lower_is_better=lower), **names)
 
+    @spoken
     def plot(
         self,
         metric: str | None = None,
@@ -435,6 +419,7 @@ class Slices(_Sliced):
         rows = [row for i, row in enumerate(self.rows) if i not in same]
         return sum(not math.isnan(row.p_permutation) for row in rows)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is.
 
@@ -492,6 +477,7 @@ class SlicedComparison(_Sliced):
     _kind: ClassVar[str] = "comparison"
     _n_names: ClassVar[int] = 4
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is.
 

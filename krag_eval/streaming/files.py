@@ -23,20 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._errors import (
-    PLAN_OPTIONS,
-    Advice,
-    InvalidInput,
-    Language,
-    Place,
-    Refusal,
-    check_options,
-    clipped,
-    language_of,
-    warn,
-    whole,
-)
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
+from krag_eval._language import Language, language_of
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.dataset import labels_for
 from krag_eval.datasets.jsonl import Fields
@@ -52,6 +40,17 @@ from krag_eval.datasets.table import (
 )
 from krag_eval.datasets.tabular import check_encoding
 from krag_eval.documents import Tag
+from krag_eval.errors import (
+    PLAN_OPTIONS,
+    Advice,
+    InvalidInput,
+    Place,
+    Refusal,
+    check_options,
+    clipped,
+    warn,
+    whole,
+)
 from krag_eval.evaluator import Part, PartitionPlan
 from krag_eval.matching.parallel import check_n_jobs, processes
 from krag_eval.results.result import EvaluationResult
@@ -66,13 +65,6 @@ from krag_eval.results.rows import (
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 from krag_eval.scoring.metrics import Metric
 from krag_eval.scoring.parts import Partial
-
-__all__ = [
-    "Progress",
-    "RunState",
-    "evaluate_file",
-    "folder_of_progress",
-]
 
 
 def evaluate_file(

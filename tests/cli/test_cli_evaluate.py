@@ -13,8 +13,8 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, shell
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval._errors import MissingPackage
 from krag_eval.datasets import Dataset, read_jsonl
+from krag_eval.errors import MissingPackage
 
 
 class TestEvaluate:

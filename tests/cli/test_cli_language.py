@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_runs import run
 
-from krag_eval._errors import LANGUAGES, SPOKEN
+from krag_eval._language import LANGUAGES, SPOKEN
 from krag_eval.cli import main
 
 CHUNKS = [

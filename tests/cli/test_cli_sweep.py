@@ -303,7 +303,7 @@ def calling(file: Path, call: str) -> Path:
         "click:f",  # named like an installed one
         'krag_eval:evaluate_file", source = "run.jsonl", per_query = "run.csv',
         "krag_eval:History",
-        "krag_eval:_errors.os.system",
+        "krag_eval:errors.os.system",
         "krag_eval.cli:main",
         "bm25s:BM25",  # which says of nothing that it is public
         "__main__:f",

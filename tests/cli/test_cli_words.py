@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from cli_runs import SAMPLE, run
 
-from krag_eval._errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
 from krag_eval.cli import main
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
 from krag_eval.evaluator import Plan
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS
 

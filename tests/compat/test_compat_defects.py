@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from krag_eval import Conventions, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval._errors import Refusal
 from krag_eval.compat.evaluators import (
     AveragingMethod,
     EmbeddingRougeOfflineRetrievalEvaluators,
@@ -20,6 +19,7 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
     TokenizerType,
 )
+from krag_eval.errors import Refusal
 
 _ACTUAL = [["doc1", "doc2", "doc5"], ["doc3", "doc4"]]
 _PREDICTED = [["doc1", "doc2", "doc5"], ["doc6", "doc4", "doc5"]]

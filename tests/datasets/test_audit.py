@@ -9,14 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 
 from krag_eval import AnyOf, Audit, CoverageMatcher, OfflineRetrievalEvaluator, audit
-from krag_eval._errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
 from krag_eval.datasets.audit import FINDINGS
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.matching.tokenizers import word_tokens
 
 

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from krag_eval import AnyOf, KragEvalWarning
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_jsonl

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from krag_eval import KragEvalWarning
-from krag_eval._errors import Refusal
 from krag_eval._reading import MAX_BYTES, every_line, numbered_lines, values_in_json
 from krag_eval.datasets import DatasetError, load_dataset, read_beir, read_jsonl, read_trec
+from krag_eval.errors import Refusal
 
 LINE = b'{"actual": ["a"], "predicted": ["a"]}\n'
 QRELS = {"1": {"d": 1}}

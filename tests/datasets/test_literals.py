@@ -7,11 +7,10 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from krag_eval._errors import InvalidInput
 from krag_eval._reading import literal_in
+from krag_eval.errors import InvalidInput
 
 characters = st.text(max_size=8)
 values = st.recursive(

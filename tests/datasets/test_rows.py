@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import parquet
 
 from krag_eval import AnyOf, KragEvalWarning, evaluate_file

@@ -15,8 +15,8 @@ import pytest
 from pyarrow import parquet
 
 from krag_eval import load_dataset
-from krag_eval._errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.datasets import Dataset, read_jsonl
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 
 ROWS: list[dict[str, Any]] = [
     {"question": "언제?", "actual": ["a"], "predicted": ["a"], "corpus": "위키", "pages": 3,

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import load_dataset
-from krag_eval._errors import Advice, DatasetError, InvalidInput
 from krag_eval.datasets import Dataset
+from krag_eval.errors import Advice, DatasetError, InvalidInput
 
 NINE, TEN = "It opens at nine, except on Mondays.", "It closes at ten."
 ROWS = [

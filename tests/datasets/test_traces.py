@@ -20,14 +20,13 @@ from typing import Any
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langsmith.schemas import Run
 
 from krag_eval import EvaluationResult, KragEvalWarning
-from krag_eval._errors import Advice, InvalidInput, InvalidType, Place
 from krag_eval.cli import main
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_beir, read_traces
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place
 from krag_eval.results.latency import Failure
 
 PEERS = Path(__file__).parents[1] / "data" / "peers"

@@ -12,12 +12,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from krag_eval import Conventions, KragEvalWarning
-from krag_eval._errors import Refusal
 from krag_eval.datasets import Dataset, DatasetError, load_dataset, read_trec
+from krag_eval.errors import Refusal
 
 DATA = Path(__file__).parents[1] / "data"
 QRELS = "1 0 a 1\n1 0 b 0\n2 0 c 1\n"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from krag_eval import AnyOf
-from krag_eval._errors import DatasetError
 from krag_eval.distributed.worker import document_lists
 from krag_eval.documents import id_of, metadata_of, text_of
+from krag_eval.errors import DatasetError
 
 
 def test_arrays_are_lists():

@@ -10,8 +10,8 @@ import pytest
 from cluster_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
 
 from krag_eval import CoverageMatcher, KragEvalWarning
-from krag_eval._errors import DatasetError, InvalidInput
 from krag_eval.distributed import evaluate_dask
+from krag_eval.errors import DatasetError, InvalidInput
 
 ROWS = sample()
 

@@ -8,8 +8,7 @@ import sys
 
 import pytest
 from engine_samples import SEEN, check_budgets, check_seen, local, sample, with_seen, within
-from pyspark.sql import SparkSession
-from pyspark.sql import types as spark_types
+from pyspark.sql import SparkSession, types as spark_types
 
 from krag_eval import CoverageMatcher, KiwiTokenizer, RougeMatcher
 from krag_eval.distributed import evaluate_spark

@@ -29,7 +29,7 @@ from krag_eval import (
     Metric,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.integrations.langsmith import retrieval_evaluators
 
 # LangSmith's own, when it first looks at an evaluator on Python 3.12 and later.

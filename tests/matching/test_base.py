@@ -13,8 +13,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 
 from krag_eval import (
@@ -27,8 +26,8 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     TextMatcher,
 )
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import QuerySet, text_of
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import KeyJoin
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 
-from krag_eval._errors import KragEvalWarning
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import KragEvalWarning
 from krag_eval.matching.base import AndMatcher, Matcher, OrMatcher
 from krag_eval.matching.coverage import CoverageMatcher
 from krag_eval.matching.exact import ContainsMatcher, ExactTextMatcher, IdMatcher, MetadataMatcher

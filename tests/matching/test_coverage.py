@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
-from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import KragEvalWarning, Refusal
 from krag_eval.evaluator import OfflineRetrievalEvaluator
 from krag_eval.matching import pieces
 from krag_eval.matching.base import TextMatcher, resolve_matcher
@@ -110,7 +109,7 @@ def test_case_punctuation_and_line_breaks_do_not_count() -> None:
 
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 7))
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_run: int) -> None:
     """Any texts, any run, many pairs at once."""
     expected = [[reference(truth, found, min_run) for found in predicted] for truth in actual]
@@ -119,7 +118,7 @@ def test_it_equals_the_definition(actual: list[str], predicted: list[str], min_r
 
 
 @given(actual=texts, predicted=texts, min_run=st.integers(1, 4))
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_a_pair_scores_the_same_alone(
     actual: list[str], predicted: list[str], min_run: int
 ) -> None:
@@ -129,7 +128,7 @@ def test_a_pair_scores_the_same_alone(
 
 
 @given(actual=texts, predicted=texts)
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_it_is_exact_even_if_every_hash_collides(actual: list[str], predicted: list[str]) -> None:
     """The hash only saves work: with one hash for everything the result is the same."""
     expected = [[reference(truth, found, 3) for found in predicted] for truth in actual]
@@ -143,7 +142,7 @@ letters = st.lists(st.text("가나37", max_size=12), min_size=1, max_size=6)
 
 
 @given(actual=letters, predicted=letters)
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_amounts_are_told_apart_by_more_than_hashes(
     actual: list[str], predicted: list[str]
 ) -> None:
@@ -349,7 +348,7 @@ FIGURES = st.lists(st.sampled_from(["a", "b", "1", "2", "1,000", "1000", "2.5"])
     )
 )
 @settings(max_examples=50, deadline=None)
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_with_numbers_it_decides_as_with_a_matcher_of_numbers(
     lists: list[tuple[list[str], list[str]]],
 ) -> None:

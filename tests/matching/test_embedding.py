@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from numpy.typing import NDArray
 
-from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning, Refusal
 from krag_eval.matching.embedding import EmbeddingMatcher
 
 # Lengths 5, 5 and 1, so that the cosines are easy to see: 24/25, 3/5, 4/5 and their opposites.

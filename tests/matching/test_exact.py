@@ -9,8 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 
 from krag_eval import (
@@ -22,7 +21,7 @@ from krag_eval import (
     MetadataMatcher,
     OfflineRetrievalEvaluator,
 )
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.matching import exact
 
 

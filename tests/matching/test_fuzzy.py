@@ -11,13 +11,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import KragEvalWarning, Refusal
 from krag_eval.matching import fuzzy
 from krag_eval.matching.fuzzy import FuzzyMatcher
 from krag_eval.matching.joins import Units

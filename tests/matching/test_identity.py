@@ -39,7 +39,7 @@ from krag_eval import (
     RougeMatcher,
     compare,
 )
-from krag_eval._errors import InvalidInput, KragEvalWarning
+from krag_eval.errors import InvalidInput, KragEvalWarning
 from krag_eval.matching.identity import digest_of, function_name, mark_of, same
 
 KNOWN = r"#[0-9a-f]{12}"

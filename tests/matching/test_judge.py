@@ -40,8 +40,8 @@ from krag_eval import (
     evaluate_retriever,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType, KragEvalWarning
 from krag_eval.documents import QuerySet
+from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning
 
 QUESTIONS = ["When?", "How much?"]
 ACTUAL = [["at nine", "daily"], ["5 euros"]]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from krag_eval import ContainsMatcher, ExactTextMatcher, IdMatcher, Matcher, RougeMatcher
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.matching.base import MATCHER_NAMES, resolve_matcher
 
 

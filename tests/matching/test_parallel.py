@@ -27,17 +27,9 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     RougeMatcher,
 )
-from krag_eval._errors import (
-    LANGUAGES,
-    SPOKEN,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    Refusal,
-    language_of,
-    warn,
-)
+from krag_eval._language import LANGUAGES, SPOKEN, language_of
 from krag_eval.documents import QuerySet
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Refusal, warn
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes, processes
 

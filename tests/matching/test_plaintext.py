@@ -7,8 +7,7 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from krag_eval.matching.plaintext import numbers_in, plain
 

@@ -10,8 +10,7 @@ import unicodedata
 import warnings
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from krag_eval import (

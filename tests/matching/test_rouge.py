@@ -16,14 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from nltk.stem.porter import PorterStemmer
 from numpy.typing import NDArray
 from rouge_score.rouge_scorer import RougeScorer
 
-from krag_eval._errors import KragEvalWarning, Refusal
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import KragEvalWarning, Refusal
 from krag_eval.matching import rouge
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Units
@@ -112,7 +111,7 @@ token_texts = st.lists(st.sampled_from(["a", "b", "cd", "efgh", "ab12"]), max_si
 @pytest.mark.parametrize("rouge_type", TYPES)
 @settings(deadline=None, max_examples=60)
 @given(actual=token_texts, predicted=st.lists(token_texts, min_size=1, max_size=3))
-@pytest.mark.filterwarnings("ignore::krag_eval._errors.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore::krag_eval.errors.KragEvalWarning")
 def test_scores_of_any_tokens_are_those_of_rouge_score(
     rouge_type: str, actual: str, predicted: list[str]
 ) -> None:

@@ -15,8 +15,8 @@ from krag_eval import (
     OfflineRetrievalEvaluator,
     calibrate,
 )
-from krag_eval._errors import Refusal
 from krag_eval.documents import QuerySet
+from krag_eval.errors import Refusal
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Matches
 from krag_eval.matching.numbering import numbered

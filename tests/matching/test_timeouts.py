@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from krag_eval import EmbeddingMatcher, JudgeMatcher
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.documents import QuerySet
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.matching.timeouts import Threads, any_lost, check_timeout, in_thread
 
 DOCUMENTS = [f"d{i}" for i in range(6)]

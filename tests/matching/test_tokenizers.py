@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from krag_eval._errors import InvalidInput, InvalidType, Refusal, install_line
+from krag_eval.errors import InvalidInput, InvalidType, Refusal, install_line
 from krag_eval.matching import tokenizers
 from krag_eval.matching.tokenizers import (
     TOKENIZER_NAMES,

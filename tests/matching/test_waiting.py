@@ -17,8 +17,9 @@ from krag_eval import (
     RougeMatcher,
     evaluate_file,
 )
-from krag_eval._errors import LANGUAGES, Advice, InvalidInput, InvalidType
+from krag_eval._language import LANGUAGES
 from krag_eval.documents import AnyOf, QuerySet
+from krag_eval.errors import Advice, InvalidInput, InvalidType
 from krag_eval.matching import rouge, waiting
 from krag_eval.matching.joins import Units
 from krag_eval.matching.waiting import Comparison, in_blocks, refuse_long_pairs, warn_of_long_wait

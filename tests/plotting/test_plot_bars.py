@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.plotting import metric_bars
 
 from .plot_samples import (

@@ -12,7 +12,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from krag_eval import EvaluationResult, Matcher, OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.plotting import budget_curves, cutoff_curves, latency_points, threshold_curves
 from krag_eval.results.latency import RetrievalRun
 

@@ -7,7 +7,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from krag_eval import OfflineRetrievalEvaluator
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting import first_rank_bars, metric_distribution
 
 from .plot_samples import evaluated, in_chunks

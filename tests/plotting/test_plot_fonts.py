@@ -8,8 +8,7 @@ import pytest
 from matplotlib import font_manager, pyplot
 
 from krag_eval import KragEvalWarning
-from krag_eval.plotting import metric_bars
-from krag_eval.plotting import styling as fonts
+from krag_eval.plotting import metric_bars, styling as fonts
 
 from .plot_samples import evaluated
 
@@ -52,7 +51,7 @@ def test_an_installed_font_is_added():
 @pytest.mark.usefixtures("no_korean_font")
 def test_without_a_font_there_is_one_warning():
     """However many texts there are; it says what to install, and points to the caller."""
-    with pytest.warns(KragEvalWarning, match=r"No installed font can show .*fonts-nanum") as caught:
+    with pytest.warns(KragEvalWarning, match=r"설치된 글꼴로는 .*fonts-nanum") as caught:
         metric_bars(evaluated(), language="ko")
     assert len(caught) == 1
     assert caught[0].filename == __file__

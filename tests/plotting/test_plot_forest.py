@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from krag_eval import Comparison, Difference, Slice, SlicedComparison, SlicedDifference, Slices
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting import LANGUAGES, Language, comparison_forest, slice_forest
 from krag_eval.plotting.styling import word
 from krag_eval.scoring.metrics import METRICS, averages_of

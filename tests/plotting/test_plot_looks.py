@@ -28,7 +28,7 @@ from krag_eval import (
     plotting,
     sweep,
 )
-from krag_eval._errors import InvalidType
+from krag_eval.errors import InvalidType
 from krag_eval.plotting.styling import DARK, LINES, looks_of
 from krag_eval.results.latency import RetrievalRun
 from krag_eval.retrievers.sweep import Sweep

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
-from krag_eval._errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting import PLOT_FORMATS, inline_svg, metric_bars, save_plot
 
 from .plot_samples import evaluated

@@ -15,15 +15,14 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from killing import kill_often
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableParallel
 from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, vector_retriever
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
-from krag_eval._errors import DatasetError, InvalidInput, InvalidType
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType
 from krag_eval.retrievers.asking import Call
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 

@@ -27,7 +27,7 @@ from krag_eval import (
     evaluate_retrievers,
     sweep,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 
 # Failures are told in a warning, which other tests look at.
 pytestmark = pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from krag_eval import aevaluate_retriever, evaluate_retriever, load_dataset
-from krag_eval._errors import InvalidType
+from krag_eval.errors import InvalidType
 
 TEXTS = ["It opens at nine.", "Books may be kept for four weeks.", "A card costs five euros."]
 RANKED = {"When?": [0, 1], "How long?": [1, 0], "How much?": [1, 2]}

@@ -15,8 +15,8 @@ from krag_eval import (
     evaluate_retriever,
     load_dataset,
 )
-from krag_eval._errors import InvalidInput, InvalidType
 from krag_eval.datasets import Dataset
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.retrievers.evaluating import Questions
 
 ROWS = [{"question": "When?", "actual": ["At nine."]}, {"question": "Where?", "actual": ["Here."]}]

@@ -33,7 +33,7 @@ from krag_eval import (
     load_dataset,
     sweep,
 )
-from krag_eval._errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.plotting import pareto_points
 from krag_eval.report import write_sweep_report
 

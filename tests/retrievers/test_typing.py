@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import RetrievalRecorder, evaluate_retriever
-from krag_eval._errors import InvalidType
+from krag_eval.errors import InvalidType
 
 NINE = "At nine."
 ROWS = [{"question": "When?", "actual": [NINE]}]

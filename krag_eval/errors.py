@@ -27,45 +27,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
-
-__all__ = [
-    "EVALUATOR_OPTIONS",
-    "LANGUAGES",
-    "PLAN_OPTIONS",
-    "SPOKEN",
-    "Advice",
-    "DatasetError",
-    "Fix",
-    "InvalidInput",
-    "InvalidType",
-    "KragEvalWarning",
-    "Language",
-    "MissingPackage",
-    "Place",
-    "Refusal",
-    "Tallies",
-    "boolean",
-    "check_options",
-    "clipped",
-    "clipped_apart",
-    "install_line",
-    "language_of",
-    "muted",
-    "named_options",
-    "number",
-    "one_line",
-    "one_of",
-    "sentence",
-    "tallied",
-    "text",
-    "told_apart",
-    "unknown",
-    "unknown_name",
-    "warn",
-    "warn_of",
-    "whole",
-]
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 # Characters shown of a value of unknown length.
 _WIDTH = 60
@@ -341,7 +303,7 @@ def whole(argument: str, value: object, least: int, most: int | None = None) -> 
     3
     >>> whole("seed", -1, 0)
     Traceback (most recent call last):
-    krag_eval._errors.InvalidInput: seed must be a whole number of at least 0, got -1.
+    krag_eval.errors.InvalidInput: seed must be a whole number of at least 0, got -1.
     """
     allowed = f"a whole number of at least {least}"
     if most is not None:
@@ -384,38 +346,6 @@ def one_of(argument: str, value: object, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise unknown(argument, value, allowed)
     return value
-
-
-#: A language that people are told things in, ``"en"`` or ``"ko"``. Errors are in English.
-Language: TypeAlias = Literal["en", "ko"]
-
-#: Every :data:`Language`.
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
-
-#: The language that the running command was asked for; ``None`` outside the shell.
-SPOKEN: ContextVar[Language | None] = ContextVar("krag_eval_spoken", default=None)
-_VARIABLE = "KRAG_EVAL_LANG"
-
-
-def language_of(language: str | None = None) -> Language:
-    """Return the language to write in: as asked, as the shell was, as KRAG_EVAL_LANG says, or "en".
-
-    Raises:
-        InvalidType: If it is not text.
-        InvalidInput: If there is no such language; it names the variable where that said so.
-
-    >>> language_of("ko")
-    'ko'
-    >>> language_of("kr")
-    Traceback (most recent call last):
-    krag_eval._errors.InvalidInput: language must be one of 'en', 'ko', got 'kr'.
-    """
-    source = "language"
-    if language is None and (language := SPOKEN.get()) is None:
-        source, language = _VARIABLE, os.environ.get(_VARIABLE) or "en"
-    if language not in LANGUAGES:
-        one_of(source, language, LANGUAGES)
-    return cast(Language, language)
 
 
 def boolean(argument: str, value: object) -> bool:
@@ -653,7 +583,7 @@ def check_options(
     >>> def measure(path, k=5, **options): ...
     >>> check_options(measure, ["treshold"], ("matcher", "threshold"))
     Traceback (most recent call last):
-    krag_eval._errors.InvalidType: treshold: measure() has no option 'treshold'; did you mean
+    krag_eval.errors.InvalidType: treshold: measure() has no option 'treshold'; did you mean
     'threshold'? It takes 'path', 'k', 'matcher', 'threshold'.
     """
     own = [
