@@ -532,7 +532,7 @@ class Sweep:
         if self.comparison is not None:
             lines.append(self.comparison.summary(chosen))
         else:
-            lines += self.cells[0].result.summary.told_failed(chosen)
+            lines += self.cells[0].result.summary.told_failed()
         lines += self.told_choice(chosen)
         front = ", ".join(self.front("context"))
         return "\n".join([*lines, words["front"].format(names=front)] if front else lines)
