@@ -307,7 +307,7 @@ class Diagnosis:
         """Draw the waterfall; see :func:`krag_eval.plotting.diagnosis_waterfall`."""
         from krag_eval.plotting import diagnosis_waterfall
 
-        return diagnosis_waterfall(self, ax, language=language)
+        return diagnosis_waterfall(self, ax)
 
     @spoken
     def summary(self, language: Language | None = None) -> str:

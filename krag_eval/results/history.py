@@ -361,7 +361,7 @@ class History:
         """
         from krag_eval.plotting import history_curves
 
-        return history_curves(self, ax, language=language)
+        return history_curves(self, ax)
 
     @spoken
     def check(

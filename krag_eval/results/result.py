@@ -943,7 +943,6 @@ class EvaluationResult:
             strict=strict,
             allow_failures=allow_failures,
             sampling=sampling,
-            language=language,
         )
 
     @named_options
@@ -974,7 +973,7 @@ class EvaluationResult:
             problem = f"must be a cutoff, got the name of a file, {clipped(os.fspath(k))}"
             raise InvalidInput("k", problem, "write plot().figure.savefig(path)")
 
-        return metric_bars(self, k, ax, language=language)
+        return metric_bars(self, k, ax)
 
     @spoken
     def report(
@@ -1003,7 +1002,7 @@ class EvaluationResult:
         from krag_eval.results.saved import check_not_its_rows
 
         check_not_its_rows(self, path)
-        write_report(self, path, language=language, **page)
+        write_report(self, path, **page)
 
     @property
     def latency(self) -> Latency:
