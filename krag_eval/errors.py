@@ -85,6 +85,9 @@ def _in_python(name: str, value: object) -> str:
 Fix: TypeAlias = "str | Advice"
 
 
+Refused = TypeVar("Refused", bound="Refusal")
+
+
 class Place(NamedTuple):
     """A file, and a line or a row of it.
 
@@ -217,6 +220,17 @@ class InvalidType(Refusal, TypeError):
 
 class DatasetError(InvalidInput):
     """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
+
+
+def must(
+    argument: str, be: str, got: object, fix: Fix = "", kind: type[Refused] = InvalidInput
+) -> Refused:
+    """Return the refusal of a value: what the argument must be, and what came.
+
+    >>> str(must("k", "be a whole number of at least 1", 0))
+    'k must be a whole number of at least 1, got 0.'
+    """
+    return kind(argument, f"must {be}, got {clipped(got)}", fix)
 
 
 class MissingPackage(Refusal, ImportError):
