@@ -85,9 +85,6 @@ def _in_python(name: str, value: object) -> str:
 Fix: TypeAlias = "str | Advice"
 
 
-Refused = TypeVar("Refused", bound="Refusal")
-
-
 class Place(NamedTuple):
     """A file, and a line or a row of it.
 
@@ -223,14 +220,16 @@ class DatasetError(InvalidInput):
 
 
 def must(
-    argument: str, be: str, got: object, fix: Fix = "", kind: type[Refused] = InvalidInput
-) -> Refused:
+    argument: str, be: str, got: object, fix: Fix = "", kind: type[Refusal] | None = None
+) -> Refusal:
     """Return the refusal of a value: what the argument must be, and what came.
+
+    It is an :class:`InvalidInput`, unless another kind is named.
 
     >>> str(must("k", "be a whole number of at least 1", 0))
     'k must be a whole number of at least 1, got 0.'
     """
-    return kind(argument, f"must {be}, got {clipped(got)}", fix)
+    return (kind or InvalidInput)(argument, f"must {be}, got {clipped(got)}", fix)
 
 
 class MissingPackage(Refusal, ImportError):
