@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import bars
-from krag_eval._language import SPOKEN, Language, _, language
+from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
 
 Shared = TypeVar("Shared")
@@ -287,8 +287,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
     """Do one part of the work; runs in another process."""
     answer: _Answer[Result] = _Answer()
     arrived = False
-    spoken = SPOKEN.set(sent.language)
-    with warnings.catch_warnings(record=True) as caught, bars(False):
+    with speaking(sent.language), warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
             shared = _held.get(sent)
@@ -296,7 +295,6 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
             answer.result = work(shared, part)
         except Exception as error:
             answer.failure = _failure(error, on_arrival=not arrived)
-    SPOKEN.reset(spoken)
     answer.notices = [*map(_Notice.of, caught)]
     return answer
 
