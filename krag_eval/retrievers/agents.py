@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,18 +18,8 @@ from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
 
 from krag_eval._language import N_, _
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    check_options,
-    clipped,
-    one_of,
-    text,
-    warn,
-)
-from krag_eval.retrievers.asking import Call, kind_of
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of, text, warn
+from krag_eval.retrievers.asking import Asking, Call, kind_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.retrievers.recording import (
     MESSAGES,
@@ -44,6 +35,7 @@ from krag_eval.retrievers.recording import (
     settled,
     strand,
 )
+from krag_eval.retrievers.verbs import Asks, asks, twin_of
 from krag_eval.scoring.cutoffs import DEFAULT_CUTOFFS, Cutoffs, Length
 
 if TYPE_CHECKING:
@@ -53,6 +45,7 @@ if TYPE_CHECKING:
     from krag_eval.scoring.metrics import Metric
 
 
+@asks
 def evaluate_agent(
     agent: Runnable[Any, Any],
     dataset: Rows,
@@ -74,7 +67,7 @@ def evaluate_agent(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     **options: Any,
-) -> EvaluationResult:
+) -> Asks[EvaluationResult]:
     """Ask an agent every question of a data set, and evaluate what its searches returned.
 
     Each question is a conversation of its own, ``{"messages": [{"role": "user", "content":
@@ -139,71 +132,15 @@ def evaluate_agent(
     >>> evaluate_agent(agent, dataset, k=1, calls="all", metrics=["mrr"]).to_dict()
     {'mrr@1': 1.0}
     """
-    check_options(evaluate_agent, options, EVALUATOR_OPTIONS)
     call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
-    run = Run(
-        call,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        title="asking",
-    )
-    try:
-        result = run.now()
-    finally:
-        call.runnable.hand_over(run.evaluation.questions.texts)
-    call.runnable.warn_of_unsearched()
-    return result
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
+                                        checkpoint, checkpoint_key), "asking")  # fmt: skip
 
 
-async def aevaluate_agent(
-    agent: Runnable[Any, Any],
-    dataset: Rows,
-    k: Cutoffs = DEFAULT_CUTOFFS,
-    matcher: str | Matcher | None = None,
-    *,
-    calls: Literal["union", "all", "first", "last"] = "union",
-    retriever: str | None = None,
-    recorder: RetrievalRecorder | None = None,
-    input_key: str = MESSAGES,
-    budget: int | Iterable[int] | None = None,
-    length: Length = "words",
-    metrics: Iterable[str | Metric] | None = None,
-    on_error: Literal["raise", "record"] | None = None,
-    max_concurrency: int | None = None,
-    timeout: float | None = None,
-    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
-    progress: bool | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_key: str | None = None,
-    **options: Any,
-) -> EvaluationResult:
+@twin_of(evaluate_agent)
+def aevaluate_agent() -> None:
     """Do as :func:`evaluate_agent`, through the agent's own ``ainvoke``."""
-    check_options(aevaluate_agent, options, EVALUATOR_OPTIONS)
-    call = AgentCall.of_agent(agent, calls, retriever, recorder, input_key)
-    run = Run(
-        call,
-        Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length),
-        on_error=on_error,
-        max_concurrency=max_concurrency,
-        timeout=timeout,
-        config=config,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_key=checkpoint_key,
-        title="asking",
-    )
-    try:
-        result = await run.soon()
-    finally:
-        call.runnable.hand_over(run.evaluation.questions.texts)
-    call.runnable.warn_of_unsearched()
-    return result
 
 
 # A tool whose searches can be seen, in words.
@@ -387,6 +324,15 @@ class AgentCall(Call):
     def input(self, question: str) -> Any:
         """Return the question as it is; what asks the agent makes a conversation of it."""
         return question
+
+    @contextmanager
+    def asked(self, texts: Sequence[str]) -> Iterator[None]:
+        """Hand over what was seen, and warn of what was not, once all questions were asked."""
+        try:
+            yield
+        finally:
+            self.runnable.hand_over(texts)
+        self.runnable.warn_of_unsearched()
 
     @property
     def settings(self) -> dict[str, Any]:

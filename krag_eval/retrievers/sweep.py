@@ -58,7 +58,7 @@ from krag_eval.matching.parallel import check_n_jobs, in_processes, n_processes,
 from krag_eval.results.causes import Index
 from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
-from krag_eval.retrievers.asking import Call, RetrieverLike
+from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
 from krag_eval.retrievers.checkpoint import Checkpoint, note_of, purpose_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.scoring.cutoffs import (
@@ -231,9 +231,7 @@ def sweep(
     grid = _grid(splitters, retrievers)
     compared = _checked_metric(evaluation, metric)
     against = _checked_baseline(baseline, grid)
-    asking = {"on_error": on_error, "max_concurrency": max_concurrency, "timeout": timeout,
-              "progress": progress}  # fmt: skip
-    Run(Call.of(_nobody), evaluation, **_asked(asking))  # refuses what is wrong with these
+    asking = Asking(on_error, max_concurrency, timeout, progress=progress)
     chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
     makers = {} if folder is None else {name: _maker(one) for name, one in retrievers.items()}
     setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking, makers)
@@ -677,10 +675,6 @@ def _nobody(question: str) -> list[DocumentLike]:
     return []
 
 
-def _asked(asking: Mapping[str, Any]) -> dict[str, Any]:
-    return {"config": None, "checkpoint": None, "checkpoint_key": None, **asking}
-
-
 @dataclass(frozen=True)
 class _Chunks:
     """What a splitter made of the corpus, and what tells it from other sets."""
@@ -744,7 +738,7 @@ class _Setup:
     chunks: Mapping[str, _Chunks]
     retrievers: Mapping[str, RetrieverMaker]
     folder: Path | None
-    asking: Mapping[str, Any]
+    asking: Asking
     makers: Mapping[str, tuple[str, str, bool]]
 
 
@@ -846,11 +840,11 @@ def _asked_now(
     retriever: Any = _nobody
     if n_kept < len(setup.evaluation.questions):
         retriever = setup.retrievers[name](setup.chunks[splitter].documents)
-    where = {} if kept is None else {"checkpoint": kept.answers, "checkpoint_key": kept.key}
-    asking = {**_asked(setup.asking), **where}
-    return Run(Call.of(retriever), setup.evaluation, **asking, title=_name_of(*place)).now(
-        in_any_loop=True
-    )
+    asking = setup.asking
+    if kept is not None:
+        asking = replace(asking, checkpoint=kept.answers, checkpoint_key=kept.key)
+    run = Run(Call.of(retriever), setup.evaluation, asking, _name_of(*place))
+    return run.now(in_any_loop=True)
 
 
 @dataclass(frozen=True)
