@@ -45,7 +45,6 @@ from krag_eval.errors import (
     InvalidInput,
     InvalidType,
     KragEvalWarning,
-    Refusal,
     check_options,
     clipped,
     muted,
@@ -60,7 +59,7 @@ from krag_eval.results.diagnosis import Diagnosis
 from krag_eval.results.result import EvaluationResult
 from krag_eval.retrievers.asking import Asking, Call, RetrieverLike
 from krag_eval.retrievers.checkpoint import Checkpoint, note_of, purpose_of
-from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
+from krag_eval.retrievers.evaluating import Evaluation, Rows, Run, called
 from krag_eval.scoring.cutoffs import (
     Budget,
     Cutoff,
@@ -222,7 +221,7 @@ def sweep(
     _check_callables("splitters", splitters, "a function from a text to its chunks")
     _check_callables("retrievers", retrievers, "a function that makes a retriever of chunks")
     documents = _checked_corpus(corpus)
-    with _called("questions", "dataset"):
+    with called("questions", "dataset"):
         evaluation = Evaluation.of(
             questions, k, matcher, metrics, options, budget=budget, length=length
         )
@@ -649,17 +648,6 @@ def _checked_metric(evaluation: Evaluation, metric: str | None) -> str:
     return name
 
 
-@contextmanager
-def _called(ours: str, theirs: str) -> Iterator[None]:
-    """Let what is refused of another function's argument be about the one it came in."""
-    try:
-        yield
-    except Refusal as error:
-        if error.argument == theirs:
-            error.argument = ours
-        raise
-
-
 def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     if folder is None:
         return None
@@ -805,7 +793,7 @@ def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult
     if result is not None:
         n_reused = len(setup.evaluation.questions)
     else:
-        with _called("folder", "checkpoint"):
+        with called("folder", "checkpoint"):
             n_reused = kept.n_answered(setup.evaluation)
             result = _asked_now(setup, place, kept, n_reused)
         whole = result.retrieval is not None and not result.retrieval.failures
