@@ -278,7 +278,7 @@ def test_two_runs_on_one_file_are_refused(path):
     [
         (7, InvalidType, "checkpoint must be the path of a file"),
         ("", InvalidInput, "checkpoint must be the path of a file"),
-        ("missing/run.jsonl", FileNotFoundError, "there is no directory .*missing"),
+        ("missing/run.jsonl", FileNotFoundError, "missing"),
         (".", OSError, "is not a regular file"),
     ],
 )
@@ -414,9 +414,9 @@ def circle():
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"fine": 1, "owner": [Owner()]}, r"metadata\['owner'\] holds a .*Owner"),
-        ({"pair": {"of": Pair(1)}}, r"metadata\['pair'\] holds a .*Pair"),
-        ({"loop": circle()}, r"metadata\['loop'\] is nested too deeply or holds itself"),
+        ({"fine": 1, "owner": [Owner()]}, r"metadata holds a .*Owner"),
+        ({"pair": {"of": Pair(1)}}, r"metadata holds a .*Pair"),
+        ({"loop": circle()}, "nested too deeply or holds itself"),
     ],
 )
 def test_metadata_that_would_not_come_back_is_refused(path, metadata, message):
@@ -525,6 +525,6 @@ def test_a_key_is_a_text(path, key, error):
 
 def test_a_key_without_a_checkpoint_is_refused():
     """It would name the retriever nowhere."""
-    with pytest.raises(InvalidInput, match="there is none, got 'May'") as caught:
+    with pytest.raises(InvalidInput, match="there is none; pass") as caught:
         evaluate_retriever(Timed(), rows(4), 1, checkpoint_key="May")
     assert caught.value.argument == "checkpoint_key"
