@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import Language, _, language_of, pgettext
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
@@ -43,7 +43,6 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     records_of,
-    said,
     spanned,
     terminal_width,
     write_files,
@@ -121,7 +120,7 @@ def compare(
     )
     language = checked_language(report_language, report)
     k, settings = _settled(options, named)
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         saved = {name: saved_result(file) for name, file in named.items() if is_saved(file)}
         metric = metric or (f"ndcg@{spelled(_deepest_of_all(k, saved, named))}",)
         metrics = _checked_metrics(named, metric, k, settings)
@@ -226,7 +225,7 @@ def _evaluated(
         if not isinstance(one, str):
             results[name] = one
             continue
-        with warnings_as("warning", printable(name)):
+        with warnings_as(name=printable(name)):
             dataset, results[name] = evaluated_file(one, k, settings, metrics)
         datasets.append(dataset)
     _check_same_ground_truth(datasets)
@@ -295,16 +294,16 @@ def _write(
             "format": formatted(format, partial(_forms, comparison)),
             "markdown": (
                 lambda target: write_text(comparison.to_markdown(), target),
-                "the table, in Markdown",
+                _("the table, in Markdown"),
             ),
             "latex": (
                 lambda target: write_text(comparison.to_latex(), target),
-                "the table, in LaTeX",
+                _("the table, in LaTeX"),
             ),
-            "plot": (partial(write_plot, draw), "the differences with their intervals"),
+            "plot": (partial(write_plot, draw), _("the differences with their intervals")),
             "report": (
                 lambda target: comparison.report(target, language=language),
-                "an HTML report",
+                _("an HTML report"),
             ),
         },
     )
@@ -317,7 +316,6 @@ _LONGEST_NAME = 40
 _METRICS_ON_BOARD = 2
 _LONGEST_ON_BOARD = 32
 _CHANGED = 3
-_LAST_COLUMNS = ("effect size", "wins", "ties", "losses")
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -332,7 +330,7 @@ def _print_comparison(comparison: Comparison) -> None:
 
     n_queries = len(comparison.queries)
     language = language_of()
-    click.echo(said("systems").format(len(comparison.names), n_queries))
+    click.echo(_("{} systems on {} queries").format(len(comparison.names), n_queries))
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     for told in told_clusters(comparison, "--clusters {}", language):
@@ -366,12 +364,12 @@ def _print_leaderboard(comparison: Comparison) -> None:
     board = comparison.leaderboard
     names = [printable(name, _LONGEST_ON_BOARD) for name in board.index]
     for start in range(0, len(comparison.metrics), _METRICS_ON_BOARD):
-        header, columns = [said("system")], [names]
+        header, columns = [_("system")], [names]
         for metric in comparison.metrics[start : start + _METRICS_ON_BOARD]:
             value, low, high, best = (
                 board[f"{metric}{part}"].tolist() for part in ("", "_low", "_high", "_best")
             )
-            header += [metric, said("interval").format(f"{100 * comparison.level:g}")]
+            header += [metric, _("{} % interval").format(f"{100 * comparison.level:g}")]
             marks = ["*" if one else " " for one in best]
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
             columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
@@ -390,15 +388,25 @@ def _print_values(comparison: Comparison) -> None:
         )
     }
     rows = {metric: [values[metric, name] for name in names] for metric in comparison.metrics}
-    print_table(said("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
+    print_table(_("metric"), [_shown(name) for name in names], rows, widest=_WIDEST)
 
 
 def _print_pair(rows: Sequence[Difference], level: float) -> None:
     first = rows[0]
-    print_wrapped(said("minus").format(a=_shown(first.a), b=_shown(first.b)))
+    told = _("{b} minus {a}; wins and losses are the queries on which {b} is better and worse")
+    print_wrapped(told.format(a=_shown(first.a), b=_shown(first.b)))
     click.echo()
-    within = said("interval").format(f"{100 * level:g}")
-    header = [said("metric"), said("difference"), within, "p (Holm)", *map(said, _LAST_COLUMNS)]
+    within = _("{} % interval").format(f"{100 * level:g}")
+    header = [
+        _("metric"),
+        _("difference"),
+        within,
+        "p (Holm)",
+        _("effect size"),
+        _("wins"),
+        _("ties"),
+        _("losses"),
+    ]
     print_cells(header, [_cells(row) for row in rows])
 
 
@@ -418,11 +426,12 @@ def _print_changed(comparison: Comparison, a: str, b: str) -> None:
     metric = comparison.metrics[0]
     changed = comparison.changed(metric, a, b, _CHANGED)
     if changed.empty:
-        click.echo(said("none changed").format(metric) + "\n")
+        click.echo(_("No query changed on {}.").format(metric) + "\n")
         return
-    click.echo(said("changed most").format(metric))
-    for query, before, after, _ in changed.itertuples():
-        ends = said("before after").format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
+    click.echo(_("Changed most on {}:").format(metric))
+    told = pgettext("change", "{} to {}")
+    for query, before, after in changed.iloc[:, :2].itertuples():
+        ends = told.format(f"{four_digits(before):>8}", f"{four_digits(after):<8}")
         start = f"  {ends}  "
         click.echo(start + _fitted(str(query), terminal_width() - len(start)))
     click.echo()
@@ -522,7 +531,7 @@ def gate(
         raise InvalidInput("last", "is about --history, and none was given")
     outputs = checked_outputs({"format": format}, [new, *filter(None, [baseline, history])])
     how = {**drop, "metric": drop["metric"] or None}
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         need_rows = baseline is not None or history is not None
         result = saved_result(new, need_rows=need_rows)
         how["baseline"] = None if baseline is None else saved_result(baseline)
@@ -661,7 +670,7 @@ def plan(
     from krag_eval.statistics.planning import plan_questions, told_plan
 
     outputs = checked_outputs({"format": format, "plot": plot}, pilot)
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         found = plan_questions(
             _pilot(pilot, metric, on, clusters),
             metric,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from krag_eval._language import Language
+from krag_eval._language import N_, Language, _
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     Chosen,
@@ -45,7 +45,6 @@ from krag_eval.cli.output import (
     printing_beside,
     pronounce,
     rows_of,
-    said,
     write_csv,
     write_files,
     write_json,
@@ -252,7 +251,7 @@ def evaluate(
         in_chunks = False
     if texts and in_chunks:
         raise InvalidInput("texts", ": a run in chunks keeps no texts", "leave it out")
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         if in_chunks:
             from krag_eval.streaming import evaluate_file
 
@@ -320,16 +319,16 @@ def _write(
         {
             "format": told,
             # Written while the queries were evaluated.
-            "per_query": (lambda target: None, "one row per query"),
-            "json": (partial(write_json, result, texts=texts, gate=gate), "the result"),
+            "per_query": (lambda target: None, _("one row per query")),
+            "json": (partial(write_json, result, texts=texts, gate=gate), _("the result")),
             "csv": (
                 lambda target: write_csv(rows_of(result), target),
-                "one row per query and cutoff",
+                _("one row per query and cutoff"),
             ),
-            "plot": (partial(write_plot, draw), said("the metrics").format(spelled(last))),
+            "plot": (partial(write_plot, draw), _("the metrics @{}").format(spelled(last))),
             "report": (
                 lambda target: result.report(target, language=language, by=tags),
-                "an HTML report",
+                _("an HTML report"),
             ),
         },
     )
@@ -412,7 +411,7 @@ def audit(
         checked_names(fail_on, () if index else ("an index",))
     fields = {"question": question_field, "actual": actual_field, "encoding": encoding,
               "cells": cells if cells != "list" else None, "delimiter": delimiter}  # fmt: skip
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         dataset, found = audited_file(
             file, index, {name: one for name, one in fields.items() if one}, settings
         )
@@ -424,11 +423,11 @@ def audit(
             outputs,
             {
                 "format": formatted(format, lambda: forms_of_audit(found)),
-                "json": (lambda target: write_text(as_text(found), target), "the audit"),
+                "json": (lambda target: write_text(as_text(found), target), _("the audit")),
                 "csv": (
                     # Where a finding is about a query, the cell of the item is empty.
                     lambda target: write_table(found.table, target),
-                    "one row per place that was found",
+                    _("one row per place that was found"),
                 ),
             },
         )
@@ -436,7 +435,11 @@ def audit(
 
 
 # Matchers that the demonstration shows, from strict to lenient.
-_SHOWN = ("text", "contains", "coverage")
+_SHOWN = {
+    "text": N_("counts a document whose text equals the ground truth"),
+    "contains": N_("counts a document that has the ground truth in it, as a longer chunk does"),
+    "coverage": N_("counts a document that covers most of the ground truth, as a cut chunk may"),
+}
 
 
 @click.command(short_help="Evaluate the data set that ships with the package.")
@@ -445,19 +448,33 @@ def demo() -> None:
     from krag_eval.datasets import demo_dataset
 
     dataset = demo_dataset()
-    with warnings_as("note"):
+    with warnings_as(N_("note")):
         result = dataset.evaluator(matcher="text").evaluate(k=[1, 3, 5])
         matched = {
             name: dataset.evaluator(matcher=name).evaluate(k=5).to_dict()
             for name in _SHOWN
             if name in MATCHER_NAMES
         }
-    click.echo(said("demo"))
-    print_result(result, said("demo data"))
+    click.echo(
+        _("""\
+A library in English and a bicycle rental in Korean: for every question, what a retriever should
+have found and what it found. A document counts as found when its text is equal (--matcher text).
+""")
+    )
+    print_result(result, _("krag_eval's demo data"))
     shown = ("macro_recall@5", "mrr@5", "ndcg@5")
     rows = {name: [metrics[key] for key in shown] for name, metrics in matched.items()}
-    click.echo(f"\n{said('other ways')}\n")
-    print_table(said("matcher"), shown, rows)
+    click.echo("\n" + _("The same retrieved lists, matched in other ways:") + "\n")
+    print_table(_("matcher"), shown, rows)
     for name in matched:
-        click.echo(f"  {name:<9} {said(name)}")
-    click.echo(said("next"))
+        click.echo(f"  {name:<9} {_(_SHOWN[name])}")
+    click.echo(
+        _("""
+Where to go next
+
+  1. Write one JSON object per line into a file, say results.jsonl:
+     {"question": "When?", "actual": ["At nine."], "predicted": ["At ten.", "At nine."]}
+  2. Evaluate it, with a chart:
+     krag-eval evaluate results.jsonl --matcher coverage -k 1,5 --plot chart.png
+  3. Read what every number means: docs/metrics.md. All options: krag-eval evaluate --help""")
+    )

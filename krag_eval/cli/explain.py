@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import LANGUAGES, Language, language_of
+from krag_eval._language import LANGUAGES, Language, _, language_of
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     checked_language,
@@ -110,7 +110,7 @@ def diagnose(
     language = checked_language(report_language, report)
     if k:
         checked_depth(depth, k[0])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         typed = given(options)
         matcher = typed.pop("matcher", None) if is_saved(file) else None
         result = _saved_or_evaluated(file, k, typed, {"matcher": "coverage"})
@@ -127,16 +127,16 @@ def diagnose(
             outputs,
             {
                 "format": formatted(format, lambda: forms_of_diagnosis(found, result.signature)),
-                "json": (lambda target: write_text(as_text(found), target), "the diagnosis"),
+                "json": (lambda target: write_text(as_text(found), target), _("the diagnosis")),
                 "csv": (
                     lambda target: write_table(found.table, target),
-                    "one row per ground-truth item",
+                    _("one row per ground-truth item"),
                 ),
                 "report": (
                     lambda target: result.report(
                         target, k=shown_at, language=language, diagnosis=found
                     ),
-                    "an HTML report",
+                    _("an HTML report"),
                 ),
             },
         )
@@ -219,7 +219,7 @@ def misses(file: str, k: tuple[Cutoff, ...], n: int, format: str, **options: Any
     """
     whole("n", n, 1)
     outputs = checked_outputs({"format": format}, [file])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         result = _saved_or_evaluated(file, k, given(options))
         at = _asked(k, result)
         missed, cutoff = result.misses(at), spelled(result.evaluated_cutoff(at))
@@ -259,7 +259,7 @@ def explain(
     if (query is None) == (asked is None):
         problem = f"must be one question, or its position, got {'two' if query else 'none'}"
         raise InvalidInput("query", problem, "'krag-eval misses FILE' lists them")
-    with warnings_as("warning"):
+    with warnings_as():
         result = _saved_or_evaluated(file, k, given(options))
         named = _named(asked or query or "", result.labels)
         at = _asked(k, result)
@@ -349,7 +349,7 @@ def report(
     if file == index == "-":
         raise InvalidInput("index", ": standard input can be read only once", "name a file")
     outputs = checked_outputs({"page": page}, [file, *([index] if index else [])])
-    with warnings_as("warning"):
+    with warnings_as():
         # Only coverage can tell why a passage is missed where chunks are cut elsewhere.
         otherwise = {} if index is None else {"matcher": "coverage"}
         result = _saved_or_evaluated(file, k, given(options), otherwise)
@@ -367,7 +367,7 @@ def report(
             metadata=metadata or None,
             title=title,
         )
-        write_files(outputs, {"page": (write, "an HTML report")})
+        write_files(outputs, {"page": (write, _("an HTML report"))})
 
 
 @click.command(
@@ -391,7 +391,7 @@ def history(
     from krag_eval.results.history import History
 
     outputs = checked_outputs({"format": format, "plot": plot}, [folder])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         found = History.of(folder, metric or None, last=last)
         if format == "table":
             _print_history(found)
@@ -404,7 +404,7 @@ def history(
             outputs,
             {
                 "format": formatted(format, lambda: forms),
-                "plot": (partial(write_plot, found.plot), "the metrics from run to run"),
+                "plot": (partial(write_plot, found.plot), _("the metrics from run to run")),
             },
         )
 

@@ -25,7 +25,7 @@ from typing import IO, Any, TextIO, TypeAlias, cast
 
 import click
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.errors import Advice, KragEvalWarning, Refusal, clipped, one_line, sentence
 
 _NO_VERDICT = 2
@@ -268,24 +268,17 @@ def _explained(error: BaseException) -> int:
     return _NO_VERDICT
 
 
-#: How a line that is about the input begins, in both languages.
-_KINDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {"warning": "warning", "note": "note"},
-    "ko": {"warning": "경고", "note": "참고"},
-}
-
-
 @contextmanager
-def warnings_as(kind: str, name: str = "") -> Iterator[None]:
+def warnings_as(kind: str = N_("warning"), name: str = "") -> Iterator[None]:
     """Print each of our own warnings as one line, below what is printed within; leave others be.
 
     Above a table it would be out of sight. Within another such block, the outer one prints it.
 
     Args:
-        kind: How the line begins: ``"warning"`` or ``"note"``.
+        kind: How the line begins: "warning" or "note".
         name: What it is about; ``""`` if that goes without saying.
     """
-    prefix = _KINDS[language_of()][kind] + (f": {name}" if name else "")
+    prefix = _(kind) + (f": {name}" if name else "")
     context = click.get_current_context()
     shell = cast(Shell, context.find_root().command)
     held = context.meta.get(_HELD)

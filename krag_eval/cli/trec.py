@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from krag_eval._language import _, ngettext
 from krag_eval.cli.options import cutoff_option, format_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
@@ -24,7 +25,6 @@ from krag_eval.cli.output import (
     print_signature,
     printing_beside,
     rows_of,
-    said,
     terminal_width,
     write_csv,
     write_files,
@@ -127,7 +127,7 @@ def trec(
     _check_names(qrels, runs, json)
     cutoffs = [*_checked_cutoffs(k), None]
     outputs = checked_outputs({"format": format, "json": json, "csv": csv}, [qrels, *runs])
-    with printing_beside(outputs), warnings_as("warning"):
+    with printing_beside(outputs), warnings_as():
         judged = read_qrels(_source(qrels))
         results = {
             name: _evaluated(judged, run, cutoffs, reading, unjudged)
@@ -173,7 +173,7 @@ def _evaluated(
     run = read_run(_source(name))
     options: dict[str, Any] = {} if unjudged == "wrong" else {"unjudged": unjudged}
     dataset = judged_dataset(qrels, run, judged=bool(options), **reading)
-    with warnings_as("warning", printable(name)):
+    with warnings_as(name=printable(name)):
         result = dataset.evaluator(**options).evaluate(cutoffs)
     if reading["relevance_level"] > 1:
         # trec_eval's nDCG disregards the level: every positive grade gains.
@@ -207,15 +207,14 @@ def _forms(results: Mapping[str, EvaluationResult]) -> Forms:
 
 
 def _write(outputs: Outputs, results: Mapping[str, EvaluationResult], format: str) -> None:
-    [first, *_] = results.values()
     write_files(
         outputs,
         {
             "format": formatted(format, partial(_forms, results)),
-            "json": (partial(write_json, first), "the result"),
+            "json": (partial(write_json, next(iter(results.values()))), _("the result")),
             "csv": (
                 lambda target: _write_csv(results, target),
-                "one row per run, query and cutoff",
+                _("one row per run, query and cutoff"),
             ),
         },
     )
@@ -250,8 +249,9 @@ def _signatures(results: Sequence[EvaluationResult]) -> Iterator[str]:
 
 def _counted(results: Mapping[str, EvaluationResult], judged: str) -> str:
     numbers = sorted({result.n_queries for result in results.values()})
-    n = str(numbers[0]) if len(numbers) == 1 else said("to").format(numbers[0], numbers[-1])
-    return said("topic" if numbers == [1] else "topics").format(n=n, qrels=judged)
+    n = str(numbers[0]) if len(numbers) == 1 else _("{} to {}").format(numbers[0], numbers[-1])
+    told = ngettext("{n} topic of {qrels}", "{n} topics of {qrels}", numbers[-1])
+    return told.format(n=n, qrels=judged)
 
 
 def _side_by_side(results: Mapping[str, EvaluationResult]) -> Iterator[list[str]]:

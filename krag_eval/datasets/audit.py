@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, language_of, spoken
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
@@ -250,12 +250,12 @@ _COUNTED = {
 _UNITS = {"words": "단어", "characters": "글자"}
 #: Shares from which a tier begins, and what it is called.
 _TIERS = (
-    (1.0, "100 %"),
-    (0.75, "75 to 99 %"),
-    (0.5, "50 to 74 %"),
-    (0.25, "25 to 49 %"),
-    (1e-9, "1 to 24 %"),
-    (0.0, "0 %"),
+    (1.0, N_("100 %")),
+    (0.75, N_("75 to 99 %")),
+    (0.5, N_("50 to 74 %")),
+    (0.25, N_("25 to 49 %")),
+    (1e-9, N_("1 to 24 %")),
+    (0.0, N_("0 %")),
 )
 _QUOTED = 0.5
 _FORMAT, _FORMAT_VERSION = "krag_eval.audit", 1
