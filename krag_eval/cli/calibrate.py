@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import _
+from krag_eval._language import N_, _
 from krag_eval._text import fitted
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     encoding_option,
     format_option,
@@ -47,19 +48,19 @@ _LABELS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 _NUMBERS, _NARROWEST = 40, 16
 
 
-@click.command(
-    short_help="Find the threshold that agrees best with labelled pairs.",
-    epilog="Example: krag-eval calibrate pairs.csv --matcher coverage --plot curve.png",
+@command(
+    short_help=N_("Find the threshold that agrees best with labelled pairs."),
+    epilog=example("krag-eval calibrate pairs.csv --matcher coverage --plot curve.png"),
 )
 @click.argument("file")
 @matcher_option("coverage")
-@click.option(
-    "-n", metavar="N", type=int, default=10, show_default=True, help="List the N nearest pairs."
+@option(
+    "-n", metavar="N", type=int, default=10, show_default=True, help=N_("List the N nearest pairs.")
 )
 @encoding_option
 @format_option
-@output_option("--csv", "Save the decision at every threshold.", streamed=True)
-@output_option("--plot", "Draw the decision by threshold, as .png, .svg or .pdf.")
+@output_option("--csv", N_("Save the decision at every threshold."), streamed=True)
+@output_option("--plot", N_("Draw the decision by threshold, as .png, .svg or .pdf."))
 def calibrate(
     file: str,
     matcher: str,

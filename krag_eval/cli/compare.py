@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import Language, _, language_of, pgettext
+from krag_eval._language import N_, Language, _, language_of, pgettext
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
@@ -69,26 +70,27 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
-@click.command(
-    short_help="Compare retrievers on the same queries.",
-    epilog="Example: krag-eval compare before.jsonl after.jsonl --matcher coverage "
-    "--metric recall@5",
+@command(
+    short_help=N_("Compare retrievers on the same queries."),
+    epilog=example(
+        "krag-eval compare before.jsonl after.jsonl --matcher coverage --metric recall@5"
+    ),
 )
 @click.argument("files", metavar="FILE FILE...", nargs=-1, required=True)
-@metric_option(help="What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise.")
-@click.option(
+@metric_option(help=N_("What to compare, as macro_recall@5; nDCG at the deepest cutoff otherwise."))
+@option(
     "--baseline",
     metavar="NAME",
-    help="Compare the others with this system alone: a FILE, or the name it has in the tables.",
+    help=N_("Compare the others with this system alone: a FILE, or the name it has in the tables."),
 )
 @on_option
 @clusters_option
 @evaluation_options
 @field_options
 @format_option
-@output_option("--markdown", "Save the table as Markdown.", streamed=True)
-@output_option("--latex", "Save the table as LaTeX.", streamed=True)
-@output_option("--plot", "Draw the differences with their intervals, as .png, .svg or .pdf.")
+@output_option("--markdown", N_("Save the table as Markdown."), streamed=True)
+@output_option("--latex", N_("Save the table as LaTeX."), streamed=True)
+@output_option("--plot", N_("Draw the differences with their intervals, as .png, .svg or .pdf."))
 @report_options
 def compare(
     files: tuple[str, ...],
@@ -457,59 +459,67 @@ def _fitted(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3) + "..."
 
 
-@click.command(
-    short_help="Check a saved result against floors and a baseline.",
-    epilog="Example: krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02",
+@command(
+    short_help=N_("Check a saved result against floors and a baseline."),
+    epilog=example("krag-eval gate new.json --baseline old.json --metric recall@5 --max-drop 0.02"),
 )
 @click.argument("new")
-@click.option("--baseline", metavar="OLD", help="The saved result that NEW may not fall behind.")
-@click.option(
+@option("--baseline", metavar="OLD", help=N_("The saved result that NEW may not fall behind."))
+@option(
     "--history",
     metavar="FOLDER",
-    help="Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
-    "what became of it. A --baseline beside it guards against a slow decline.",
+    help=N_(
+        "Hold NEW to the mean of the last comparable results saved in FOLDER, and write into NEW "
+        "what became of it. A --baseline beside it guards against a slow decline."
+    ),
 )
-@click.option(
+@option(
     "--last",
     metavar="N",
     type=int,
-    help="Take the mean of the last N of --history.  [default: 10]",
+    help=N_("Take the mean of the last N of --history.  [default: 10]"),
 )
-@metric_option(help="What may not drop below the baseline, as ndcg@10.")
-@click.option(
+@metric_option(help=N_("What may not drop below the baseline, as ndcg@10."))
+@option(
     "--max-drop",
     metavar="X",
     type=float,
-    help="How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]",
+    help=N_(
+        "How far it may drop; a larger drop fails only if it is more than chance.  [default: 0]"
+    ),
 )
-@click.option(
+@option(
     "--by",
     metavar="TAG",
-    help="Hold every slice of the queries to --max-drop too: by a column, or by items, "
-    "question_length, golden_length or language. Slices of under 10 queries are not checked.",
+    help=N_(
+        "Hold every slice of the queries to --max-drop too: by a column, or by items, "
+        "question_length, golden_length or language. Slices of under 10 queries are not checked."
+    ),
 )
-@click.option(
+@option(
     "--strict",
     is_flag=True,
-    help="Fail also what is inconclusive: a larger drop that may be chance.",
+    help=N_("Fail also what is inconclusive: a larger drop that may be chance."),
 )
-@click.option(
+@option(
     "--allow-failures",
     metavar="N",
     type=int,
     default=0,
-    help="Accept results in which the retriever failed for up to N queries.  [default: 0]",
+    help=N_("Accept results in which the retriever failed for up to N queries.  [default: 0]"),
 )
 @on_option
 @clusters_option
 @floor_option
-@click.option(
+@option(
     "--format",
     type=click.Choice(["table", "json", "csv", "markdown", "github", "gitlab"]),
     default="table",
     show_default=True,
-    help="How to print what is printed: also as annotations of GitHub Actions, or as a Code "
-    "Quality report of GitLab.",
+    help=N_(
+        "How to print what is printed: also as annotations of GitHub Actions, or as a Code "
+        "Quality report of GitLab."
+    ),
 )
 def gate(
     new: str,
@@ -607,49 +617,53 @@ def _forms_of_report(report: GateReport, new: str) -> Forms:
 _RESAMPLES_OF_A_PILOT = 100
 
 
-@click.command(
-    short_help="Find out how many questions show a difference.",
-    epilog="Example: krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02",
+@command(
+    short_help=N_("Find out how many questions show a difference."),
+    epilog=example("krag-eval plan old.json new.json --metric ndcg@10 --detect 0.02"),
 )
 @click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
-@click.option(
+@option(
     "--detect",
     metavar="X",
     type=float,
     required=True,
-    help="The difference that you would not want to miss, as 0.02.",
+    help=N_("The difference that you would not want to miss, as 0.02."),
 )
-@click.option(
+@option(
     "--metric",
     metavar="METRIC@K",
-    help="On what; nDCG at 10, or else at the deepest cutoff, if not given.",
+    help=N_("On what; nDCG at 10, or else at the deepest cutoff, if not given."),
 )
-@click.option(
+@option(
     "--power",
     metavar="X",
     type=float,
     default=0.8,
     show_default=True,
-    help="How often a true difference of that size is to be shown.",
+    help=N_("How often a true difference of that size is to be shown."),
 )
-@click.option(
+@option(
     "--alpha",
     metavar="X",
     type=float,
     default=0.05,
     show_default=True,
-    help="How often a difference is shown where there is none.",
+    help=N_("How often a difference is shown where there is none."),
 )
-@click.option(
+@option(
     "--correlation",
     metavar="X",
     type=float,
-    help="Of one PILOT: how its values go together with those of another system.  [default: 0.5]",
+    help=N_(
+        "Of one PILOT: how its values go together with those of another system.  [default: 0.5]"
+    ),
 )
 @on_option
 @clusters_option
 @format_option
-@output_option("--plot", "Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+@output_option(
+    "--plot", N_("Draw what can be shown by number of questions, as .png, .svg or .pdf.")
+)
 def plan(
     pilot: tuple[str, ...],
     detect: float,

@@ -19,6 +19,7 @@ import click
 from krag_eval._io import check_apart, replacing
 from krag_eval._language import _, language_of, ngettext, pgettext
 from krag_eval._text import fitted, width_of
+from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
 from krag_eval.scoring.averages import in_pairs
@@ -807,9 +808,7 @@ def print_signature(signature: str, *, whole: bool = True) -> None:
 def print_wrapped(text: str) -> None:
     """Print a sentence, continued below where it is too long for one line."""
     width = min(terminal_width(), _WIDTH)  # longer lines are hard to read
-    # A letter of two columns counts as two.
-    filled = "".join(one + "\0" * (width_of(one) - 1) for one in text)
-    lines = textwrap.fill(filled, width, subsequent_indent="  ", break_on_hyphens=False)
+    lines = textwrap.fill(padded(text), width, subsequent_indent="  ", break_on_hyphens=False)
     click.echo(lines.replace("\0", ""))
 
 

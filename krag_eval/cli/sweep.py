@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import Language, _, language_of
+from krag_eval._language import N_, Language, _, language_of
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import checked_language, format_option, output_option, report_options
 from krag_eval.cli.output import (
     Forms,
@@ -60,38 +61,38 @@ _LAST = ("pareto", "same_as")
 _WIDEST = 12
 
 
-@click.command(
-    short_help="Try splitters with retrievers on the same questions.",
-    epilog="Example: krag-eval sweep sweep.toml --folder kept --plot pareto.png",
+@command(
+    short_help=N_("Try splitters with retrievers on the same questions."),
+    epilog=example("krag-eval sweep sweep.toml --folder kept --plot pareto.png"),
 )
 @click.argument("file")
-@click.option(
+@option(
     "--folder",
     metavar="DIR",
-    help="Keep answers and results there: a sweep that was killed goes on where it stopped.",
+    help=N_("Keep answers and results there: a sweep that was killed goes on where it stopped."),
 )
-@click.option(
+@option(
     "--jobs",
     "n_jobs",
     metavar="N",
     type=int,
-    help="Processes that work on cells at the same time, -1 for one per core.",
+    help=N_("Processes that work on cells at the same time, -1 for one per core."),
 )
-@click.option(
+@option(
     "--timeout",
     metavar="SECONDS",
     type=float,
-    help="Seconds that an answer may take; past them the question failed.  [default: any time]",
+    help=N_("Seconds that an answer may take; past them the question failed.  [default: any time]"),
 )
-@click.option(
+@option(
     "--allow-module",
     metavar="NAME",
     multiple=True,
-    help="Let FILE name functions of this module or package, too. Repeatable.",
+    help=N_("Let FILE name functions of this module or package, too. Repeatable."),
 )
 @format_option
-@output_option("--csv", "Save the table, a row per cell.", streamed=True)
-@output_option("--plot", "Draw quality against context, as .png, .svg or .pdf.")
+@output_option("--csv", N_("Save the table, a row per cell."), streamed=True)
+@output_option("--plot", N_("Draw quality against context, as .png, .svg or .pdf."))
 @report_options
 def sweep(
     file: str,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import _, ngettext
+from krag_eval._language import N_, _, ngettext
+from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import cutoff_option, format_option, output_option
 from krag_eval.cli.output import (
     WIDEST,
@@ -63,49 +64,52 @@ _UNSAID = {"missing": "zero", "relevance_level": 1, "scores": "single"}
 _LONGEST_RUN = 40
 
 
-@click.command(
+@command(
     "trec",
-    short_help="Evaluate TREC runs; the numbers are trec_eval's.",
-    epilog="Example: krag-eval trec judgements.qrels bm25.run -k 10",
+    short_help=N_("Evaluate TREC runs; the numbers are trec_eval's."),
+    epilog=example("krag-eval trec judgements.qrels bm25.run -k 10"),
 )
 @click.argument("qrels")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @cutoff_option(
     (5, 10, 100),
-    "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always shown.",
+    N_(
+        "Cut off after the first K documents. Several: -k 5,10; what needs no cutoff is always "
+        "shown."
+    ),
 )
-@click.option(
+@option(
     "--missing",
     type=click.Choice(["zero", "skip"]),
     default="zero",
     show_default=True,
-    help="Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out.",
+    help=N_("Topics of QRELS that a run lacks: count them as 0 (trec_eval -c), or leave them out."),
 )
-@click.option(
+@option(
     "--relevance-level",
     metavar="L",
     type=int,
     default=1,
     show_default=True,
-    help="Grade from which a document is relevant (trec_eval -l); nDCG uses all grades.",
+    help=N_("Grade from which a document is relevant (trec_eval -l); nDCG uses all grades."),
 )
-@click.option(
+@option(
     "--scores",
     type=click.Choice(["single", "double"]),
     default="single",
     show_default=True,
-    help="Precision in which scores are compared: single (trec_eval up to 9) or double (10).",
+    help=N_("Precision in which scores are compared: single (trec_eval up to 9) or double (10)."),
 )
-@click.option(
+@option(
     "--unjudged",
     type=click.Choice(["wrong", "leave_out"]),
     default="wrong",
     show_default=True,
-    help="Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J).",
+    help=N_("Documents that QRELS does not judge: wrong, or as if not retrieved (trec_eval -J)."),
 )
 @format_option
-@output_option("--json", "Save the result of a single run.", streamed=True)
-@output_option("--csv", "Save one row per run, topic and cutoff.", streamed=True)
+@output_option("--json", N_("Save the result of a single run."), streamed=True)
+@output_option("--csv", N_("Save one row per run, topic and cutoff."), streamed=True)
 def trec(
     qrels: str,
     runs: tuple[str, ...],
