@@ -701,7 +701,7 @@ def plan(
             outputs,
             {
                 "format": formatted(format, partial(_forms_of_plan, found)),
-                "plot": (partial(write_plot, found.plot), "what can be shown"),
+                "plot": (partial(write_plot, found.plot), _("what can be shown")),
             },
         )
 
