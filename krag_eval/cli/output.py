@@ -726,7 +726,7 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
         "deeper": _("evaluate longer lists, or a smaller -k,"),
         "index": _("pass --index CHUNKS"),
     }
-    print_wrapped(sentence(found, typed, language_of()))
+    print_wrapped(sentence(found, typed))
     click.echo()
     counts, steps = found.counts, found.waterfall()
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))
