@@ -857,7 +857,7 @@ def print_slices(slices: Slices) -> None:
     from krag_eval.statistics.slices import title_of
 
     n = len(slices.names)
-    click.echo(f"\n{printable(title_of(slices, language_of()))}\n")
+    click.echo(f"\n{printable(title_of(slices))}\n")
     within = said("interval").format(f"{100 * slices.level:g}")
     for metric in slices.metrics:
         header = [metric, "n", said("value"), within, said("minus rest"), within, "p (Holm)"]
@@ -1129,11 +1129,10 @@ def pronounce(report: GateReport) -> Verdict:
 
     Which queries of the two results were left out is printed after them.
     """
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     for gate in report.by_outcome:
-        verdict = WORDS[report.language][gate.outcome]
-        click.echo(f"{verdict}: {printable(gate.reason)}", err=gate.outcome != "passed")
+        click.echo(f"{verdict(gate)}: {printable(gate.reason)}", err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

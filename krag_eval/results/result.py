@@ -952,7 +952,6 @@ class EvaluationResult:
             strict=strict,
             allow_failures=allow_failures,
             sampling=sampling,
-            language=language,
         )
 
     @named_options

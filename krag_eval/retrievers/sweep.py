@@ -574,7 +574,7 @@ class Sweep:
         ]  # fmt: skip
         if choice.difference is None or self.comparison is None:
             return [*lines, words["same"]]
-        return [*lines, sentence(choice.difference, self.comparison.level, language)]
+        return [*lines, sentence(choice.difference, self.comparison.level)]
 
     def __repr__(self) -> str:
         language = language_of()
