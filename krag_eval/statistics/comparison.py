@@ -951,7 +951,7 @@ class Comparison:
         """Return the leaderboard as text, header first; a star marks the best."""
         header, rows = [_("system")], {name: [name] for name in self._standings[self.metrics[0]]}
         for metric, systems in self._standings.items():
-            header += [metric, _("{} % interval").format(_percent(self.level))]
+            header += [metric, _("{} % interval").format(percent(self.level))]
             best = self._best(metric)
             for name, one in systems.items():
                 star = "*" if name in best else ""
@@ -962,7 +962,7 @@ class Comparison:
     def _cells(self) -> Cells:
         """Return the table as text, header first, rounded for reading."""
         header = ["a", "b", _("metric"), _("value a"), _("value b"), "b − a"]
-        header += [_("{} % interval").format(_percent(self.level)), "p", "p (Holm)"]
+        header += [_("{} % interval").format(percent(self.level)), "p", "p (Holm)"]
         header += [_("p (t-test)"), "d_z", _("wins / ties / losses of b")]
         return [header] + [
             [
@@ -1206,10 +1206,10 @@ def _seen(digest: str) -> str:
 
 
 def _named(labels: Sequence[str | int]) -> str:
-    return f"{'query' if len(labels) == 1 else 'queries'} {_some(labels)}"
+    return f"{'query' if len(labels) == 1 else 'queries'} {some(labels)}"
 
 
-def _some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
+def some(labels: Sequence[str | int], n: int = _NAMED, more: str = " and {} more") -> str:
     """Name the first few labels, and say how many more there are."""
     named = ", ".join(map(clipped, labels[:n]))
     return named + more.format(len(labels) - n) if len(labels) > n else named
@@ -1429,17 +1429,15 @@ def sentence(row: Difference, level: float, shown: str | None = None) -> str:
         return _(
             "{a} and {b} cannot be compared on {metric}: it is undefined for {without}."
         ).format(**known, without=undefined)
-    known |= {"level": _percent(level), "p": p_in_words(row.p_holm)}
-    known |= {"value_a": _short(row.value_a), "value_b": _short(row.value_b)}
+    known |= {"level": percent(level), "p": p_in_words(row.p_holm)}
+    known |= {"value_a": short(row.value_a), "value_b": short(row.value_b)}
     if not row.p_holm < 1 - level:
         told = _(
             "No difference shown between {a} and {b} on {metric}: {b} minus {a} is {by} ({value_b} "
             "against {value_a}; {level} % interval {low} to {high}; p {p} after Holm)."
-        ).format(
-            **known, by=_short(row.difference), low=_short(row.ci_low), high=_short(row.ci_high)
-        )
+        ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
         return " ".join([told, *told_shares(row), *told_detectable(row)])
-    low, high = map(_short, toward_better(row))
+    low, high = map(short, toward_better(row))
     better, worse = ("a", "b") if row.better == row.a else ("b", "a")
     known |= {
         "better": known[better],
@@ -1463,7 +1461,7 @@ def sentence(row: Difference, level: float, shown: str | None = None) -> str:
         "{better} is better than {worse} on {metric} by {by} ({value_better} against "
         "{value_worse}; {level} % interval {low} to {high}; p {p} after Holm)."
     )
-    told = shown.format(**known, by=_short(abs(row.difference)), low=low, high=high)
+    told = shown.format(**known, by=short(abs(row.difference)), low=low, high=high)
     return " ".join([told, *told_shares(row)])
 
 
@@ -1501,7 +1499,7 @@ def told_detectable(row: Difference) -> list[str]:
     queries = ngettext("{n} query", "{n} queries", n).format(n=n)
     within = "" if clusters is None else _(" in {} clusters").format(clusters)
     told = _("Differences under {by} may well not show with {queries}{within}.")
-    return [told.format(by=_short(row.detectable), queries=queries, within=within)]
+    return [told.format(by=short(row.detectable), queries=queries, within=within)]
 
 
 def told_family(differences: Sequence[Difference]) -> list[str]:
@@ -1554,7 +1552,7 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
     """
     of, more = _("{n} of {name} ({labels})"), _(" and {} more")
     told = "; ".join(
-        of.format(n=len(labels), name=name, labels=_some(labels, 3, more))
+        of.format(n=len(labels), name=name, labels=some(labels, 3, more))
         for name, labels in left_out.items()
     )
     return ngettext(
@@ -1564,7 +1562,8 @@ def told_left_out(n_compared: int, left_out: Mapping[str, Sequence[str | int]]) 
     ).format(n=n_compared, told=told)
 
 
-def _percent(level: float) -> str:
+def percent(level: float) -> str:
+    """Print a share in percent, with as many digits as it has."""
     return f"{100 * level:.10g}"
 
 
@@ -1573,7 +1572,7 @@ def p_in_words(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Print three decimals, or what it takes for a small number not to read as 0."""
     return f"{value:.3f}" if abs(value) >= 0.0005 or value == 0 else f"{value:.1g}"
 

@@ -27,7 +27,14 @@ from krag_eval.results.result import EvaluationResult
 from krag_eval.scoring.averages import DEFINED, QUERIES, Average
 from krag_eval.scoring.cutoffs import Budget, Cutoff, spelled
 from krag_eval.scoring.metrics import METRICS, metrics_of
-from krag_eval.statistics.comparison import as_html, as_text, check_same_metrics, checked_metrics
+from krag_eval.statistics.comparison import (
+    as_html,
+    as_text,
+    check_same_metrics,
+    checked_metrics,
+    percent,
+    some,
+)
 from krag_eval.statistics.intervals import (
     FEW_QUERIES,
     QuerySums,
@@ -62,7 +69,6 @@ _FEW_CLUSTERS = 20
 _LITTLE = 0.05
 # Shares of a scale below this are rounding.
 _NOTHING = 1e-9
-_NAMED = 5
 _HUMAN, _JUDGE, _UNLABELLED = "human", "judge", "unlabelled"
 # Settings that the parts of a run may differ in, and those that come with the kind of labels.
 _OF_THE_RUN = ("averaging", "k", "krag_eval", "metrics", "queries", "retrieved")
@@ -312,7 +318,7 @@ class Debiased:
         ).format(
             about=about,
             value=_short(one.value),
-            level=_percent(self.level),
+            level=percent(self.level),
             interval=_span(one.low, one.high),
             n=self.n_asked,
             shown=self._shown(one),
@@ -350,7 +356,7 @@ class Debiased:
                 "questions would."
             )
             more = min(n - self.n_labelled, others)
-            return told.format(share=_percent(round(one.saved, 2)), more=more)
+            return told.format(share=percent(round(one.saved, 2)), more=more)
         if not one.labels_differ:
             return _(
                 "People say the same of every labelled question, so these tell nothing of the "
@@ -385,7 +391,7 @@ class Debiased:
         return f"{said} {unseen}"
 
     def _cells(self) -> list[list[str]]:
-        interval = _("{} % interval").format(_percent(self.level))
+        interval = _("{} % interval").format(percent(self.level))
         header = [_("metric"), pgettext("estimated", "value"), interval, _("people alone")]
         header += [_("interval"), _("judge alone"), _("correlation"), _("saved")]
         return [header] + [
@@ -397,7 +403,7 @@ class Debiased:
                 _span(one.human_low, one.human_high),
                 _short(one.judge),
                 "–" if math.isnan(one.correlation) else f"{one.correlation:.2f}",
-                _("{} %").format(_percent(round(one.saved, 2))),
+                _("{} %").format(percent(round(one.saved, 2))),
             ]
             for one in self.values
         ]
@@ -413,10 +419,6 @@ class Debiased:
     def _repr_html_(self) -> str:
         said = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
         return f"<p>{html.escape(self._head())}</p>{as_html(self._cells())}<p>{said}</p>"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.10g}"
 
 
 def _short(value: float) -> str:
@@ -691,7 +693,7 @@ def _refuse_differing(
     rows = zip(labels, ours or (), theirs or (), strict=False)
     places = [label for label, our, their in rows if our != their]
     if places:
-        problem = f"is of another run than {than}: the {what} differs for {_some(places)}"
+        problem = f"is of another run than {than}: the {what} differs for {some(places)}"
         raise InvalidInput(argument, problem, "Evaluate the same lists under both ground truths")
 
 
@@ -733,13 +735,8 @@ class _Sample:
         position = {label: place for place, label in enumerate(self.labels or ())}
         lacking = [label for label in labels if label not in position]
         if lacking:
-            raise InvalidInput(self.argument, missing.format(_some(lacking)))
+            raise InvalidInput(self.argument, missing.format(some(lacking)))
         return np.array([position[label] for label in labels], np.int64)
-
-
-def _some(labels: Sequence[Any]) -> str:
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    return ", ".join(map(clipped, labels[:_NAMED])) + more
 
 
 def _has_labels(value: object) -> bool:
@@ -832,7 +829,7 @@ def _values_by_label(
 def _distinct(argument: str, labels: list[Any]) -> list[Any]:
     repeated = [label for label, n in Counter(labels).items() if n > 1]
     if repeated:
-        problem = f"must have a label of its own for each question, got {_some(repeated)} again"
+        problem = f"must have a label of its own for each question, got {some(repeated)} again"
         raise InvalidInput(argument, problem)
     return labels
 
@@ -1374,7 +1371,7 @@ class Predictions:
             "the other {chosen}."
         ).format(
             value=self.spearman,
-            level=_percent(self.level),
+            level=percent(self.level),
             interval=_("{} to {}").format(f"{self.low:.2f}", f"{self.high:.2f}"),
             n=self.n_reported_on,
             chosen=self.n_chosen_on,
@@ -1401,7 +1398,7 @@ class Predictions:
         return f"{start.format(best=self.best, found=found)} {counts}"
 
     def _cells(self) -> list[list[str]]:
-        named = _("{} % interval").format(_percent(self.level))
+        named = _("{} % interval").format(percent(self.level))
         header = [_("metric"), _("queries"), _("Spearman"), named, _("Kendall τ_b"), named]
         return [header] + [
             [
@@ -1495,11 +1492,11 @@ def _by_label(result: EvaluationResult, labels: list[Any], values: FloatArray) -
     known = set(own)
     if missing:
         fix = "" if known.intersection(labels) else "pass a list, in the order of the rows"
-        raise InvalidInput("scores", f": there is none for {_some(missing)}", fix)
+        raise InvalidInput("scores", f": there is none for {some(missing)}", fix)
     foreign = [label for label in labels if label not in known]
     if foreign:
         fix = "leave them out, or pass scores in the order of the rows"
-        raise InvalidInput("scores", f": the result has no queries {_some(foreign)}", fix)
+        raise InvalidInput("scores", f": the result has no queries {some(foreign)}", fix)
     return np.array([values[position[one]] if one in position else np.nan for one in own])
 
 

@@ -378,10 +378,8 @@ def _floor_gate(name: str, value: float, floor: float, average: Average) -> Gate
     number, bound = told_apart(value, floor)
     if average.lower_is_better:
         passed = value <= floor
-        kept, missed = (
-            _("{name} is {value}, at or below {bound}"),
-            _("{name} is {value}, above {bound}"),
-        )
+        kept = _("{name} is {value}, at or below {bound}")
+        missed = _("{name} is {value}, above {bound}")
     else:
         passed = value >= floor
         kept = _("{name} is {value}, at or above the floor of {bound}")
@@ -460,20 +458,14 @@ def _slice_gates(comparison: Comparison, by: str) -> Iterator[Gate]:
             gate = _drop_gate(row, comparison)
             yield replace(gate, slice=name, reason=f"{by} {name}: {gate.reason}")
         if not differences:
-            if comparison.clusters is None:
-                few = ngettext(
-                    "{name} is of {n} query, too few to check",
-                    "{name} is of {n} queries, too few to check",
-                    n,
-                )
-            else:
-                few = ngettext(
-                    "{name} is of {n} query in clusters, too few to check",
-                    "{name} is of {n} queries in clusters, too few to check",
-                    n,
-                )
+            few = ngettext(
+                "{name} is of {n} query{within}, too few to check",
+                "{name} is of {n} queries{within}, too few to check",
+                n,
+            )
+            within = "" if comparison.clusters is None else _(" in clusters")
             for metric in comparison.metrics:
-                reason = f"{by} {name}: {few.format(name=metric, n=n)}"
+                reason = f"{by} {name}: {few.format(name=metric, n=n, within=within)}"
                 yield Gate(metric, True, reason, name)
 
 

@@ -25,6 +25,8 @@ from krag_eval.statistics.comparison import (
     checked_metrics,
     dependent_tags,
     named_tag,
+    percent,
+    short,
 )
 from krag_eval.statistics.intervals import FEW_QUERIES, Clusters, Spread, check_counted
 from krag_eval.statistics.paired import POWER, spread_of
@@ -260,11 +262,11 @@ def told_plan(plan: QuestionPlan, option: str = 'clusters="{}"') -> list[str]:
         "To show a difference of {detect} on {metric} takes {questions:,} questions (power {power} "
         "%, alpha {alpha} %)."
     ).format(
-        detect=_short(plan.detect), metric=plan.metric, questions=plan.questions,
-        power=f"{100 * plan.power:.10g}", alpha=f"{100 * plan.alpha:.10g}",
+        detect=short(plan.detect), metric=plan.metric, questions=plan.questions,
+        power=percent(plan.power), alpha=percent(plan.alpha),
     )  # fmt: skip
     told = _("The pilot's {n:,} questions can show differences from {detectable} on.")
-    shows = told.format(n=plan.spread.n, detectable=_short(plan.detectable))
+    shows = told.format(n=plan.spread.n, detectable=short(plan.detectable))
     if plan.systems:
         told = _("Standard deviation of the paired differences of {a} and {b}: {sd}.")
     else:
@@ -273,7 +275,7 @@ def told_plan(plan: QuestionPlan, option: str = 'clusters="{}"') -> list[str]:
             "assumed, would differ with a standard deviation of {sd}."
         )
     systems = dict(zip("ab", plan.systems, strict=False))
-    varies = told.format(**systems, correlation=plan.correlation, sd=_short(plan.spread.sd))
+    varies = told.format(**systems, correlation=plan.correlation, sd=short(plan.spread.sd))
     lines = [takes, shows, varies]
     if plan.clusters is not None:
         told = _(
@@ -386,8 +388,3 @@ def _check_varies(plan: QuestionPlan) -> None:
     if plan.detect > high - low:
         problem = f": {plan.metric} ranges from {low:g} to {high:g}, got {plan.detect!r}"
         raise InvalidInput("detect", problem)
-
-
-def _short(value: float) -> str:
-    """Print three decimals, or what it takes for a small number not to read as 0."""
-    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1g}"

@@ -48,6 +48,7 @@ from krag_eval.statistics.comparison import (
     Comparison,
     as_html,
     as_text,
+    percent,
     rounded_p,
     sentence,
 )
@@ -446,7 +447,7 @@ class Slices(_Sliced):
         return super()._content() | {"overall": overall}
 
     def _cells(self) -> list[list[str]]:
-        within = _("{} % interval").format(f"{100 * self.level:.10g}")
+        within = _("{} % interval").format(percent(self.level))
         header = [_("slice"), _("metric"), "n", _("value"), within, _("rest"), _("difference")]
         return [[*header, within, "p (Holm)"]] + [
             [
@@ -494,7 +495,7 @@ class SlicedComparison(_Sliced):
         return "\n".join(lines) or _("No difference is shown in any slice.")
 
     def _cells(self) -> list[list[str]]:
-        within = _("{} % interval").format(f"{100 * self.level:.10g}")
+        within = _("{} % interval").format(percent(self.level))
         header = [_("slice"), "a", "b", _("metric"), "n", _("value a"), _("value b"), "b − a"]
         return [[*header, within, "p (Holm)", _("wins / ties / losses of b")]] + [
             [
