@@ -76,8 +76,8 @@ def imported(module: str) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}".removeprefix(".")
                 yield inner if inner in MODULES else base
-        elif isinstance(node, ast.Constant) and node.value in NAMED:  # for import_module
-            yield NAMED[node.value]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            yield from (NAMED[one.value] for one in node.args if getattr(one, "value", "") in NAMED)
 
 
 ARROWS = {
