@@ -1438,13 +1438,9 @@ def sentence(row: Difference, level: float, shown: str | None = None) -> str:
         ).format(**known, by=short(row.difference), low=short(row.ci_low), high=short(row.ci_high))
         return " ".join([told, *told_shares(row), *told_detectable(row)])
     low, high = map(short, toward_better(row))
-    better, worse = ("a", "b") if row.better == row.a else ("b", "a")
-    known |= {
-        "better": known[better],
-        "worse": known[worse],
-        "value_better": known[f"value_{better}"],
-        "value_worse": known[f"value_{worse}"],
-    }
+    order = "ab" if row.better == row.a else "ba"
+    for role, name in zip(("better", "worse"), order, strict=True):
+        known |= {role: known[name], f"value_{role}": known[f"value_{name}"]}
     if row.is_of_fewer:
         shown = _(
             "Neither {a} nor {b} is called better on {metric}: {better} is ahead by {by} "

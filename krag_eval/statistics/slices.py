@@ -280,12 +280,16 @@ class _Sliced:
     def _n_tests(self) -> int:
         return sum(not math.isnan(row.p_permutation) for row in self.rows)
 
+    @spoken
     def summary(self, language: Language | None = None) -> str:
         """Return one plain sentence for each slice that is shown to differ, or one that none is.
 
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
+        return "\n".join(self._told())
+
+    def _told(self) -> list[str]:
         raise NotImplementedError
 
     def _shown(self, **names: str) -> Iterator[tuple[Any, Difference]]:
@@ -419,13 +423,7 @@ class Slices(_Sliced):
         rows = [row for i, row in enumerate(self.rows) if i not in same]
         return sum(not math.isnan(row.p_permutation) for row in rows)
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
+    def _told(self) -> list[str]:
         better = pgettext(
             "of a slice that is better",
             "{better} is better than {worse} on {metric} by {by} ({value_better} against "
@@ -440,7 +438,7 @@ class Slices(_Sliced):
             sentence(one, self.level, better if one.better == one.b else worse)
             for _row, one in self._shown(a=_("the rest"))
         ]
-        return "\n".join(lines) or pgettext("slices", "No slice is shown to differ from the rest.")
+        return lines or [pgettext("slices", "No slice is shown to differ from the rest.")]
 
     def _content(self) -> dict[str, Any]:
         overall = {metric: _or_none(value) for metric, value in self.overall.items()}
@@ -484,15 +482,9 @@ class SlicedComparison(_Sliced):
     _kind: ClassVar[str] = "comparison"
     _n_names: ClassVar[int] = 4
 
-    @spoken
-    def summary(self, language: Language | None = None) -> str:
-        """Return one plain sentence for each slice that is shown to differ, or one that none is.
-
-        Args:
-            language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
-        """
+    def _told(self) -> list[str]:
         lines = [f"{row.slice}: {sentence(one, self.level)}" for row, one in self._shown()]
-        return "\n".join(lines) or _("No difference is shown in any slice.")
+        return lines or [_("No difference is shown in any slice.")]
 
     def _cells(self) -> list[list[str]]:
         within = _("{} % interval").format(percent(self.level))
