@@ -7,7 +7,7 @@ tokenized once and every distinct token stemmed once; from then on texts are arr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, warn_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.identity import function_name
@@ -191,7 +191,11 @@ class RougeMatcher(TextMatcher):
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
         return Advice(
-            _WORDS[language_of()]["advice"], matcher=("coverage", "rougeL(statistic=recall)")
+            _(
+                "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
+                "retriever returns longer or differently cut chunks; try {} or {}"
+            ),
+            matcher=("coverage", "rougeL(statistic=recall)"),
         )
 
     def announce(self, units: Units) -> None:
@@ -205,7 +209,11 @@ class RougeMatcher(TextMatcher):
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
         if short:
-            told = _WORDS[language_of()]["short"]
+            told = _(
+                "{} distinct texts have fewer than {size} tokens; {rouge} gives them "
+                "similarity 0 with everything, even with themselves. Use rouge1 or rougeL "
+                "where texts are that short."
+            )
             warn_of(told.format("{}", size=size, rouge=self.rouge_type), int(short))
 
 
@@ -233,27 +241,6 @@ def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) ->
     return shared / predicted
 
 
-# What is said of texts, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "advice": "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
-        "retriever returns longer or differently cut chunks; try {} or {}",
-        "short": "{} distinct texts have fewer than {size} tokens; {rouge} gives them similarity 0 "
-        "with everything, even with themselves. Use rouge1 or rougeL where texts are that short.",
-        "faster": "Cut the texts into chunks, or use {}, {} or {}, whose time grows with the "
-        "length of the texts only",
-    },
-    "ko": {
-        "advice": "정답은 구절인데 검색기가 더 길거나 다른 곳에서 자른 청크를 돌려주면 ROUGE의 "
-        "F값으로는 일치하는 것을 찾지 못합니다. {}나 {}로 평가해 보세요",
-        "short": "서로 다른 텍스트 {}개의 토큰이 {size}개보다 적습니다. {rouge}에서는 이런 "
-        "텍스트의 유사도가 자기 자신과 비교해도 0입니다. 텍스트가 이렇게 짧으면 rouge1이나 "
-        "rougeL을 쓰세요.",
-        "faster": "텍스트를 청크로 자르거나, 걸리는 시간이 텍스트 길이에만 비례하는 {}, {}, {} 중 "
-        "하나를 쓰세요",
-    },
-}
-
 _SUBSEQUENCES = Comparison(
     name="rougeL",
     of="tokens",
@@ -261,10 +248,13 @@ _SUBSEQUENCES = Comparison(
         actual.sum() * predicted.sum() * _SECONDS_PER_TOKEN_PAIR
     ),
     at_most=_SECONDS_PER_TOKEN_PAIR,
-    advice={
-        language: Advice(w["faster"], matcher=("rouge1", "rouge2", "coverage"))
-        for language, w in _WORDS.items()
-    },
+    advice=Advice(
+        N_(
+            "Cut the texts into chunks, or use {}, {} or {}, whose time grows with the length of "
+            "the texts only"
+        ),
+        matcher=("rouge1", "rouge2", "coverage"),
+    ),
 )
 
 _STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
