@@ -331,13 +331,12 @@ def _print_comparison(comparison: Comparison) -> None:
     )
 
     n_queries = len(comparison.queries)
-    language = language_of()
     click.echo(said("systems").format(len(comparison.names), n_queries))
     if comparison.left_out:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
     for told in told_clusters(comparison, "--clusters {}"):
         print_wrapped(printable(told))
-    for told in told_failed(comparison.failed, language):
+    for told in told_failed(comparison.failed):
         print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:

@@ -556,7 +556,7 @@ def metric_name(key: str, language: Language, result: EvaluationResult | None = 
     metrics = METRICS
     if result is not None:
         metrics = metrics_of(result.keys, result.declared, result.criteria)
-    return fitted(label_of(key, language, metrics) or key, _WIDTH)
+    return fitted(label_of(key, metrics) or key, _WIDTH)
 
 
 def average_name(average: str, language: Language, result: EvaluationResult | None = None) -> str:

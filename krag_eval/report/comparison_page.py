@@ -83,8 +83,7 @@ def comparison_page(
         "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
                      for one in comparison.differences],
         "remarks": [*_left_out(comparison, w), *told_clusters(comparison),
-                    *told_failed(
-                        {_name(name): n for name, n in comparison.failed.items()}, language)],
+                    *told_failed({_name(name): n for name, n in comparison.failed.items()})],
         "forest": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
             "forest",

@@ -383,7 +383,7 @@ class ToldQuery(NamedTuple):
 
 def told_query(explanation: Explanation, w: Mapping[str, str], room: Room = _WIDE) -> ToldQuery:
     """Put an explanation into words, with texts clipped to the room there is."""
-    documents, items = highlighted(explanation, w)
+    documents, items = highlighted(explanation)
     untold = untold_ranks(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [
@@ -465,7 +465,7 @@ def _item(
         ),
         "nothing in common": w["no run in common" if by_runs else "nothing in common"]
         if item.near is None
-        else w["missed because"].format(near_in_words(item.near, w)),
+        else w["missed because"].format(near_in_words(item.near)),
     }
     missed = w["item missed" if threshold is not None else "item missed without threshold"]
     if item.pieces:

@@ -12,7 +12,6 @@ from krag_eval import __version__
 from krag_eval._language import Language, language_of
 from krag_eval._text import visible
 from krag_eval.plotting.styling import DARK
-from krag_eval.results.explanation import NEAR_MISSES
 from krag_eval.scoring.cutoffs import Budget, Cutoff, Unit, in_order, spelled
 
 if TYPE_CHECKING:
@@ -255,7 +254,6 @@ _ENGLISH = {
     "item missed without threshold": "missed: nearest at rank {rank}",
     "nothing in common": "missed: nothing in common with what came back",
     "no run in common": "missed: what came back shares no run of words long enough to count",
-    **NEAR_MISSES["en"],
     "missed because": "missed: {}",
     "more documents": "… and {} more documents, not shown",
     "more items": "… and {} more items, not shown",
@@ -450,7 +448,6 @@ _KOREAN = {
     "item missed without threshold": "놓침: 가장 비슷한 문서는 {rank}위",
     "nothing in common": "놓침: 검색 결과와 겹치는 내용이 없음",
     "no run in common": "놓침: 검색 결과와 겹치는 단어가 기준만큼 길게 이어지지 않음",
-    **NEAR_MISSES["ko"],
     "missed because": "놓침: {}",
     "more documents": "… 외 문서 {}개는 생략했습니다",
     "more items": "… 외 항목 {}개는 생략했습니다",

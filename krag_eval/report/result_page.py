@@ -116,7 +116,7 @@ def result_page(
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
         "short": _short(result, cutoff, w),
-        "failed": result.summary.told_failed(language),
+        "failed": result.summary.told_failed(),
         "figures": list(_figures(result, cutoff, bounds, level, language)),
         "cutoffs": [w["all"] if one is None else spelled(one) for one in cutoffs],
         **_metric_tables(result, cutoffs, bounds, language),
@@ -326,12 +326,12 @@ def _diagnosis(
     ceiling, at = diagnosis.index_ceiling, words_of(diagnosis.k, w)
     wordless = counts.get("no_words", 0)
     return {
-        "summary": sentence(diagnosis, ways, language),
-        "others": sentences(diagnosis, ways, language)[1:],
+        "summary": sentence(diagnosis, ways),
+        "others": sentences(diagnosis, ways)[1:],
         "another_k": w["another k"].format(at, words_of(cutoff, w))
         if diagnosis.k != cutoff
         else "",
-        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(language),
+        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(),
         "picture": plotting.inline_svg(
             lambda ax: plotting.diagnosis_waterfall(diagnosis, ax, language=language),
             "diagnosis",
