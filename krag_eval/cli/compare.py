@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import Language, _, language_of
+from krag_eval._language import Language, _
 from krag_eval.cli.options import (
     checked_language,
     checked_plan,
