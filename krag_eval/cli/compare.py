@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from krag_eval._language import N_, Language, _, language_of, pgettext
+from krag_eval._language import N_, Language, _, pgettext
 from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import (
     checked_language,
@@ -331,11 +331,10 @@ def _print_comparison(comparison: Comparison) -> None:
     )
 
     n_queries = len(comparison.queries)
-    language = language_of()
     click.echo(_("{} systems on {} queries").format(len(comparison.names), n_queries))
     if comparison.left_out:
-        print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
-    for told in told_clusters(comparison, "--clusters {}", language):
+        print_wrapped(printable(told_left_out(n_queries, comparison.left_out)))
+    for told in told_clusters(comparison, "--clusters {}"):
         print_wrapped(printable(told))
     for told in told_failed(comparison.failed):
         print_wrapped(printable(told))
@@ -348,10 +347,10 @@ def _print_comparison(comparison: Comparison) -> None:
         rows = [row for row in comparison.differences if (row.a, row.b) == (a, b)]
         _print_pair(rows, comparison.level)
         for row in rows:
-            print_wrapped(printable(sentence(row, comparison.level, language)))
+            print_wrapped(printable(sentence(row, comparison.level)))
         click.echo()
         _print_changed(comparison, a, b)
-    for told in told_family(comparison.differences, language):
+    for told in told_family(comparison.differences):
         print_wrapped(told)
         click.echo()
     against = "" if comparison.baseline is None else f" | baseline={_shown(comparison.baseline)}"
@@ -376,7 +375,7 @@ def _print_leaderboard(comparison: Comparison) -> None:
             columns.append([four_digits(v) + mark for v, mark in zip(value, marks, strict=True)])
             columns.append([spanned(*ends) for ends in zip(low, high, strict=True)])
         print_cells(header, list(zip(*columns, strict=True)))
-    click.echo(f"{BEST[language_of()]}\n")
+    click.echo(f"{_(BEST)}\n")
 
 
 def _print_values(comparison: Comparison) -> None:
@@ -560,11 +559,11 @@ def gate(
 
 def _annotations(report: GateReport) -> str:
     """Return the conditions as commands of GitHub Actions: errors, warnings and plain lines."""
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     lines = []
     for one in report.by_outcome:
-        told = f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}"
+        told = f"{verdict(one)}: {printable(one.reason)}"
         kind = "warning" if one.passed else "error"
         escaped = told.replace("%", "%25")
         annotated = f"::{kind} title=krag-eval gate::{escaped}"
@@ -574,11 +573,11 @@ def _annotations(report: GateReport) -> str:
 
 def _findings(report: GateReport, new: str) -> list[dict[str, Any]]:
     """Return what did not pass as a Code Quality report of GitLab."""
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     return [
         {
-            "description": f"{WORDS[report.language][one.outcome]}: {printable(one.reason)}",
+            "description": f"{verdict(one)}: {printable(one.reason)}",
             "check_name": f"krag-eval gate: {one.outcome}",
             "fingerprint": hashlib.sha256(
                 repr((one.metric, one.slice, place)).encode()
@@ -695,7 +694,7 @@ def plan(
             clusters=clusters if len(pilot) == 1 else None,
         )
         if format == "table":
-            for line in told_plan(found, "--clusters {}", language_of()):
+            for line in told_plan(found, "--clusters {}"):
                 print_wrapped(printable(line))
         write_files(
             outputs,

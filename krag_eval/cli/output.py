@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import click
 
 from krag_eval._io import check_apart, replacing
-from krag_eval._language import _, language_of, ngettext, pgettext
+from krag_eval._language import _, ngettext, pgettext
 from krag_eval._text import fitted, width_of
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
@@ -603,7 +603,7 @@ def print_slices(slices: Slices) -> None:
     from krag_eval.statistics.slices import title_of
 
     n = len(slices.names)
-    click.echo(f"\n{printable(title_of(slices, language_of()))}\n")
+    click.echo(f"\n{printable(title_of(slices))}\n")
     within = _("{} % interval").format(f"{100 * slices.level:g}")
     for metric in slices.metrics:
         header = [metric, "n", _("value"), within, _("minus rest"), within, "p (Holm)"]
@@ -881,11 +881,10 @@ def pronounce(report: GateReport) -> Verdict:
 
     Which queries of the two results were left out is printed after them.
     """
-    from krag_eval.statistics.gates import WORDS
+    from krag_eval.statistics.gates import verdict
 
     for gate in report.by_outcome:
-        verdict = WORDS[report.language][gate.outcome]
-        click.echo(f"{verdict}: {printable(gate.reason)}", err=gate.outcome != "passed")
+        click.echo(f"{verdict(gate)}: {printable(gate.reason)}", err=gate.outcome != "passed")
     if report.note:
         click.echo(printable(report.note))
     return Verdict.GOOD_ENOUGH if report.passed else Verdict.NOT_GOOD_ENOUGH

@@ -289,9 +289,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if name == _PROPERTY
     ]
     if lines:
-        from krag_eval.statistics.gates import WORDS
+        from krag_eval._language import _, languages, speaking
 
-        unsure = tuple(words["inconclusive"].upper() for words in WORDS.values())
+        unsure: tuple[str, ...] = ()
+        for one in languages():
+            with speaking(one):
+                unsure += (_("inconclusive").upper(),)
         terminalreporter.section(_("retrieval gates"))
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))

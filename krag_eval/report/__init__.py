@@ -82,6 +82,7 @@ def write_report(
     _write(path, rendered("result.html", page, language, title, date))
 
 
+@spoken
 def write_comparison_report(
     comparison: Comparison,
     path: str | os.PathLike[str],
@@ -119,6 +120,7 @@ def write_comparison_report(
     _write(path, rendered("comparison.html", page, language, title, date))
 
 
+@spoken
 def write_sweep_report(
     sweep: Sweep,
     path: str | os.PathLike[str],

@@ -82,7 +82,7 @@ def comparison_page(
         "against": _against(comparison, w),
         "verdicts": [(_tone(one, level), _verdict(one, comparison, language))
                      for one in comparison.differences],
-        "remarks": [*_left_out(comparison, w), *told_clusters(comparison, language=language),
+        "remarks": [*_left_out(comparison, w), *told_clusters(comparison),
                     *told_failed({_name(name): n for name, n in comparison.failed.items()})],
         "forest": plotting.inline_svg(
             lambda ax: plotting.comparison_forest(comparison, ax, language=language),
@@ -364,7 +364,7 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
         told = w["no difference"].format(
             a=a, b=b, by=number(row.difference), low=number(low), high=number(high), **known
         )
-        return " ".join([told, *told_shares(row, language), *told_detectable(row, language)])
+        return " ".join([told, *told_shares(row), *told_detectable(row)])
     low, high = toward_better(row)
     b_wins = row.better == row.b
     better, worse = (b, a) if b_wins else (a, b)
@@ -373,7 +373,7 @@ def _verdict(row: Difference, comparison: Comparison, language: Language) -> str
         better=better, worse=worse, by=number(abs(row.difference)), low=number(low),
         high=number(high), value_better=number(values[0]), value_worse=number(values[1]), **known,
     )  # fmt: skip
-    return " ".join([told, *told_shares(row, language)])
+    return " ".join([told, *told_shares(row)])
 
 
 class _Pair(NamedTuple):
@@ -419,7 +419,7 @@ def _sliced(comparison: Comparison, tag: str, name: str, language: Language) -> 
     height = _FOREST_AROUND + _FOREST_ROW * min(n_rows, _FOREST_ROWS)
     return {
         "heading": w["by tag"].format(tag_name(sliced, language, _NAME_WIDTH)),
-        "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, language, name_of)],
+        "notes": [fitted(one, _NOTE_WIDTH) for one in notes_on(sliced, name_of)],
         "picture": plotting.inline_svg(
             lambda ax: plotting.slice_forest(sliced, ax=ax, language=language),
             name,

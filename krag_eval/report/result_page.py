@@ -403,7 +403,7 @@ def _told_slices(
         or [w["no slice"]]
         if slices.tag != DIAGNOSED
         else [],
-        "notes": [fitted(note, _NOTE) for note in notes_on(slices, language, name_of)],
+        "notes": [fitted(note, _NOTE) for note in notes_on(slices, name_of)],
         "more": w["more slices"].format(len(slices.names) - n_shown)
         if n_shown < len(slices.names)
         else "",
