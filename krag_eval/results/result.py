@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import N_, Language, language_of, spoken
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
 from krag_eval.errors import (
     Advice,
@@ -75,7 +75,13 @@ if TYPE_CHECKING:
     from krag_eval.statistics.slices import Slices
 
 #: What can have become of a query, best first.
-STATUSES = ("perfect", "partial", "missed", "nothing retrieved", "no ground truth")
+STATUSES = (
+    N_("perfect"),
+    N_("partial"),
+    N_("missed"),
+    N_("nothing retrieved"),
+    N_("no ground truth"),
+)
 
 # Needed for averages, but the per-query table shows them in another form.
 _HIDDEN_COLUMNS = ("precision_base", "rank")
