@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

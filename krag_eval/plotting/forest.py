@@ -79,9 +79,8 @@ def comparison_forest(
         _draw_rows(part, lines, comparison)
     for part in parts[1:]:
         part.set_title(" ")  # room between the axis above and the names of the sides
-    parts[-1].set_xlabel(
-        f"{parts[-1].get_xlabel()}\n{_('filled: difference shown; hollow: no difference shown')}"
-    )
+    markers = _("filled: difference shown; hollow: no difference shown")
+    parts[-1].set_xlabel(f"{parts[-1].get_xlabel()}\n{markers}")
     queries = number_of_queries(len(comparison.queries))
     if len(comparison.names) == 2:
         pair = _pair_name(comparison.differences[0])

@@ -319,7 +319,7 @@ def tag_name(slices: Slices | SlicedComparison, columns: int) -> str:
 
 
 def cause_name(cause: str) -> str:
-    """Return what a class of a diagnosis is called."""
+    """Return what a class of a diagnosis is called; anything else is its own name."""
     return {
         "found": pgettext("of an item", "found"),
         "found_in_pieces": _("found in pieces"),
@@ -330,7 +330,7 @@ def cause_name(cause: str) -> str:
         "not_in_index": _("not in the index"),
         "not_seen": _("missed, not looked for"),
         "no_words": _("without words"),
-    }[cause]
+    }.get(cause, cause)
 
 
 def _language_name(name: str) -> str:

@@ -229,7 +229,7 @@ def _figures(
 
 def _told(interval: str, level: str) -> str:
     """Say of which level an interval is, where that is known."""
-    return f"{_('{} interval').format(level)} {interval}" if interval and level else interval
+    return _("{} interval").format(level) + f" {interval}" if interval and level else interval
 
 
 def _name_of(key: str, result: EvaluationResult) -> str:
