@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import kind_of, literal_in, names_of, parsed
 from krag_eval.errors import Advice, Fix, InvalidInput, InvalidType, clipped, text, warn, warn_of
 
@@ -504,7 +504,7 @@ def _how_to_write(value: Mapping[Any, Any]) -> str:
 def _is_nested(metadata: Mapping[Any, Any]) -> bool:
     """Tell whether metadata goes deeper than any real metadata does."""
     level: list[Any] = [metadata]
-    for _ in range(_MOST_LEVELS):
+    for _level in range(_MOST_LEVELS):
         level = [
             inner
             for one in level
@@ -865,7 +865,11 @@ class QuerySet:
         ]
         if n_without := aspects.count(()):
             shown = repr(key).replace("{", "{{").replace("}", "}}")
-            warn_of(_WORDS[language_of()]["no aspect"].format("{}", key=shown), n_without)
+            told = _(
+                "aspect_key={key}: {} ground-truth items have no aspect in their metadata; each of "
+                "them is an aspect of its own."
+            )
+            warn_of(told.format("{}", key=shown), n_without)
         return aspects
 
     def ground_truth(self) -> QuerySet:
@@ -950,23 +954,11 @@ class QuerySet:
 
 def warn_of_no_grades(key: str) -> None:
     """Warn of a key in the metadata that no ground-truth document has."""
-    warn(_WORDS[language_of()]["no grade"].format(key=repr(key)))
-
-
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "no aspect": "aspect_key={key}: {} ground-truth items have no aspect in their metadata; "
-        "each of them is an aspect of its own.",
-        "no grade": "grade_key={key}: no ground-truth document has this key in its metadata, so "
-        "every grade is 1.",
-    },
-    "ko": {
-        "no aspect": "aspect_key={key}: 정답 항목 {}개의 메타데이터에 측면이 없습니다. 이런 항목은 "
-        "하나하나를 별개의 측면으로 봅니다.",
-        "no grade": "grade_key={key}: 메타데이터에 이 키가 있는 정답 문서가 없어 모든 등급을 1로 "
-        "봅니다.",
-    },
-}
+    told = _(
+        "grade_key={key}: no ground-truth document has this key in its metadata, so every grade "
+        "is 1."
+    )
+    warn(told.format(key=repr(key)))
 
 
 def _document_class() -> type | None:

@@ -219,6 +219,19 @@ class DatasetError(InvalidInput):
     """A file cannot be used; the message is one line: file, line, what is wrong, what to do."""
 
 
+def must(
+    argument: str, be: str, got: object, fix: Fix = "", kind: type[Refusal] | None = None
+) -> Refusal:
+    """Return the refusal of a value: what the argument must be, and what came.
+
+    It is an :class:`InvalidInput`, unless another kind is named.
+
+    >>> str(must("k", "be a whole number of at least 1", 0))
+    'k must be a whole number of at least 1, got 0.'
+    """
+    return (kind or InvalidInput)(argument, f"must {be}, got {clipped(got)}", fix)
+
+
 class MissingPackage(Refusal, ImportError):
     """A package that an extra installs is missing; the fix is the line for pip."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval import __version__
-from krag_eval._language import Language, language_of
+from krag_eval._language import _, ngettext
 from krag_eval.conventions import (
     DEFAULT_CONVENTIONS,
     AveragingMethod,
@@ -492,10 +492,14 @@ class OfflineRetrievalEvaluator:
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
-        w = _WORDS[language_of()]
-        told = w["evaluator of one" if n_queries == 1 else "evaluator"]
-        threshold = w["threshold"].format(self.threshold) if self.matcher.takes_threshold else ""
-        return told.format(n=n_queries, matcher=self.matcher.signature) + threshold
+        told = ngettext(
+            "OfflineRetrievalEvaluator of {n} query, matcher {matcher}",
+            "OfflineRetrievalEvaluator of {n} queries, matcher {matcher}",
+            n_queries,
+        ).format(n=n_queries, matcher=self.matcher.signature)
+        if self.matcher.takes_threshold:
+            told += _(", threshold {:g}").format(self.threshold)
+        return told
 
     @property
     def queries(self) -> list[str | int]:
@@ -871,30 +875,11 @@ def _tried_by_coverage(
         recall = by_coverage.calculate_recall(k)["macro_recall"]
     if recall < _WORTH_SAYING:
         return ""
-    some = "all queries" if tried == asked else "first queries"
-    told = _WORDS[language_of()][some].format(
-        coverage="{}", k=spelled(k), value=recall, n=n_queries
-    )
+    told = _("With {coverage}: recall@{k} {value:.2f} on the first {n} queries")
+    if tried == asked:
+        told = _("With {coverage}: recall@{k} {value:.2f}")
+    told = told.format(coverage="{}", k=spelled(k), value=recall, n=n_queries)
     return Advice(told, matcher="coverage")
-
-
-# What is said of an evaluator, and of what coverage finds where its matcher finds next to nothing.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "evaluator": "OfflineRetrievalEvaluator of {n} queries, matcher {matcher}",
-        "evaluator of one": "OfflineRetrievalEvaluator of {n} query, matcher {matcher}",
-        "threshold": ", threshold {:g}",
-        "all queries": "With {coverage}: recall@{k} {value:.2f}",
-        "first queries": "With {coverage}: recall@{k} {value:.2f} on the first {n} queries",
-    },
-    "ko": {
-        "evaluator": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
-        "evaluator of one": "OfflineRetrievalEvaluator: 질문 {n}개, 매처 {matcher}",
-        "threshold": ", 임계값 {:g}",
-        "all queries": "같은 질문을 {coverage}로 평가하면: recall@{k} {value:.2f}",
-        "first queries": "앞에서부터 질문 {n}개를 {coverage}로 평가하면: recall@{k} {value:.2f}",
-    },
-}
 
 
 def looked_at(

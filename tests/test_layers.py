@@ -19,17 +19,19 @@ PACKAGE = Path(krag_eval.__file__).parent
 
 #: Floor by floor, from the ground up: the files and folders of the hall.
 FLOORS = (
-    {"errors", "_language", "_text", "_io", "_reading"},
+    {"errors", "_doors", "_language", "_text", "_io", "_reading"},
     {"documents", "conventions", "matching"},
     {"scoring"},
     {"results", "statistics"},
     {"evaluator", "calibration"},
     {"datasets", "retrievers", "streaming", "distributed"},
+    {"presenting"},
     {"cli", "report", "plotting", "integrations", "compat"},
 )
 #: The only arrows up: methods that draw, report or compare what they belong to, and the one that
 #: reads its data set again.
 CONVENIENCE = {
+    ("_doors", "presenting"),
     ("calibration", "plotting"),
     ("results.diagnosis", "plotting"),
     ("results.history", "plotting"),
@@ -63,6 +65,9 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+NAMED = {f"krag_eval.{name}": name for name in MODULES if name}
+
+
 def imported(module: str) -> Iterator[str]:
     """Yield the modules of the package that a module imports."""
     for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
@@ -71,6 +76,8 @@ def imported(module: str) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}".removeprefix(".")
                 yield inner if inner in MODULES else base
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            yield from (NAMED[one.value] for one in node.args if getattr(one, "value", "") in NAMED)
 
 
 ARROWS = {

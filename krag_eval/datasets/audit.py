@@ -27,7 +27,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import (
+    N_,
+    Language,
+    _,
+    language,
+    ngettext,
+    pgettext,
+    speaking,
+    spoken,
+)
 from krag_eval._reading import kind_of
 from krag_eval._text import fitted
 from krag_eval.datasets.dataset import Dataset
@@ -80,174 +89,6 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "quoted": (_QUESTIONS, _TEXTS),
     "more_items_than_k": (),
 }
-#: Of what so many are counted, what they do, and what to do about it.
-_IN_ENGLISH = {
-    "dangling": (
-        "documents",
-        "are not in the index",
-        "Correct them, or add to the index what they come from; no retriever can find them",
-    ),
-    "twins": (
-        "documents",
-        "stand in the index more than once",
-        'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each text once',
-    ),
-    "duplicate_questions": (
-        "questions",
-        "are asked more than once",
-        "Keep one of each, with all that it should find; repeated ones weigh more in every average",
-    ),
-    "indistinguishable": (
-        "questions",
-        "are asked again with other ground truth, and no tag tells them apart",
-        "Join their ground truth, or say in the question what is meant; no retriever can be right "
-        "about all of them",
-    ),
-    "short": (
-        "documents",
-        "are shorter than a run of {run}",
-        "Take in what stands around them; so short a text must occur as a whole, and may occur in "
-        "many places",
-    ),
-    "no_words": (
-        "documents",
-        "have no {words}",
-        "Put in the text that is meant, or remove them; nothing matches them by text",
-    ),
-    "longer_than_chunks": (
-        "documents",
-        "are longer than the longest chunk ({longest})",
-        "Split them into several items, or let chunks count together, as "
-        "coverage with union does; no chunk holds such a text alone",
-    ),
-    "quoted": (
-        "questions with ground truth",
-        "share half of the {words} or more with it, in runs",
-        "Have them reworded by somebody who does not see the text; word search finds them too "
-        "easily",
-    ),
-    "more_items_than_k": (
-        "queries",
-        "have more ground-truth items than k = {k}",
-        "Take a larger k, or read the recall of these apart; k documents of one item each cannot "
-        "reach 1",
-    ),
-}
-_OF_ONE = {
-    "are": "is", "stand": "stands", "have": "has", "share": "shares",
-    "documents": "document", "questions": "question", "queries": "query", "items": "item",
-    "questions with ground truth": "question with ground truth", "chunks": "chunk",
-    "words": "word", "characters": "character",
-}  # fmt: skip
-#: Of what so many are counted, what is found, and what to do about it.
-_IN_KOREAN = {
-    "dangling": (
-        "documents",
-        "{total} 중 {n}개가 색인에 없습니다",
-        "정답을 고치거나 빠진 문서를 색인에 넣으세요. 그대로 두면 어떤 검색기도 찾을 수 없습니다",
-    ),
-    "twins": (
-        "documents",
-        "{total} 중 {n}개가 색인에 두 번 이상 들어 있습니다",
-        '사본을 모두 AnyOf(파일에서는 "any_of")로 묶거나 색인에 한 번만 넣으세요',
-    ),
-    "duplicate_questions": (
-        "questions",
-        "{total} 중 {n}개가 두 번 이상 나옵니다",
-        "정답 문서를 합쳐 하나만 남기세요. 중복된 질문은 모든 평균에서 비중이 커집니다",
-    ),
-    "indistinguishable": (
-        "questions",
-        "{total} 중 {n}개는 같은 질문인데 정답이 다르고 태그로도 구별되지 않습니다",
-        "정답을 합치거나, 무엇을 묻는지 질문에 밝히세요. 이대로는 어떤 검색기도 모두 "
-        "맞힐 수 없습니다",
-    ),
-    "short": (
-        "documents",
-        "{total} 중 {n}개가 연속한 {run}보다 짧습니다",
-        "앞뒤 문맥까지 넣으세요. 짧은 글은 통째로 나와야 찾은 것이 되고, 여러 곳에 나오기도 합니다",
-    ),
-    "no_words": (
-        "documents",
-        "{total} 중 {n}개에 {words}가 없습니다",
-        "내용이 있는 글로 바꾸거나 지우세요. 본문으로는 무엇과도 일치하지 않습니다",
-    ),
-    "longer_than_chunks": (
-        "documents",
-        "{total} 중 {n}개가 가장 긴 청크({longest})보다 깁니다",
-        "여러 항목으로 나누거나, coverage의 union으로 청크를 합쳐서 판정하세요. 이런 글을 통째로 "
-        "담은 청크는 없습니다",
-    ),
-    "quoted": (
-        "questions with ground truth",
-        "{total} 중 {n}개는 {words}의 절반 이상이 정답에 그대로 이어져 나옵니다",
-        "정답을 보지 않은 사람에게 다른 표현으로 바꾸게 하세요. 키워드 검색만으로도 너무 쉽게 "
-        "찾습니다",
-    ),
-    "more_items_than_k": (
-        "queries",
-        "{total} 중 {n}개는 정답 항목이 k = {k}보다 많습니다",
-        "k를 키우거나, 이런 질문의 재현율은 따로 보세요. 문서마다 항목이 하나씩이면 재현율이 1이 "
-        "될 수 없습니다",
-    ),
-}
-# What else is said, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "audit": "Audit. {}",
-        "looked at": "Looked at {}.",
-        "nothing": "Nothing found.",
-        "unchecked": "Not checked without {need}: {names}.",
-        _INDEX: _INDEX,
-        _CHUNK_TEXTS: _CHUNK_TEXTS,
-        _TEXTS: _TEXTS,
-        _QUESTIONS: _QUESTIONS,
-        "or": " or ",
-        "hold": "the chunks hold {share} of {size} {words}",
-        "no id": "no chunk has the id {}",
-        "its text": "; its text is that of {}",
-        "same text": "the same text as {}",
-        "by place": "chunks {} (counted from 0)",
-        "by id": "chunks {}",
-        "asked": "also asked at position {}",
-        "same truth": ", with the same ground truth",
-        "other truth": ", with other ground truth",
-        "in runs": "{held} of {size} {words} in runs",
-    },
-    "ko": {
-        "audit": "정답 데이터 점검. {}",
-        "looked at": "{}를 점검했습니다.",
-        "nothing": "문제를 찾지 못했습니다.",
-        "unchecked": "{need} 없어 점검하지 못한 항목: {names}.",
-        _INDEX: "색인이",
-        _CHUNK_TEXTS: "색인의 본문이",
-        _TEXTS: "정답의 본문이",
-        _QUESTIONS: "질문이",
-        "or": " 또는 ",
-        "hold": "{words} {size}개 중 {share}개만 청크에 있음",
-        "no id": "id가 {}인 청크가 없음",
-        "its text": ", 본문이 같은 {}",
-        "same text": "본문이 같은 {}",
-        "by place": "청크 {}(0부터 셈)",
-        "by id": "청크 {}",
-        "asked": "같은 질문의 위치: {}",
-        "same truth": "(정답도 같음)",
-        "other truth": "(정답은 다름)",
-        "in runs": "{words} {size}개 중 {held}개가 이어져 나옴",
-    },
-}
-# What is counted, in Korean.
-_COUNTED = {
-    "queries": "질문 {}개",
-    "questions": "질문 {}개",
-    "questions with ground truth": "정답이 있는 질문 {}개",
-    "documents": "정답 문서 {}개",
-    "items": "정답 항목 {}개",
-    "chunks": "청크 {}개",
-    "words": "단어 {}개",
-    "characters": "글자 {}개",
-}
-_UNITS = {"words": "단어", "characters": "글자"}
 #: Shares from which a tier begins, and what it is called.
 _TIERS = (
     (1.0, "100 %"),
@@ -355,23 +196,30 @@ class Audit:
 
     def summary(self) -> str:
         """Return what was looked at, what was found and what not checked, each on its lines."""
-        w = _WORDS[self.language]
-        looked_at = ", ".join(_counted(n, what, self.language) for what, n in self.counts.items())
         found = [one for one in self.findings.values() if one.rows]
         lines = [f"{one.name}: {joined(one.said, one.fix)}" for one in found]
         by_need: dict[str, list[str]] = defaultdict(list)
         for name, need in self.unchecked.items():
             by_need[need].append(name)
-        return "\n".join(
-            [
-                w["looked at"].format(looked_at.replace("item", "ground-truth item")),
-                *(lines or [w["nothing"]]),
-                *(
-                    w["unchecked"].format(need=w[need], names=", ".join(names))
-                    for need, names in by_need.items()
-                ),
-            ]
-        )
+        with speaking(self.language):
+            needs = {
+                _INDEX: pgettext("not checked without", "an index"),
+                _CHUNK_TEXTS: pgettext("not checked without", "texts in the index"),
+                _TEXTS: pgettext("not checked without", "texts of the ground truth"),
+                _QUESTIONS: pgettext("not checked without", "questions"),
+            }
+            looked_at = ", ".join(_counted(n, what) for what, n in self.counts.items())
+            unchecked = _("Not checked without {need}: {names}.")
+            return "\n".join(
+                [
+                    _("Looked at {}.").format(looked_at),
+                    *(lines or [_("Nothing found.")]),
+                    *(
+                        unchecked.format(need=needs[need], names=", ".join(names))
+                        for need, names in by_need.items()
+                    ),
+                ]
+            )
 
     def check(self, fail_on: str | Iterable[str]) -> GateReport:
         """Check that findings have no rows, as in ``audit.check("twins").raise_if_failed()``.
@@ -419,7 +267,8 @@ class Audit:
             ) from error
 
     def __repr__(self) -> str:
-        return _WORDS[self.language]["audit"].format(self.summary())
+        with speaking(self.language):
+            return _("Audit. {}").format(self.summary())
 
     def _repr_html_(self) -> str:
         lines = "<br>".join(html.escape(line) for line in self.summary().split("\n"))
@@ -427,11 +276,20 @@ class Audit:
         return f"<p>{lines}</p>{''.join(tables)}"
 
 
-def _counted(n: int, what: str, language: Language = "en") -> str:
+def _counted(n: int, what: str) -> str:
     """Return a number and what it counts, in the singular where it is one."""
-    if language == "ko":
-        return _COUNTED[what].format(n)
-    return f"{n} {_OF_ONE[what] if n == 1 else what}"
+    return {
+        "queries": ngettext("{n} query", "{n} queries", n),
+        "questions": ngettext("{n} question", "{n} questions", n),
+        "questions with ground truth": ngettext(
+            "{n} question with ground truth", "{n} questions with ground truth", n
+        ),
+        "documents": ngettext("{n} ground-truth document", "{n} ground-truth documents", n),
+        "items": ngettext("{n} ground-truth item", "{n} ground-truth items", n),
+        "chunks": ngettext("{n} chunk", "{n} chunks", n),
+        "words": ngettext("{n} word", "{n} words", n),
+        "characters": ngettext("{n} character", "{n} characters", n),
+    }[what].format(n=n)
 
 
 def checked_names(fail_on: str | Iterable[str], absent: Collection[str] = ()) -> list[str]:
@@ -541,7 +399,6 @@ def audit(
     """
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise InvalidInput("k", f"must be a whole number of at least 1, got {clipped(k)}")
-    language = language_of(language)
     matcher = CoverageMatcher(min_run=min_run, tokenizer=tokenizer)
     if ids is not None and not isinstance(ids, bool):
         raise InvalidType("ids", f"must be True, False or None, got {clipped(ids)}")
@@ -549,7 +406,7 @@ def audit(
     if ids is None and data.defaults.get("matcher") == "id":
         ids = True
     chunks = None if index is None else _Chunks.of(index, ids)
-    looked_at = _LookedAt(data, chunks, matcher, ids, language)
+    looked_at = _LookedAt(data, chunks, matcher, ids)
     return looked_at.audited(int(k))
 
 
@@ -615,13 +472,13 @@ class _Chunks:
                 found[key].append(at)
         return found
 
-    def named(self, chunks: Sequence[int], w: Mapping[str, str]) -> str:
+    def named(self, chunks: Sequence[int]) -> str:
         """Name chunks by their ids, or by their places."""
         shown = [self.ids[at] or str(at) for at in chunks[:_NAMED]]
         more = ", …" if len(chunks) > _NAMED else ""
         by_place = all(self.ids[at] is None for at in chunks[:_NAMED])
         named = fitted(", ".join(shown), _WIDTH) + more
-        return w["by place" if by_place else "by id"].format(named)
+        return (_("chunks {} (counted from 0)") if by_place else _("chunks {}")).format(named)
 
 
 class _Golden(NamedTuple):
@@ -687,7 +544,8 @@ class _Reader:
     def counts(self) -> str:
         """What it makes of a text."""
         letters = ("character", "letters")
-        return "characters" if tokenizer_name(self.matcher.tokenizer) in letters else "words"
+        by_letters = tokenizer_name(self.matcher.tokenizer) in letters
+        return N_("characters") if by_letters else N_("words")
 
     def size(self, text: str) -> int:
         """Return how many words a text has."""
@@ -811,9 +669,7 @@ class _LookedAt:
         chunks: _Chunks | None,
         matcher: CoverageMatcher,
         ids: bool | None,
-        language: Language,
     ) -> None:
-        self.language, self.said = language, _WORDS[language]
         self.dataset, self.matcher = dataset, matcher
         self.chunks = chunks or _Chunks([], [])
         queries = QuerySet.from_lists(dataset.actual, [[]] * dataset.n_queries, dataset.queries)
@@ -822,7 +678,7 @@ class _LookedAt:
         self.goldens = [one for one, counts in goldens if counts]
         # As with coverage, what was judged irrelevant has its say in how a query is read.
         self.truths: dict[int, list[str]] = defaultdict(list)
-        for one, _ in goldens:
+        for one, _counts in goldens:
             if one.has_text:
                 self.truths[one.query].append(one.text)
         self.absent = {
@@ -884,7 +740,7 @@ class _LookedAt:
             "k": k,
             "run": self._in_units({one.counts: one.matcher.min_run for one in readers}),
             "longest": self._in_units({one.counts: n for one, n in self._longest.items()}),
-            "words": self.said["or"].join(self._named(one.counts) for one in readers),
+            "words": _(" or ").join(_(one.counts) for one in readers),
         }
         matcher = readers[0].matcher if len(readers) == 1 else self.matcher
         tokenizer = tokenizer_name(matcher.tokenizer)
@@ -901,7 +757,7 @@ class _LookedAt:
         }
         return Audit(
             {
-                name: _finding(name, tuple(look()), totals, known, self.language)
+                name: _finding(name, tuple(look()), totals, known)
                 for name, look in self._looks(k).items()
                 if name not in unchecked
             },
@@ -909,7 +765,7 @@ class _LookedAt:
             {what: n for what, n in counts.items() if n or what != "chunks"},
             {"k": k, "min_run": matcher.min_run, "tokenizer": tokenizer},
             {} if "quoted" in unchecked else self._tiers(),
-            self.language,
+            language(),
         )
 
     def _looks(self, k: int) -> dict[str, Callable[[], Iterator[FoundAt]]]:
@@ -920,7 +776,7 @@ class _LookedAt:
             "duplicate_questions": self._duplicates,
             "indistinguishable": self._indistinguishable,
             "short": lambda: self._of_size(lambda one: range(1, one.matcher.min_run)),
-            "no_words": lambda: self._of_size(lambda _: range(1)),
+            "no_words": lambda: self._of_size(lambda one: range(1)),
             "longer_than_chunks": lambda: self._of_size(
                 lambda one: range(self._longest[one] + 1, sys.maxsize)
             ),
@@ -928,13 +784,9 @@ class _LookedAt:
             "more_items_than_k": partial(self._crowded, k),
         }
 
-    def _named(self, counted: str) -> str:
-        """Return what is counted, as it is called in the language."""
-        return _UNITS[counted] if self.language == "ko" else counted
-
     def _in_units(self, sizes: Mapping[str, int]) -> str:
         """Say how many words or characters something has, as each reader counts them."""
-        return self.said["or"].join(_counted(n, what, self.language) for what, n in sizes.items())
+        return _(" or ").join(_counted(n, what) for what, n in sizes.items())
 
     def _reader(self, golden: _Golden) -> _Reader:
         return self.reader[golden.query]
@@ -974,17 +826,16 @@ class _LookedAt:
             elif golden.text in missing and (size := self._size(golden)):
                 share = held[golden.query, golden.text]
                 if share / size < self.matcher.threshold:
-                    told = self.said["hold"].format(
-                        share=share, size=size, words=self._named(self._reader(golden).counts)
-                    )
-                    yield self._row(golden, told)
+                    words = _(self._reader(golden).counts)
+                    told = _("the chunks hold {share} of {size} {words}")
+                    yield self._row(golden, told.format(share=share, size=size, words=words))
 
     def _where_else(self, golden: _Golden) -> str:
         """Say of an id that no chunk has whether one has the text."""
         others = self.chunks.by_text.get(_TEXT.key(golden.text), []) if golden.has_text else []
-        told = self.said["no id"].format(fitted(golden.identity or "", _WIDTH))
+        told = _("no chunk has the id {}").format(fitted(golden.identity or "", _WIDTH))
         if others:
-            told += self.said["its text"].format(self.chunks.named(others, self.said))
+            told += _("; its text is that of {}").format(self.chunks.named(others))
         return told
 
     def _held_together(self, missing: Set[str]) -> dict[tuple[int, str], int]:
@@ -1010,12 +861,12 @@ class _LookedAt:
             same = self.chunks.by_text.get(_TEXT.key(text), [])
             if not golden.identity:
                 if len(same) > 1:
-                    yield self._row(golden, self.chunks.named(same, self.said))
+                    yield self._row(golden, self.chunks.named(same))
             elif golden.identity in self.chunks.by_id:
                 others = (at for at in same if self.chunks.ids[at] not in own[golden[:2]])
                 if first := [*islice(others, _NAMED + 1)]:
-                    named = self.chunks.named(first, self.said)
-                    yield self._row(golden, self.said["same text"].format(named))
+                    told = _("the same text as {}").format(self.chunks.named(first))
+                    yield self._row(golden, told)
 
     def _of_size(self, sizes: Callable[[_Reader], range]) -> Iterator[FoundAt]:
         ranges = {one: sizes(one) for one in self._longest}
@@ -1023,7 +874,7 @@ class _LookedAt:
             if golden.has_text:
                 size, reader = self._size(golden), self._reader(golden)
                 if size in ranges[reader]:
-                    yield self._row(golden, _counted(size, reader.counts, self.language))
+                    yield self._row(golden, _counted(size, reader.counts))
 
     # Among the queries
 
@@ -1043,7 +894,7 @@ class _LookedAt:
         for golden in self.goldens:
             items[golden[:2]].add(golden.key)
         truths: list[set[frozenset[Hashable]]] = [set() for _ in self.labels]
-        for (query, _), keys in items.items():
+        for (query, _item), keys in items.items():
             truths[query].add(frozenset(keys))
         return [*map(frozenset, truths)]
 
@@ -1051,7 +902,7 @@ class _LookedAt:
         found = {}
         for group in self._repeated:
             same = len({self._truths[query] for query in group}) == 1
-            truth = self.said["same truth" if same else "other truth"]
+            truth = _(", with the same ground truth") if same else _(", with other ground truth")
             for query in group:
                 others = (other for other in group if other != query)
                 found[query] = self._row_of_query(query, self._asked_at(others) + truth)
@@ -1079,13 +930,12 @@ class _LookedAt:
     def _asked_at(self, queries: Iterable[int]) -> str:
         first = [*islice(queries, _NAMED + 1)]
         named = ", ".join(map(str, first[:_NAMED])) + (", …" if len(first) > _NAMED else "")
-        return self.said["asked"].format(named)
+        return _("also asked at position {}").format(named)
 
     def _crowded(self, k: int) -> Iterator[FoundAt]:
         for query, items in enumerate(self._truths):
             if len(items) > k:
-                told = f"{len(items)} items" if self.language == "en" else f"항목 {len(items)}개"
-                yield self._row_of_query(query, told)
+                yield self._row_of_query(query, _("{n} items").format(n=len(items)))
 
     # Questions against their ground truth
 
@@ -1131,10 +981,11 @@ class _LookedAt:
         return _Reader.of(CoverageMatcher(tokenizer="words"), texts)
 
     def _quoted(self) -> Iterator[FoundAt]:
-        for golden, size, held, _ in self._nearness:
+        for golden, size, held, _overlap in self._nearness:
             if held >= _QUOTED * size:
-                words = self._named(self._reader(golden).counts)
-                told = self.said["in runs"].format(held=held, size=size, words=words)
+                words = _(self._reader(golden).counts)
+                told = _("{held} of {size} {words} in runs")
+                told = told.format(held=held, size=size, words=words)
                 yield self._row_of_query(golden.query, told)._replace(item=golden.item)
 
     def _tiers(self) -> dict[str, dict[str, int]]:
@@ -1149,23 +1000,116 @@ def _tier(share: float) -> str:
 
 
 def _finding(
-    name: str,
-    rows: tuple[FoundAt, ...],
-    totals: Mapping[str, int],
-    known: Mapping[str, object],
-    language: Language,
+    name: str, rows: tuple[FoundAt, ...], totals: Mapping[str, int], known: Mapping[str, object]
 ) -> Finding:
     """Say how often something was found."""
-    if language == "ko":
-        what, said, fix = _IN_KOREAN[name]
-        total = _counted(totals[what], what, language)
-        return Finding(name, said.format(total=total, n=len(rows), **known), fix, rows)
-    what, does, fix = _IN_ENGLISH[name]
-    verb, rest = does.format(**known).split(" ", 1)
-    if len(rows) == 1:
-        verb = _OF_ONE[verb]
-    total = _counted(totals[what], what).replace("document", "ground-truth document")
-    return Finding(name, f"{len(rows)} of {total} {verb} {rest}", fix, rows)
+    what, said, fix = _said(name, len(rows))
+    total = _counted(totals[what], what)
+    return Finding(name, said.format(n=len(rows), total=total, **known), fix, rows)
+
+
+def _said(name: str, n: int) -> tuple[str, str, str]:
+    """Return of what so many are counted, that it was found in ``n``, and what to do about it."""
+    return {
+        "dangling": (
+            "documents",
+            ngettext(
+                "{n} of {total} is not in the index", "{n} of {total} are not in the index", n
+            ),
+            _("Correct them, or add to the index what they come from; no retriever can find them"),
+        ),
+        "twins": (
+            "documents",
+            ngettext(
+                "{n} of {total} stands in the index more than once",
+                "{n} of {total} stand in the index more than once",
+                n,
+            ),
+            _(
+                'List the copies as interchangeable (AnyOf; in a file, "any_of"), or index each '
+                "text once"
+            ),
+        ),
+        "duplicate_questions": (
+            "questions",
+            ngettext(
+                "{n} of {total} is asked more than once",
+                "{n} of {total} are asked more than once",
+                n,
+            ),
+            _(
+                "Keep one of each, with all that it should find; repeated ones weigh more in every "
+                "average"
+            ),
+        ),
+        "indistinguishable": (
+            "questions",
+            ngettext(
+                "{n} of {total} is asked again with other ground truth, and no tag tells them "
+                "apart",
+                "{n} of {total} are asked again with other ground truth, and no tag tells them "
+                "apart",
+                n,
+            ),
+            _(
+                "Join their ground truth, or say in the question what is meant; no retriever can "
+                "be right about all of them"
+            ),
+        ),
+        "short": (
+            "documents",
+            ngettext(
+                "{n} of {total} is shorter than a run of {run}",
+                "{n} of {total} are shorter than a run of {run}",
+                n,
+            ),
+            _(
+                "Take in what stands around them; so short a text must occur as a whole, and may "
+                "occur in many places"
+            ),
+        ),
+        "no_words": (
+            "documents",
+            ngettext("{n} of {total} has no {words}", "{n} of {total} have no {words}", n),
+            _("Put in the text that is meant, or remove them; nothing matches them by text"),
+        ),
+        "longer_than_chunks": (
+            "documents",
+            ngettext(
+                "{n} of {total} is longer than the longest chunk ({longest})",
+                "{n} of {total} are longer than the longest chunk ({longest})",
+                n,
+            ),
+            _(
+                "Split them into several items, or let chunks count together, as coverage with "
+                "union does; no chunk holds such a text alone"
+            ),
+        ),
+        "quoted": (
+            "questions with ground truth",
+            ngettext(
+                "{n} of {total} shares half of the {words} or more with it, in runs",
+                "{n} of {total} share half of the {words} or more with it, in runs",
+                n,
+            ),
+            _(
+                "Have them reworded by somebody who does not see the text; word search finds them "
+                "too easily"
+            ),
+        ),
+        "more_items_than_k": (
+            "queries",
+            ngettext(
+                "{n} of {total} has more ground-truth items than k = {k}",
+                "{n} of {total} have more ground-truth items than k = {k}",
+                n,
+            ),
+            _(
+                "Take a larger k, or read the recall of these apart; k documents of one item each "
+                "cannot reach 1"
+            ),
+        ),
+    }[name]
 
 
 def as_text(audit: Audit) -> str:
@@ -1201,7 +1145,7 @@ def _read_back(content: Any) -> Audit:
         content["counts"],
         content["settings"],
         content["shares"],
-        language_of(content.get("language", "en")),
+        content.get("language", "en"),
     )
     if {*made.findings, *made.unchecked} != {*FINDINGS}:
         raise ValueError("its findings are not those there are")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import LIMITS, MAX_BYTES, Limits, MaxObjects, kind_of
 from krag_eval.datasets.dataset import Dataset, check_overlap, ids_in, labels_of, with_texts
 from krag_eval.datasets.table import Columns, TagChoice, located, tags_of
@@ -104,7 +104,7 @@ def autorag_dataset(
         source=questions.name,
         defaults={"matcher": "id"},
         questions=texts,
-        notes=[_READ_FROM[language_of()], *notes],
+        notes=[_("AutoRAG: ground truth read from retrieval_gt, questions from query"), *notes],
         tags=found,
     )
     if corpus is None:
@@ -128,22 +128,13 @@ def _ground_truth(questions: Columns) -> list[list[DocumentLike | AnyOf]]:
             blank.append(place)
         actual.append(items or [])
     if blank:
-        told = _BLANK[language_of()]
+        told = _(
+            "{name}: retrieval_gt of {n} of {questions} questions is an empty string (the first is "
+            "in row {row}), which is read as no ground truth, as AutoRAG does."
+        )
         row = blank[0].row
         warn(told.format(name=questions.name, n=len(blank), questions=len(actual), row=row))
     return actual
-
-
-_READ_FROM: Mapping[Language, str] = {
-    "en": "AutoRAG: ground truth read from retrieval_gt, questions from query",
-    "ko": "AutoRAG: 정답은 retrieval_gt, 질문은 query에서 읽음",
-}
-_BLANK: Mapping[Language, str] = {
-    "en": "{name}: retrieval_gt of {n} of {questions} questions is an empty string (the first is "
-    "in row {row}), which is read as no ground truth, as AutoRAG does.",
-    "ko": "{name}: 질문 {questions}개 중 {n}개의 retrieval_gt가 빈 문자열입니다(첫 번째는 "
-    "{row}행). AutoRAG처럼 정답이 없는 것으로 읽습니다.",
-}
 
 
 def _items(value: Any, place: Place) -> list[DocumentLike | AnyOf] | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -183,33 +183,24 @@ def collection_dataset(content: Mapping[str, Any], name: str, limits: Limits = L
             judged = {query: _listed_ids(one, query, name) for query, one in judged.items()}
     dataset = judged_dataset(replace(_qrels(judged, limits), name=name), None)
     made = _with_texts(dataset, content["corpus"], content["queries"], limits)
-    w = _WORDS[language_of()]
-    notes = [w["LlamaIndex" if is_lists else "BEIR"].format(given)]
+    told = _(
+        "BEIR's collection: ground truth read from {}, texts from corpus, questions from queries"
+    )
+    if is_lists:
+        told = _(
+            "LlamaIndex's EmbeddingQAFinetuneDataset: ground truth read from {}, texts from "
+            "corpus, questions from queries"
+        )
+    notes = [told.format(given)]
     lacking = len(content["queries"]) - made.n_queries
     if lacking > 0:
-        notes.append(w["no judgement"].format(n=lacking, queries=len(content["queries"])))
+        told = _("{n} of {queries} queries have no judgement, and are left out")
+        notes.append(told.format(n=lacking, queries=len(content["queries"])))
     defaults = {"matcher": "id"} if is_lists else made.defaults
     return replace(
         made, notes=notes, defaults=defaults, vocabulary="LlamaIndex" if is_lists else ""
     )
 
-
-# How a collection was understood, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "LlamaIndex": "LlamaIndex's EmbeddingQAFinetuneDataset: ground truth read from {}, texts "
-        "from corpus, questions from queries",
-        "BEIR": "BEIR's collection: ground truth read from {}, texts from corpus, questions from "
-        "queries",
-        "no judgement": "{n} of {queries} queries have no judgement, and are left out",
-    },
-    "ko": {
-        "LlamaIndex": "LlamaIndex EmbeddingQAFinetuneDataset: 정답은 {}, 본문은 corpus, 질문은 "
-        "queries에서 읽음",
-        "BEIR": "BEIR 데이터: 정답은 {}, 본문은 corpus, 질문은 queries에서 읽음",
-        "no judgement": "질문 {queries}개 중 {n}개는 판정이 없어 제외",
-    },
-}
 
 _GIVEN = ("relevant_docs", "qrels")
 #: What a collection in one object is made of.

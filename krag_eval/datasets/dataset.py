@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.documents import AnyOf, DocumentLike, Tag, checked_tags, id_of, metadata_of
 from krag_eval.errors import (
     EVALUATOR_OPTIONS,
@@ -165,7 +165,7 @@ class Dataset:
         from krag_eval.results.latency import told_failed
 
         for told in told_failed({self.source or "dataset": len(self.failures)}):
-            warn(told, _WORDS[language_of()]["not kept"])
+            warn(told, _("this file will not tell; result.to_json keeps them"))
         save_content(
             Content(
                 self.queries,
@@ -180,10 +180,9 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        w = _WORDS[language_of()]
-        read_from = w["source"].format(self.source) if self.source else ""
-        bare = w["bare"] if self.predicted is None else ""
-        return w["dataset"].format(self.n_queries) + read_from + bare
+        read_from = _(" from {}").format(self.source) if self.source else ""
+        bare = _(", nothing retrieved yet") if self.predicted is None else ""
+        return _("Dataset of {} queries").format(self.n_queries) + read_from + bare
 
 
 def _per_query(judged: Any, labels: Sequence[str | int]) -> list[Any]:
@@ -208,7 +207,9 @@ def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[s
     """
     if len(set(questions)) == len(questions):
         return list(questions)
-    told = _WORDS[language_of()]["by id"]
+    told = _(
+        "{name}: {n} queries have {different} different texts, so all are labelled by their ids."
+    )
     warn(told.format(name=name, n=len(questions), different=len(set(questions))))
     return list(ids)
 
@@ -266,57 +267,34 @@ def check_overlap(
             f"{expected_name} (such as {next(iter(expected))!r})",
             "are they of the same collection?",
         )
-    w, names = _WORDS[language_of()], {"given": given_name, "expected": expected_name}
+    names = {"given": given_name, "expected": expected_name}
     extra = [query for query in given if query not in known]
     if extra:
-        warn(w["extra"].format(n=len(extra), queries=len(given), first=extra[0], **names))
+        told = _(
+            "{given}: {n} of {queries} queries are not in {expected} and are left out (the first "
+            "is {first!r})."
+        )
+        warn(told.format(n=len(extra), queries=len(given), first=extra[0], **names))
     lacking = [query for query in expected if query not in retrieved]
     if lacking and absent is not None:
-        problem = w["lacking"].format(
-            n=len(lacking), queries=len(expected), first=lacking[0], absent=w[absent], **names
+        told = _(
+            "{given}: {n} of the {queries} queries of {expected} are missing (the first is "
+            "{first!r}) {absent}."
         )
-        as_trec_eval = Advice(w["leave out"], missing="skip")
-        warn(problem, as_trec_eval if absent == "zero, as trec_eval -c" else "")
+        what = _(_ABSENT[absent])
+        as_trec_eval = Advice(_("{} leaves them out, as trec_eval does without -c"), missing="skip")
+        warn(
+            told.format(
+                n=len(lacking), queries=len(expected), first=lacking[0], absent=what, **names
+            ),
+            as_trec_eval if absent == "zero, as trec_eval -c" else "",
+        )
 
 
-# What is said of a data set, and of what files have in common, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "dataset": "Dataset of {} queries",
-        "source": " from {}",
-        "bare": ", nothing retrieved yet",
-        "not kept": "this file will not tell; result.to_json keeps them",
-        "by id": "{name}: {n} queries have {different} different texts, so all are labelled by "
-        "their ids.",
-        "extra": "{given}: {n} of {queries} queries are not in {expected} and are left out (the "
-        "first is {first!r}).",
-        "lacking": "{given}: {n} of the {queries} queries of {expected} are missing (the first is "
-        "{first!r}) {absent}.",
-        "zero": "and count as nothing retrieved",
-        "zero, as trec_eval -c": "and count as nothing retrieved, as with trec_eval -c",
-        "skip": "and are left out",
-        "leave out": "{} leaves them out, as trec_eval does without -c",
-        "no text": "{name}: {n} documents are not in it (the first is {first!r}); they have an "
-        "empty text, which no text matcher matches.",
-    },
-    "ko": {
-        "dataset": "Dataset: 질문 {}개",
-        "source": "({})",
-        "bare": ", 아직 검색 결과 없음",
-        "not kept": "이 파일에는 실패가 남지 않습니다. result.to_json은 실패도 저장합니다",
-        "by id": "{name}: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
-        "질문을 id로 구분합니다.",
-        "extra": "{given}: 질문 {queries}개 중 {n}개가 {expected}에 없어 제외했습니다(첫 번째는 "
-        "{first!r}).",
-        "lacking": "{given}: {expected}의 질문 {queries}개 중 {n}개가 없습니다(첫 번째는 "
-        "{first!r}). {absent}.",
-        "zero": "이런 질문은 검색된 문서가 없는 것으로 셉니다",
-        "zero, as trec_eval -c": "이런 질문은 trec_eval -c처럼 검색된 문서가 없는 것으로 셉니다",
-        "skip": "이런 질문은 제외합니다",
-        "leave out": "-c 없이 실행한 trec_eval처럼 제외하려면 {}로 읽으세요",
-        "no text": "{name}: 문서 {n}개가 없습니다(첫 번째는 {first!r}). 이런 문서는 본문이 비어 "
-        "있어 본문을 비교하는 매처에서는 무엇과도 일치하지 않습니다.",
-    },
+_ABSENT = {
+    "zero": N_("and count as nothing retrieved"),
+    "zero, as trec_eval -c": N_("and count as nothing retrieved, as with trec_eval -c"),
+    "skip": N_("and are left out"),
 }
 
 
@@ -375,6 +353,9 @@ def with_texts(
     if predicted and dataset.predicted is not None:
         made = replace(made, predicted=[[*map(full, one)] for one in dataset.predicted])
     if absent:
-        told = _WORDS[language_of()]["no text"]
+        told = _(
+            "{name}: {n} documents are not in it (the first is {first!r}); they have an empty "
+            "text, which no text matcher matches."
+        )
         warn(told.format(name=name, n=len(absent), first=next(iter(absent))))
     return made

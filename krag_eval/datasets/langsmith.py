@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import kind_of
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.table import (
@@ -204,25 +204,12 @@ def langsmith_dataset(table: Columns, mapped: Mapped, tags: TagChoice = False) -
         content = dict(zip(fields, [question, *(found for _, found in lists)], strict=True))
         queries.append(_query(content, fields, place))
     roles = Roles("LangSmith", "question", Side(expected), Side("outputs") if is_run else None)
-    w = _WORDS[language_of()]
-    notes = [w["examples"].format(expected), w["outputs" if is_run else "no outputs"]]
+    notes = [
+        _("LangSmith examples: ground truth read from {}").format(expected),
+        _("retrieved documents read from outputs") if is_run else _("no retrieved documents"),
+    ]
     found, left_out = tags_of(table, LANGSMITH, tags)
     return Dataset(**parts_of(queries, table.name, roles), notes=notes + left_out, tags=found)
-
-
-# How examples were understood, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "examples": "LangSmith examples: ground truth read from {}",
-        "outputs": "retrieved documents read from outputs",
-        "no outputs": "no retrieved documents",
-    },
-    "ko": {
-        "examples": "LangSmith 예제: 정답은 {}에서 읽음",
-        "outputs": "검색 결과는 outputs에서 읽음",
-        "no outputs": "검색 결과 없음",
-    },
-}
 
 
 def _query(content: Mapping[str, Any], fields: Sequence[str], place: Place) -> Query:

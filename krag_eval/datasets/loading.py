@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects, name_of, within_memory
 from krag_eval.datasets.autorag import autorag_dataset
 from krag_eval.datasets.beir import PARTS, collection_dataset, has_corpus, is_collection, read_beir
@@ -241,7 +241,10 @@ def _folder(folder: str | os.PathLike[str], retrieved: Any, limits: Limits) -> D
         max_bytes=limits.max_bytes,
         max_objects=limits.max_objects,
     )
-    dataset = replace(dataset, notes=[_WORDS[language_of()]["BEIR"]])
+    told = _(
+        "BEIR's folder: judgements of its test split, texts from corpus, questions from queries"
+    )
+    dataset = replace(dataset, notes=[told])
     return dataset if is_run else _with_spans(dataset, retrieved, limits)
 
 
@@ -270,7 +273,7 @@ def _with_spans(dataset: Dataset, retrieved: Any, limits: Limits) -> Dataset:
 def _of_judgements(source: Any, run: Any, limits: Limits) -> Dataset:
     """Read judgements, and a run over them, as TREC's are."""
     dataset = read_trec(source, run, max_bytes=limits.max_bytes, max_objects=limits.max_objects)
-    return replace(dataset, notes=[_WORDS[language_of()]["TREC"]])
+    return replace(dataset, notes=[_("judgements and a run, as read_trec reads them")])
 
 
 def _read_again(source: Any, options: _Options, wanted: Collection[str]) -> Columns:
@@ -476,31 +479,16 @@ def _dataset(
         queries, tags, differing = joined(queries, tags)
         check_chosen(options.tags, table, asked, tags, differing)
         if len(queries) < n_rows:
-            told = _WORDS[language_of()]["put together"]
+            told = _(
+                "{rows} rows put together by question into {queries} queries, documents in the "
+                "order of the rows"
+            )
             notes.append(told.format(rows=n_rows, queries=len(queries)))
         notes += notes_on(differing)
     parts = parts_of(queries, table.name, roles)
     others = [one for one in table.names if one not in asked]
     notes = said(roles, others) + notes + left_out
     return Dataset(**parts, notes=notes, vocabulary=roles.shape, tags=tags)
-
-
-# How a source was understood, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "put together": "{rows} rows put together by question into {queries} queries, documents in "
-        "the order of the rows",
-        "BEIR": "BEIR's folder: judgements of its test split, texts from corpus, questions from "
-        "queries",
-        "TREC": "judgements and a run, as read_trec reads them",
-    },
-    "ko": {
-        "put together": "질문이 같은 행을 합쳐 {rows}행을 질문 {queries}개로 읽음(문서는 행의 "
-        "순서)",
-        "BEIR": "BEIR 폴더: test 분할의 판정, 본문은 corpus, 질문은 queries에서 읽음",
-        "TREC": "판정(qrels)과 결과(run)를 read_trec과 같은 방식으로 읽음",
-    },
-}
 
 
 def _has_own_reader(names: Sequence[str], mapped: Mapped) -> bool:

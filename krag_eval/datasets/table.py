@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from krag_eval._io import shielded, unshielded
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _, ngettext
 from krag_eval._reading import kind_of, names_of, parsed
 from krag_eval.conventions import Conventions
 from krag_eval.documents import (
@@ -440,52 +440,15 @@ TagChoice: TypeAlias = "bool | tuple[str, ...]"
 MOST_TAGS = 100
 #: How many names are remembered of fields beyond those, however long a file.
 MOST_LEFT_OUT = 1_000
-TOO_MANY = f"there are {MOST_TAGS} others"
-_NOT_IN_FIRST = "is not in the first chunk"
-_LINE_END = "has a line end in its name"
-_DIFFERS = "differs between rows of one question"
-_TOO_LONG = f"holds texts of more than {LONGEST_TAG} characters"
-_HALF = "holds half of a character"
-
-# What is said of columns and labels, in both languages; also why a column cannot be a tag.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "no tag": "{n} column cannot be a tag of the queries: {names}",
-        "no tags": "{n} columns cannot be tags of the queries: {names}",
-        "more": " and {} more",
-        "plain text": "plain text in {name} read as one document per cell ({n} of {cells} cells)",
-        "line": "on line {}",
-        "row": "row {}",
-        "unlabelled": "{n} of {queries} queries in {name} have no {field} (the first is {where}), "
-        "so all are labelled by position.",
-        TOO_MANY: TOO_MANY,
-        _NOT_IN_FIRST: _NOT_IN_FIRST,
-        _LINE_END: _LINE_END,
-        _DIFFERS: _DIFFERS,
-        "holds a list": "holds a list",
-        "holds an object": "holds an object",
-        _TOO_LONG: _TOO_LONG,
-        _HALF: _HALF,
-    },
-    "ko": {
-        "no tag": "질문의 태그로 쓸 수 없는 열이 {n}개 있습니다: {names}",
-        "no tags": "질문의 태그로 쓸 수 없는 열이 {n}개 있습니다: {names}",
-        "more": " 외 {}개",
-        "plain text": "{name} 열의 글을 칸마다 문서 하나로 읽음(칸 {cells}개 중 {n}개)",
-        "line": "{}번째 줄",
-        "row": "{}행",
-        "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {where}) "
-        "모든 질문을 위치로 구분합니다.",
-        TOO_MANY: f"태그가 이미 {MOST_TAGS}개 있음",
-        _NOT_IN_FIRST: "처음 읽은 부분에 없음",
-        _LINE_END: "이름에 줄바꿈이 있음",
-        _DIFFERS: "같은 질문인데 행마다 값이 다름",
-        "holds a list": "목록이 들어 있음",
-        "holds an object": "객체가 들어 있음",
-        _TOO_LONG: f"{LONGEST_TAG}자를 넘는 텍스트가 들어 있음",
-        _HALF: "서로게이트 쌍의 반쪽이 들어 있음",
-    },
-}
+# Why a column cannot be a tag; MOST_TAGS and LONGEST_TAG are spelled out for the catalogs.
+TOO_MANY = N_("there are 100 others")
+TOO_LONG = N_("holds texts of more than 200 characters")
+_NOT_IN_FIRST = N_("is not in the first chunk")
+_LINE_END = N_("has a line end in its name")
+_DIFFERS = N_("differs between rows of one question")
+_HALF = N_("holds half of a character")
+N_("holds a list")
+N_("holds an object")
 _NO_TAGS: Mapping[str, Tag] = {}
 
 
@@ -520,7 +483,7 @@ def tag_in(value: Any) -> tuple[Tag, str]:
     """
     if isinstance(value, str):
         if len(value) > LONGEST_TAG:
-            return None, _TOO_LONG
+            return None, TOO_LONG
         if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
             return None, _HALF
         return value or None, ""
@@ -707,11 +670,15 @@ def notes_on(left_out: Mapping[str, str]) -> list[str]:
     """Say which columns are left out, and why, in one sentence, if there are any."""
     if not left_out:
         return []
-    w = _WORDS[language_of()]
-    shown = [f"{name[:_LONGEST_NAME]} ({w.get(why, why)})" for name, why in left_out.items()]
+    shown = [f"{name[:_LONGEST_NAME]} ({_(why)})" for name, why in left_out.items()]
     more = len(shown) - _MOST_NAMES
-    text = ", ".join(shown[:_MOST_NAMES]) + (w["more"].format(more) if more > 0 else "")
-    return [w["no tag" if len(shown) == 1 else "no tags"].format(n=len(shown), names=text)]
+    text = ", ".join(shown[:_MOST_NAMES]) + (_(" and {} more").format(more) if more > 0 else "")
+    told = ngettext(
+        "{n} column cannot be a tag of the queries: {names}",
+        "{n} columns cannot be tags of the queries: {names}",
+        len(shown),
+    )
+    return [told.format(n=len(shown), names=text)]
 
 
 # From a row to a query
@@ -918,7 +885,7 @@ def cells_as_lists(table: Columns, roles: Roles) -> tuple[Columns, list[str]]:
         n_texts = sum(one != [] and one is not columns[name][at] for at, one in enumerate(read))
         columns[name] = read
         if n_texts:
-            told = _WORDS[language_of()]["plain text"]
+            told = _("plain text in {name} read as one document per cell ({n} of {cells} cells)")
             notes.append(told.format(name=name, n=n_texts, cells=len(read)))
     return table._replace(columns=columns), notes
 
@@ -1024,10 +991,13 @@ def labels_and_questions(
         return labels, questions
     if labels:
         place = next(one.place for one in queries if one.label is None)
-        w, without = _WORDS[language_of()], len(queries) - len(labels)
-        where = w["line" if place.line else "row"].format(place.line or place.row)
-        told = {"n": without, "queries": len(queries), "name": name, "field": field}
-        warn(w["unlabelled"].format(**told, where=where))
+        where = (_("on line {}") if place.line else _("row {}")).format(place.line or place.row)
+        without = len(queries) - len(labels)
+        told = _(
+            "{n} of {queries} queries in {name} have no {field} (the first is {where}), so all "
+            "are labelled by position."
+        )
+        warn(told.format(n=without, queries=len(queries), name=name, field=field, where=where))
     return list(range(len(queries))), questions
 
 

@@ -30,6 +30,7 @@ from krag_eval._reading import (
 )
 from krag_eval.datasets.table import (
     MOST_TAGS,
+    TOO_LONG,
     TOO_MANY,
     Columns,
     TagChoice,
@@ -431,7 +432,7 @@ def _no_tags(content: OpenParquet, name: str) -> str:
     stored = [one for group in content.chunks for one in group if one.path == name]
     most = sum(one.num_values for one in stored) * 4 * (LONGEST_TAG + 1) + 2**16
     too_long = sum(one.total_uncompressed_size for one in stored) > most
-    return f"holds texts of more than {LONGEST_TAG} characters" if too_long else ""
+    return TOO_LONG if too_long else ""
 
 
 class OpenParquet(NamedTuple):

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval._reading import (
     MAX_BYTES,
     Limits,
@@ -67,6 +67,11 @@ _OPENINFERENCE = {
     "retrieved": ("RETRIEVER", "retrieval.documents"),
     "rerank_input": ("RERANKER", "reranker.input_documents"),
     "rerank_output": ("RERANKER", "reranker.output_documents"),
+}
+_READ_FROM = {
+    "retrieved": N_("traces: retrieved documents read from {n} of {spans} spans: {names}"),
+    "rerank_input": N_("traces: rerank input documents read from {n} of {spans} spans: {names}"),
+    "rerank_output": N_("traces: rerank output documents read from {n} of {spans} spans: {names}"),
 }
 _GENAI, _GENAI_QUERY = "gen_ai.retrieval.documents", "gen_ai.retrieval.query.text"
 # The convention has called it both.
@@ -470,12 +475,13 @@ def _calls(
     if not calls:
         problem = f"none of its {len(outer)} spans recorded what was returned"
         raise Place(table).error(problem, "let the instrumentation record contents, or ids")
-    w, names = _WORDS[language_of()], [*dict.fromkeys(one.span.name for one in calls)]
-    notes = [w[documents].format(n=len(calls), spans=len(spans), names=listed(names))]
+    names = listed([*dict.fromkeys(one.span.name for one in calls)])
+    notes = [_(_READ_FROM[documents]).format(n=len(calls), spans=len(spans), names=names)]
     if len(outer) < len(kept):
         counted = {id(one) for one in outer}
         inner = [one.name for one in kept if id(one) not in counted]
-        notes.append(w["inside"].format(n=len(inner), names=listed([*dict.fromkeys(inner)])))
+        told = _("{n} spans inside of these are left out: {names}")
+        notes.append(told.format(n=len(inner), names=listed([*dict.fromkeys(inner)])))
     return sorted(calls, key=_when), notes
 
 
@@ -563,52 +569,20 @@ def _outer_first(spans: Iterable[_Span], by_id: Mapping[str, _Span]) -> list[_Sp
 def _warn_of(spans: Sequence[_Span], silent: Sequence[_Span], table: str) -> None:
     said = {id(one) for one in silent}
     failed = [one for one in spans if one.failed and id(one) not in said]
-    w, known = _WORDS[language_of()], {"table": table, "spans": len(spans)}
+    known = {"table": table, "spans": len(spans)}
     if failed:
-        warn(w["failed"].format(n=len(failed), first=failed[0].name, **known))
+        told = _(
+            "{table}: {n} of {spans} spans failed (the first is called {first!r}) and count as "
+            "nothing retrieved."
+        )
+        warn(told.format(n=len(failed), first=failed[0].name, **known))
     if silent:
-        problem = w["silent"].format(n=len(silent), first=silent[0].name, **known)
-        warn(problem, w["record"])
-
-
-# What is said of spans, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "failed": "{table}: {n} of {spans} spans failed (the first is called {first!r}) and count "
-        "as nothing retrieved.",
-        "silent": "{table}: {n} of {spans} spans recorded no documents (the first is called "
-        "{first!r}) and are left out.",
-        "record": "let the instrumentation record contents, or ids",
-        "retrieved": "traces: retrieved documents read from {n} of {spans} spans: {names}",
-        "rerank_output": "traces: rerank output documents read from {n} of {spans} spans: {names}",
-        "rerank_input": "traces: rerank input documents read from {n} of {spans} spans: {names}",
-        "inside": "{n} spans inside of these are left out: {names}",
-        "no ground truth": "spans hold no ground truth: load the questions and pass the spans as "
-        "retrieved",
-        "joined": "{n} of {calls} calls joined {asked} of {questions} questions",
-        "other questions": "{n} calls with other questions: {names}",
-        "never asked": "{n} questions never asked: {names}",
-        "by a span around": "{} calls joined by what a span around them was given",
-        "replaced": "these replace the retrieved documents that the questions had",
-    },
-    "ko": {
-        "failed": "{table}: 스팬 {spans}개 중 {n}개가 실패했습니다(첫 번째 스팬의 이름은 "
-        "{first!r}). 검색된 문서가 없는 것으로 셉니다.",
-        "silent": "{table}: 스팬 {spans}개 중 {n}개에 문서가 기록되지 않아 제외했습니다(첫 번째 "
-        "스팬의 이름은 {first!r}).",
-        "record": "계측 설정에서 문서의 본문이나 id를 기록하게 하세요",
-        "retrieved": "트레이스: 스팬 {spans}개 중 {n}개에서 검색된 문서를 읽음: {names}",
-        "rerank_output": "트레이스: 스팬 {spans}개 중 {n}개에서 리랭커의 출력 문서를 읽음: {names}",
-        "rerank_input": "트레이스: 스팬 {spans}개 중 {n}개에서 리랭커의 입력 문서를 읽음: {names}",
-        "inside": "그 안에 있는 스팬 {n}개는 제외: {names}",
-        "no ground truth": "스팬에는 정답이 없으므로 질문을 따로 읽고 스팬은 retrieved로 넘길 것",
-        "joined": "호출 {calls}개 중 {n}개를 질문 {questions}개 중 {asked}개와 연결",
-        "other questions": "데이터에 없는 질문의 호출 {n}개: {names}",
-        "never asked": "한 번도 검색하지 않은 질문 {n}개: {names}",
-        "by a span around": "바깥 스팬의 입력으로 연결한 호출 {}개",
-        "replaced": "질문에 있던 검색 결과 대신 이것을 사용",
-    },
-}
+        told = _(
+            "{table}: {n} of {spans} spans recorded no documents (the first is called {first!r}) "
+            "and are left out."
+        )
+        problem = told.format(n=len(silent), first=silent[0].name, **known)
+        warn(problem, _("let the instrumentation record contents, or ids"))
 
 
 def _call(span: _Span, around: _Asked | None, documents: list[DocumentLike]) -> _Call:
@@ -747,7 +721,7 @@ def _alone(found: Sequence[_Call], calls: Calls | None, name: str, notes: list[s
     questions = [one[0].question for one in kept]
     ids = [one[0].span.id or str(number) for number, one in enumerate(kept)]
     predicted = [_chosen(one, calls) for one in kept]
-    told = _WORDS[language_of()]["no ground truth"]
+    told = _("spans hold no ground truth: load the questions and pass the spans as retrieved")
     return Dataset(
         queries=labels_of(questions, ids, name),
         actual=[[] for _ in kept],
@@ -785,15 +759,20 @@ def _joined(
     check_overlap(known, given, expected_name=dataset.source or "dataset", given_name=name,
                   absent="skip" if missing == "skip" else "zero")  # fmt: skip
     lacking = [one for one in known if one not in groups]
-    w, joined = _WORDS[language_of()], len(found) - len(strange)
-    counts = {"asked": len(groups), "questions": len(known)}
-    told = [*notes, w["joined"].format(n=joined, calls=len(found), **counts)]
-    for what, some in (("other questions", strange), ("never asked", lacking)):
-        told += [w[what].format(n=len(some), names=listed(some))] if some else []
+    joined = _("{n} of {calls} calls joined {asked} of {questions} questions").format(
+        n=len(found) - len(strange), calls=len(found), asked=len(groups), questions=len(known)
+    )
+    told = [*notes, joined]
+    if strange:
+        other = _("{n} calls with other questions: {names}")
+        told.append(other.format(n=len(strange), names=listed(strange)))
+    if lacking:
+        never = _("{n} questions never asked: {names}")
+        told.append(never.format(n=len(lacking), names=listed(lacking)))
     if rewritten:
-        told.append(w["by a span around"].format(rewritten))
+        told.append(_("{} calls joined by what a span around them was given").format(rewritten))
     if dataset.predicted is not None:
-        told.append(w["replaced"])
+        told.append(_("these replace the retrieved documents that the questions had"))
     made = dataset if missing == "zero" else _only(dataset, [known[one] for one in groups])
     answers = {known[one]: group for one, group in groups.items()}
     kept = sorted(answers) if missing == "skip" else range(dataset.n_queries)

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import (
     LIMITS,
     MAX_BYTES,
@@ -271,20 +271,13 @@ def _ranked(run: Run, topics: list[str], precision: ScorePrecision) -> list[list
             reordered.append(topic)
         ranked.append([*order])
     if reordered:
-        told = _REORDERED[language_of()]
+        told = _(
+            "{name}: in {n} of {all} topics (the first is {first!r}) scores differ only beyond "
+            "single precision, where trec_eval up to version 9 sees ties and orders by document "
+            'id; scores="double" compares them as they are written, as trec_eval 10 does.'
+        )
         warn(told.format(name=run.name, n=len(reordered), all=len(topics), first=reordered[0]))
     return ranked
-
-
-_REORDERED: Mapping[Language, str] = {
-    "en": "{name}: in {n} of {all} topics (the first is {first!r}) scores differ only beyond "
-    "single precision, where trec_eval up to version 9 sees ties and orders by document id; "
-    'scores="double" compares them as they are written, as trec_eval 10 does.',
-    "ko": "{name}: 질문 {all}개 중 {n}개에서(첫 번째는 {first!r}) 점수 차이가 단정밀도보다 "
-    "작습니다. trec_eval 9까지는 이를 동점으로 보고 문서 id 순으로 세웁니다. trec_eval 10처럼 적힌 "
-    "그대로 "
-    '비교하려면 scores="double"로 읽으세요.',
-}
 
 
 def _ordered(scores: Mapping[str, float]) -> list[str]:

@@ -7,10 +7,10 @@ with the names to choose from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.datasets.table import JUDGED, OWN, Columns, Roles, Side, doubts, listed
 from krag_eval.documents import is_list_written, is_missing
 from krag_eval.errors import Advice, DatasetError, Place
@@ -196,7 +196,7 @@ def _taken(side: Side, name: str | None) -> bool:
 
 def _named_side(name: str, at: int, table: Columns) -> Side:
     """Return the side a user named; a column known to hold ids is read as such."""
-    for _, *sides in _SHAPES:
+    for _shape, *sides in _SHAPES:
         if sides[at].texts == name:
             return _present(sides[at], table) or Side(name)
         if sides[at].ids == name:
@@ -243,7 +243,8 @@ def as_saved(table: Columns, roles: Roles) -> tuple[Columns, Roles, list[str]]:
         n_split = sum(new is not old for new, old in zip(split, columns[name], strict=True))
         columns[name] = split
         if n_split:
-            notes.append(_WORDS[language_of()]["split"].format(n=n_split, name=name))
+            told = _("{n} cells of {name} split at |, as deepeval joins texts")
+            notes.append(told.format(n=n_split, name=name))
     return table._replace(columns=columns), roles, notes
 
 
@@ -290,43 +291,16 @@ def said(roles: Roles, others: Sequence[str] = ()) -> list[str]:
         roles: What the columns mean.
         others: The columns that mean nothing, of which one may hold what was retrieved.
     """
-    w = _WORDS[language_of()]
-    left = w["left over"].format(listed(others)) if others else ""
-    whose = w["as named" if roles.shape == "named" else "whose"].format(roles.shape)
+    left = _(" (left over: {})").format(listed(others)) if others else ""
+    by_name = _("as named") if roles.shape == "named" else _("by {}'s column names")
     actual, predicted = (
-        w["with"].join(side.fields) if side else "" for side in (roles.actual, roles.predicted)
+        _(" with ").join(side.fields) if side else "" for side in (roles.actual, roles.predicted)
     )
+    retrieved, asked = _("retrieved documents read from {}"), _("questions read from {}")
     return [
-        w["actual"].format(actual, whose),
-        w["predicted"].format(predicted) if predicted else w["no predicted"] + left,
-        w["question"].format(roles.question) if roles.question else w["no question"],
+        _("ground truth read from {}, {}").format(actual, by_name.format(roles.shape)),
+        retrieved.format(predicted)
+        if predicted
+        else _("no column with retrieved documents") + left,
+        asked.format(roles.question) if roles.question else _("no column with questions"),
     ]
-
-
-# How columns were understood, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "actual": "ground truth read from {}, {}",
-        "as named": "as named",
-        "whose": "by {}'s column names",
-        "with": " with ",
-        "predicted": "retrieved documents read from {}",
-        "no predicted": "no column with retrieved documents",
-        "left over": " (left over: {})",
-        "question": "questions read from {}",
-        "no question": "no column with questions",
-        "split": "{n} cells of {name} split at |, as deepeval joins texts",
-    },
-    "ko": {
-        "actual": "정답 문서 열은 {}({})",
-        "as named": "지정한 이름",
-        "whose": "{}의 열 이름",
-        "with": ", ",
-        "predicted": "검색 결과 열은 {}",
-        "no predicted": "검색 결과 열 없음",
-        "left over": "(남은 열: {})",
-        "question": "질문 열은 {}",
-        "no question": "질문 열 없음",
-        "split": "{name} 열의 칸 {n}개를 | 자리에서 나눔(deepeval이 텍스트를 이어 붙이는 방식)",
-    },
-}

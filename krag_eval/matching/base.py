@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._text import name_and_settings
 from krag_eval.documents import (
     DocumentLike,
@@ -574,12 +574,6 @@ def _text_for_signature(text: str) -> str:
 _AT_THRESHOLD = 0.5
 
 
-_ADVICE: Mapping[Language, str] = {
-    "en": "Match by each part alone to see which one finds nothing.",
-    "ko": "결합한 매처를 하나씩 따로 써서 어느 매처가 아무것도 찾지 못하는지 확인하세요.",
-}
-
-
 class _CombinedMatcher(Matcher):
     """What ``&`` and ``|`` share: one scale for all parts, and one decision per document."""
 
@@ -617,7 +611,7 @@ class _CombinedMatcher(Matcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return _ADVICE[language_of()]
+        return _("Match by each part alone to see which one finds nothing.")
 
     @property
     def _question(self) -> inspect.Parameter | None:

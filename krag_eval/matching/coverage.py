@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, BoolArray, FloatArray, IntArray, Pairs, Units
@@ -161,7 +161,10 @@ class CoverageMatcher(TextMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        told = _WORDS[language_of()]["advice"]
+        told = _(
+            "If the two sides write the same passage differently (spaces, hyphens, corrected "
+            "errors), try {}; if both sides carry ids, try {}"
+        )
         return Advice(told, matcher=("coverage(tokenizer=letters)", "id"))
 
     @property
@@ -169,11 +172,15 @@ class CoverageMatcher(TextMatcher):
         """What to try when most ground truth is longer than every text that was retrieved."""
         if self.union or self.direction == "either":
             return ""
-        settings, w = self.signature.removesuffix(")"), _WORDS[language_of()]
+        settings = self.signature.removesuffix(")")
         either, union = f"{settings},direction=either)", f"{settings},union=yes)"
         if self.numbers:
-            return Advice(w["shorter"], matcher=either)
-        return Advice(w["together or shorter"], matcher=(union, either))
+            return Advice(_("Ask how much of the shorter text is held with {}"), matcher=either)
+        told = _(
+            "Let texts count together with {}, or ask how much of the shorter text is held with "
+            "{}; token metrics count words in any case"
+        )
+        return Advice(told, matcher=(union, either))
 
     def settings(self) -> dict[str, object]:
         """Return the length of a run, of what, and what else was asked for."""
@@ -310,7 +317,11 @@ class NumbersMatcher(TextMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return Advice(_WORDS[language_of()]["numbers"], threshold=0.5)
+        told = _(
+            "Every number of the ground truth must occur in the chunk, in digits; with {} half of "
+            "them will do"
+        )
+        return Advice(told, threshold=0.5)
 
     def block_scorer(self, texts: Sequence[str]) -> BlockScorer:
         """Find the numbers of each distinct text once."""
@@ -492,26 +503,3 @@ def _closed(text: str, numbers: set[str]) -> str:
 
 def _numbers_of(texts: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset(numbers_in(text)) for text in texts]
-
-
-# What to try where nothing matches, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "advice": "If the two sides write the same passage differently (spaces, hyphens, corrected "
-        "errors), try {}; if both sides carry ids, try {}",
-        "shorter": "Ask how much of the shorter text is held with {}",
-        "together or shorter": "Let texts count together with {}, or ask how much of the shorter "
-        "text is held with {}; token metrics count words in any case",
-        "numbers": "Every number of the ground truth must occur in the chunk, in digits; with {} "
-        "half of them will do",
-    },
-    "ko": {
-        "advice": "같은 구절인데 정답과 청크의 표기가 다르면(띄어쓰기, 붙임표, 고친 오탈자) {}로, "
-        "양쪽에 id가 있으면 {}로 평가해 보세요",
-        "shorter": "더 짧은 쪽이 얼마나 담겼는지 보려면 {}로 평가하세요",
-        "together or shorter": "여러 문서를 합쳐서 판정하려면 {}로, 더 짧은 쪽이 얼마나 담겼는지 "
-        "보려면 {}로 평가하세요. 토큰 지표는 어느 경우에나 단어를 셉니다",
-        "numbers": "정답의 숫자가 모두 청크에 숫자로 적혀 있어야 합니다. 절반만 있어도 되면 {}로 "
-        "평가하세요",
-    },
-}

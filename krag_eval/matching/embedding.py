@@ -6,13 +6,13 @@ import os
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import is_blank
 from krag_eval.errors import Fix, InvalidInput, InvalidType, clipped, named_options, number, whole
 from krag_eval.matching.base import TextMatcher
@@ -30,14 +30,6 @@ class Embeddings(Protocol):
 
     def embed_documents(self, texts: list[str], /) -> Sequence[Sequence[float]]:
         """Return one vector per text."""
-
-
-_ADVICE: Mapping[Language, str] = {
-    "en": "Cosines of different models are on different scales: look at the similarities of pairs "
-    "you know to be right before choosing a threshold.",
-    "ko": "모델마다 코사인 유사도의 범위가 다릅니다. 임계값을 정하기 전에 정답인 줄 아는 쌍의 "
-    "유사도부터 확인하세요.",
-}
 
 
 class EmbeddingMatcher(TextMatcher):
@@ -110,7 +102,10 @@ class EmbeddingMatcher(TextMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return _ADVICE[language_of()]
+        return _(
+            "Cosines of different models are on different scales: look at the similarities of "
+            "pairs you know to be right before choosing a threshold."
+        )
 
     @property
     def embeddings(self) -> Embeddings:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import (
     DocumentLike,
     Reading,
@@ -52,26 +52,6 @@ _TYPED = {
 # Argument, query, and place within the query.
 _PLACE = re.compile(r"(\w+)\[(\d+)\](.*)")
 
-# What to try where nothing matches, in both languages.
-_ADVICE: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "text": "If the ground truth is a passage and the retriever returns chunks, try {} or {}; "
-        "if both sides carry ids, try {}",
-        "contains": "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
-        "differ, try {}",
-        "id": "Compare one id of each side: a prefix, a number against text or an id given anew at "
-        "every indexing are the usual causes.",
-    },
-    "ko": {
-        "text": "정답은 구절이고 검색기가 돌려주는 것은 청크라면 {}나 {}로, 양쪽에 id가 있으면 "
-        "{}로 평가해 보세요",
-        "contains": "정답 구절이 청크 경계에서 잘릴 수 있으면 {}로, 줄바꿈이나 대소문자가 다르면 "
-        "{}로 평가해 보세요",
-        "id": "양쪽의 id를 하나씩 꺼내 비교해 보세요. 접두어가 붙었거나, 한쪽은 숫자이고 한쪽은 "
-        "텍스트이거나, 색인할 때마다 id를 새로 매기는 경우가 많습니다.",
-    },
-}
-
 # Occurrences that are looked at one by one.
 _FEW_OCCURRENCES = 100
 
@@ -105,7 +85,13 @@ class ExactTextMatcher(KeyMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return Advice(_ADVICE[language_of()]["text"], matcher=("contains", "coverage", "id"))
+        return Advice(
+            _(
+                "If the ground truth is a passage and the retriever returns chunks, try {} or {}; "
+                "if both sides carry ids, try {}"
+            ),
+            matcher=("contains", "coverage", "id"),
+        )
 
     @property
     def _document_reading(self) -> Reading:
@@ -173,7 +159,10 @@ class ContainsMatcher(TextMatcher):
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
         return Advice(
-            _ADVICE[language_of()]["contains"],
+            _(
+                "If chunks may cut a ground-truth passage, try {}; if line breaks or case "
+                "differ, try {}"
+            ),
             matcher=("coverage", "contains(case_sensitive=no,fold_whitespace=yes)"),
         )
 
@@ -217,7 +206,10 @@ class IdMatcher(KeyMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return _ADVICE[language_of()]["id"]
+        return _(
+            "Compare one id of each side: a prefix, a number against text or an id given anew "
+            "at every indexing are the usual causes."
+        )
 
     @property
     def _document_reading(self) -> Reading:
@@ -391,7 +383,7 @@ def _as_typed(text: str) -> str:
 def _occurs(text: str, needle: str) -> bool:
     """Tell whether ``needle`` occurs in ``text`` with a word boundary at both ends."""
     start = text.find(needle)
-    for _ in range(_FEW_OCCURRENCES):
+    for _occurrence in range(_FEW_OCCURRENCES):
         if start < 0:
             return False
         end = start + len(needle)

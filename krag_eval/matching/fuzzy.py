@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.errors import Advice, Fix, number, one_of, whole
 from krag_eval.matching.base import TextMatcher
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
@@ -42,20 +42,10 @@ _ASCII_CELLS_AT_ONCE = 4 * CELLS_AT_ONCE
 # Of fewer characters it does not matter how many words are repeated.
 _SHORT = 50_000
 
-# What to try where nothing matches, or it takes long, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "advice": "If the ground truth is a passage and the retriever returns chunks, try {}",
-        "faster": "Cut the texts into chunks, or use {}, whose time grows with the length of the "
-        "texts only",
-    },
-    "ko": {
-        "advice": "정답은 구절이고 검색기가 돌려주는 것은 청크라면 {}로 평가해 보세요",
-        "faster": "텍스트를 청크로 자르거나, 걸리는 시간이 텍스트 길이에만 비례하는 {}로 "
-        "평가하세요",
-    },
-}
-_FASTER = {language: Advice(w["faster"], matcher="coverage") for language, w in _WORDS.items()}
+_FASTER = Advice(
+    N_("Cut the texts into chunks, or use {}, whose time grows with the length of the texts only"),
+    matcher="coverage",
+)
 
 
 class FuzzyMatcher(TextMatcher):
@@ -115,7 +105,10 @@ class FuzzyMatcher(TextMatcher):
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
-        return Advice(_WORDS[language_of()]["advice"], matcher="coverage")
+        return Advice(
+            _("If the ground truth is a passage and the retriever returns chunks, try {}"),
+            matcher="coverage",
+        )
 
     def settings(self) -> dict[str, object]:
         """Return the way of scoring."""

@@ -6,7 +6,7 @@ Equal keys are joined by hash; texts are scored in blocks, query by query.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import QuerySet, as_document, content_key, is_blank, text_of
 from krag_eval.errors import InvalidInput, InvalidType, clipped, warn_of
 
@@ -539,16 +539,12 @@ def warn_of_blank_texts(queries: QuerySet) -> tuple[int, int]:
             where = f"a document of {name}"
             blanks[side] = sum(is_blank(text_of(document, where)) for document in documents)
     if any(blanks):
-        warn_of(_BLANK[language_of()], *blanks)
+        told = _(
+            "{} ground-truth and {} predicted documents have empty or blank text; a text matcher "
+            "never matches them."
+        )
+        warn_of(told, *blanks)
     return blanks[0], blanks[1]
-
-
-_BLANK: Mapping[Language, str] = {
-    "en": "{} ground-truth and {} predicted documents have empty or blank text; a text matcher "
-    "never matches them.",
-    "ko": "정답 문서 {}개와 검색된 문서 {}개의 본문이 비었거나 공백뿐입니다. 이런 문서는 본문을 "
-    "비교하는 매처에서 언제나 불일치로 봅니다.",
-}
 
 
 def _flat_alternatives(queries: QuerySet) -> tuple[list[Any], IntArray]:

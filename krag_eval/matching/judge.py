@@ -29,7 +29,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
 from krag_eval._io import Bar, bar_of, check_progress
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import DocumentLike, QuerySet, Reading, read_text
 from krag_eval.errors import (
     Advice,
@@ -314,8 +314,12 @@ class JudgeMatcher(Matcher):
         if self._held and missing:
             n = len(file.read(self._key(pair, before=True) for pair in missing))
             if n:
-                w = _WORDS[language_of()]
-                warn(w["earlier"].format(n=n, file=file.path, judge=self._identity["judge"]))
+                told = _(
+                    "{n} judgements in {file} are asked for again: an earlier version of krag_eval "
+                    "kept them by the name and the prompt of the judge {judge}, and they may be "
+                    "those of another model or of other settings."
+                )
+                warn(told.format(n=n, file=file.path, judge=self._identity["judge"]))
 
     def _check_calls(self, n_calls: int, n_pairs: int) -> None:
         if self.max_calls is not None and n_calls > self.max_calls:
@@ -677,21 +681,6 @@ def _model_name(model: BaseLanguageModel[Any]) -> str:
 def _hashed(prompt: str) -> str:
     digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
     return f"sha256:{digest[:12]}"
-
-
-# What is said of kept judgements, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "earlier": "{n} judgements in {file} are asked for again: an earlier version of krag_eval "
-        "kept them by the name and the prompt of the judge {judge}, and they may be those of "
-        "another model or of other settings.",
-    },
-    "ko": {
-        "earlier": "{file}에 있는 판정 {n}건을 다시 묻습니다. 이전 버전의 krag_eval이 LLM 심판 "
-        "{judge}의 이름과 프롬프트만으로 저장한 것이라, 다른 모델이나 다른 설정의 판정일 수 "
-        "있습니다.",
-    },
-}
 
 
 class _Usage(BaseCallbackHandler):

@@ -13,7 +13,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import bars
-from krag_eval._language import SPOKEN, Language, language_of
+from krag_eval._language import Language, _, language, speaking
 from krag_eval.errors import Fix, InvalidInput, InvalidType, KragEvalWarning, clipped, warn
 
 Shared = TypeVar("Shared")
@@ -287,8 +287,7 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
     """Do one part of the work; runs in another process."""
     answer: _Answer[Result] = _Answer()
     arrived = False
-    spoken = SPOKEN.set(sent.language)
-    with warnings.catch_warnings(record=True) as caught, bars(False):
+    with speaking(sent.language), warnings.catch_warnings(record=True) as caught, bars(False):
         warnings.simplefilter("default")
         try:
             shared = _held.get(sent)
@@ -296,7 +295,6 @@ def _answer(work: Callable[[Any, Any], Result], sent: _Sent, part: Any) -> _Answ
             answer.result = work(shared, part)
         except Exception as error:
             answer.failure = _failure(error, on_arrival=not arrived)
-    SPOKEN.reset(spoken)
     answer.notices = [*map(_Notice.of, caught)]
     return answer
 
@@ -345,7 +343,7 @@ def _sent(shared: object, name: str) -> _Sent:
     except Exception as error:  # whatever an object's own way of being pickled raises
         reason = f"{type(error).__name__}: {error}"
         raise _cannot_be_sent(name, reason) from error
-    return _Sent(next(_numbers), pickled, language_of())
+    return _Sent(next(_numbers), pickled, language())
 
 
 def _cannot_be_sent(name: str, reason: str) -> InvalidType:
@@ -365,12 +363,9 @@ def _effective(n_jobs: int | None) -> int:
 
     wanted, cores = int(effective_n_jobs(n_jobs)), int(cpu_count())
     if wanted > cores:
-        warn(_FEWER_CORES[language_of()].format(wanted=n_jobs, cores=cores))
+        told = _(
+            "There are fewer cores than the {wanted:,} processes asked for; {cores} work, one per "
+            "core."
+        )
+        warn(told.format(wanted=n_jobs, cores=cores))
     return min(wanted, cores)
-
-
-_FEWER_CORES: Mapping[Language, str] = {
-    "en": "There are fewer cores than the {wanted:,} processes asked for; {cores} work, one per "
-    "core.",
-    "ko": "요청한 프로세스 {wanted:,}개보다 코어가 적어, 코어마다 하나씩 {cores}개를 씁니다.",
-}

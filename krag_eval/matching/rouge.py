@@ -7,17 +7,18 @@ tokenized once and every distinct token stemmed once; from then on texts are arr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
 from itertools import count
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from krag_eval._language import Language, language_of
-from krag_eval.errors import Advice, Fix, boolean, number, one_of, warn_of, whole
+from krag_eval._language import N_, _
+from krag_eval.errors import Advice, Fix, InvalidInput, boolean, number, one_of, warn_of, whole
 from krag_eval.matching.base import TextMatcher
+from krag_eval.matching.identity import function_name
 from krag_eval.matching.joins import BlockScorer, FloatArray, IntArray, Units
 from krag_eval.matching.numbering import TokenNumbers, numbered
 from krag_eval.matching.tokenizers import Tokenizer, resolve_tokenizer, tokenizer_name
@@ -31,6 +32,9 @@ from krag_eval.matching.waiting import (
     refuse_long_pairs,
     warn_of_long_wait,
 )
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 #: ``(positions of ground-truth texts, positions of predicted texts) -> what each pair shares``
 Overlaps: TypeAlias = Callable[[IntArray, IntArray], IntArray | FloatArray]
@@ -66,22 +70,27 @@ class RougeMatcher(TextMatcher):
     and a pair of texts longer still is refused (``max_cells``).
 
     Args:
-        rouge_type: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``.
+        rouge_type: ``"rouge1"``, ``"rouge2"`` or ``"rougeL"``; with a ``scorer``, one of its types,
+            which need not be named where it has one alone.
         threshold: Similarity from which a pair is a match, in [0, 1].
         statistic: ``"fmeasure"``, ``"recall"`` or ``"precision"``.
-        tokenizer: A name of ``TOKENIZER_NAMES`` or any callable ``str -> list[str]``. With
+        tokenizer: A name of ``TOKENIZER_NAMES``, a tokenizer of rouge-score
+            (``rouge_score.tokenizers.Tokenizer``) or any callable ``str -> list[str]``. With
             ``"rouge_score"`` the results are those of ``RougeScorer`` as it comes; with the default
             they are the same on ASCII text.
         stemmer: If true, tokens of more than three characters are reduced to their English stem
-            (Porter's, by nltk), as ``RougeScorer(use_stemmer=True)`` does.
+            (Porter's), as ``RougeScorer(use_stemmer=True)`` does.
         max_cells: The most cells, one length times the other, in the table that ROUGE-L fills for
             a pair of texts. A pair with more is refused before any is scored. It changes no number,
             so it is not in the signature; the other types have no such table.
+        scorer: A ``RougeScorer`` of rouge-score that scores the pairs in place of the fast path,
+            whatever types it knows (``"rougeLsum"``, ``"rouge4"``), with its own tokenizer,
+            stemmer and way of splitting sentences.
 
     Raises:
-        InvalidInput: For an unknown type, statistic or tokenizer name, a threshold outside [0, 1]
-            and a ``max_cells`` below 1; when matching by ROUGE-L, for a pair of texts with more
-            than ``max_cells``.
+        InvalidInput: For an unknown type, statistic or tokenizer name, a threshold outside [0, 1],
+            a ``max_cells`` below 1, and a tokenizer or stemmer beside a scorer; when matching by
+            ROUGE-L, for a pair of texts with more than ``max_cells``.
         InvalidType: For one of another type, such as a stemmer that is not a bool.
 
     Three of four words in common, on either side:
@@ -93,6 +102,12 @@ class RougeMatcher(TextMatcher):
     >>> RougeMatcher("rougeL", threshold=0.8).signature
     'rougeL(statistic=fmeasure,tokenizer=unicode,stemmer=no)'
 
+    With a scorer of rouge-score:
+
+    >>> from rouge_score.rouge_scorer import RougeScorer
+    >>> RougeMatcher(scorer=RougeScorer(["rouge4"])).similarity("a b c d e", "a b c d")
+    0.6666666666666666
+
     Source: Lin, *ROUGE: A Package for Automatic Evaluation of Summaries*, 2004; rouge-score 0.1.2.
     """
 
@@ -100,38 +115,55 @@ class RougeMatcher(TextMatcher):
 
     def __init__(
         self,
-        rouge_type: str,
+        rouge_type: str | None = None,
         threshold: float = 0.5,
         statistic: str = "fmeasure",
         tokenizer: str | Tokenizer = "unicode",
         stemmer: bool = False,
         max_cells: int = MAX_CELLS,
+        scorer: RougeScorer | None = None,
     ) -> None:
-        self.name = self.rouge_type = one_of("rouge_type", rouge_type, tuple(_GRAM_SIZES))
+        types = _GRAM_SIZES if scorer is None else scorer.rouge_types
+        if rouge_type is None and scorer is not None and len(types) == 1:
+            (rouge_type,) = types
+        self.name = self.rouge_type = one_of("rouge_type", rouge_type, tuple(types))
         self.threshold = number("threshold", threshold, 0, 1)
         self.statistic = one_of("statistic", statistic, tuple(_STATISTICS))
         self.tokenizer = resolve_tokenizer(tokenizer)
         self._tokenizer_name = tokenizer_name(self.tokenizer)
         self.stemmer = boolean("stemmer", stemmer)
+        self.scorer = scorer
+        if scorer is not None and (stemmer or tokenizer != "unicode"):
+            raise InvalidInput(
+                "scorer",
+                "has a tokenizer and a stemmer of its own",
+                "make the RougeScorer with them: RougeScorer(types, use_stemmer=…, tokenizer=…)",
+            )
         self.max_cells = whole("max_cells", max_cells, 1)
 
     def settings(self) -> dict[str, object]:
         """Return all settings: two ROUGE scores compare only if they agree in every one."""
+        if self.scorer is not None:
+            return {"statistic": self.statistic, "scorer": function_name(self.scorer)}
         return {
             "statistic": self.statistic,
             "tokenizer": self._tokenizer_name,
             "stemmer": self.stemmer,
         }
 
-    def read(self, texts: Sequence[str]) -> TokenNumbers:
+    def read(self, texts: Sequence[str]) -> Sequence[str] | TokenNumbers:
         """Tokenize each distinct text once, and stem each distinct token once."""
+        if self.scorer is not None:
+            return texts
         tokens = numbered(self.tokenizer, texts, _StemNumbers() if self.stemmer else None)
         self._warn_of_short_texts(tokens)
         return tokens
 
     def block_scorer(self, texts: Sequence[str] | TokenNumbers) -> BlockScorer:
         """Number the n-grams of each distinct text."""
-        tokens = texts if isinstance(texts, TokenNumbers) else self.read(texts)
+        if self.scorer is not None:
+            return partial(self._scored, cast(Sequence[str], texts))
+        tokens: Any = texts if isinstance(texts, TokenNumbers) else self.read(texts)
         grams = tokens if _GRAM_SIZES[self.rouge_type] == 1 else _bigrams(tokens)
         count_shared = _subsequences if self.rouge_type == "rougeL" else _common_grams
         overlaps = count_shared(grams)
@@ -145,16 +177,30 @@ class RougeMatcher(TextMatcher):
 
         return score
 
+    def _scored(self, texts: Sequence[str], actual: IntArray, predicted: IntArray) -> FloatArray:
+        """Return what the user's scorer says of every pair."""
+        scorer: Any = self.scorer
+        similarities = [
+            getattr(scorer.score(texts[truth], texts[found])[self.rouge_type], self.statistic)
+            for truth in actual.tolist()
+            for found in predicted.tolist()
+        ]
+        return np.array(similarities, np.float64).reshape(len(actual), len(predicted))
+
     @property
     def advice(self) -> Fix:
         """What to try when nothing matched at all."""
         return Advice(
-            _WORDS[language_of()]["advice"], matcher=("coverage", "rougeL(statistic=recall)")
+            _(
+                "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
+                "retriever returns longer or differently cut chunks; try {} or {}"
+            ),
+            matcher=("coverage", "rougeL(statistic=recall)"),
         )
 
     def announce(self, units: Units) -> None:
         """Warn of texts whose longest common subsequences take minutes; refuse longer ones."""
-        if self.rouge_type == "rougeL":
+        if self.rouge_type == "rougeL" and self.scorer is None:
             lengths = _lengths(units.values)
             refuse_long_pairs(units, lengths, _SUBSEQUENCES, self.max_cells)
             warn_of_long_wait(units, lengths, _SUBSEQUENCES)
@@ -163,7 +209,11 @@ class RougeMatcher(TextMatcher):
         size = _GRAM_SIZES[self.rouge_type]
         short = np.count_nonzero((tokens.sizes > 0) & (tokens.sizes < size))
         if short:
-            told = _WORDS[language_of()]["short"]
+            told = _(
+                "{} distinct texts have fewer than {size} tokens; {rouge} gives them "
+                "similarity 0 with everything, even with themselves. Use rouge1 or rougeL "
+                "where texts are that short."
+            )
             warn_of(told.format("{}", size=size, rouge=self.rouge_type), int(short))
 
 
@@ -191,27 +241,6 @@ def _precision(shared: FloatArray, actual: FloatArray, predicted: FloatArray) ->
     return shared / predicted
 
 
-# What is said of texts, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "advice": "ROUGE's F-measure finds nothing where the ground truth is a passage and the "
-        "retriever returns longer or differently cut chunks; try {} or {}",
-        "short": "{} distinct texts have fewer than {size} tokens; {rouge} gives them similarity 0 "
-        "with everything, even with themselves. Use rouge1 or rougeL where texts are that short.",
-        "faster": "Cut the texts into chunks, or use {}, {} or {}, whose time grows with the "
-        "length of the texts only",
-    },
-    "ko": {
-        "advice": "정답은 구절인데 검색기가 더 길거나 다른 곳에서 자른 청크를 돌려주면 ROUGE의 "
-        "F값으로는 일치하는 것을 찾지 못합니다. {}나 {}로 평가해 보세요",
-        "short": "서로 다른 텍스트 {}개의 토큰이 {size}개보다 적습니다. {rouge}에서는 이런 "
-        "텍스트의 유사도가 자기 자신과 비교해도 0입니다. 텍스트가 이렇게 짧으면 rouge1이나 "
-        "rougeL을 쓰세요.",
-        "faster": "텍스트를 청크로 자르거나, 걸리는 시간이 텍스트 길이에만 비례하는 {}, {}, {} 중 "
-        "하나를 쓰세요",
-    },
-}
-
 _SUBSEQUENCES = Comparison(
     name="rougeL",
     of="tokens",
@@ -219,10 +248,13 @@ _SUBSEQUENCES = Comparison(
         actual.sum() * predicted.sum() * _SECONDS_PER_TOKEN_PAIR
     ),
     at_most=_SECONDS_PER_TOKEN_PAIR,
-    advice={
-        language: Advice(w["faster"], matcher=("rouge1", "rouge2", "coverage"))
-        for language, w in _WORDS.items()
-    },
+    advice=Advice(
+        N_(
+            "Cut the texts into chunks, or use {}, {} or {}, whose time grows with the length of "
+            "the texts only"
+        ),
+        matcher=("rouge1", "rouge2", "coverage"),
+    ),
 )
 
 _STATISTICS = {"fmeasure": _fmeasure, "recall": _recall, "precision": _precision}
@@ -369,6 +401,7 @@ _SUFFIXES = (
 )
 
 
+@lru_cache(1 << 16)
 def _stem(word: str) -> str:
     """Return the stem of a word as rouge-score does, which leaves short words as they are."""
     if len(word) <= 3:
@@ -379,9 +412,9 @@ def _stem(word: str) -> str:
 
 @cache
 def _porter() -> Any:
-    from nltk.stem.porter import PorterStemmer  # takes 1.4 s, for those who stem
+    from rouge_score import tokenizers  # takes 1.4 s, for those who stem
 
-    return PorterStemmer()
+    return tokenizers.porter.PorterStemmer()
 
 
 class _StemNumbers(dict[str, int]):

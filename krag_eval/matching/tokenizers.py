@@ -32,7 +32,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 from krag_eval.errors import (
     InvalidInput,
@@ -229,11 +229,10 @@ def rouge_score_tokens(text: str) -> list[str]:
     >>> rouge_score_tokens("RAG 시스템")
     ['rag']
     """
-    if not text.isascii():
-        # The only two characters beyond ASCII with an ASCII letter in their lower case; replacing
-        # them is faster than lowering all. U+0130 becomes an i and a dot, and the dot separates.
-        text = text.replace("\u0130", "i ").replace("\u212a", "k")
-    return text.encode("ascii", "replace").translate(_ASCII_WORDS).decode().split()
+    from rouge_score.tokenize import tokenize
+
+    tokens: list[str] = tokenize(text, None)
+    return tokens
 
 
 def whitespace_tokens(text: str) -> list[str]:
@@ -487,6 +486,9 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
     >>> resolve_tokenizer(str.split)("Seoul, 서울")
     ['Seoul,', '서울']
     """
+    method = getattr(tokenizer, "tokenize", None)
+    if not callable(tokenizer) and callable(method):  # as rouge_score.tokenizers.Tokenizer has it
+        return cast(Tokenizer, method)
     if isinstance(tokenizer, str):
         if tokenizer == "kiwi":
             return KiwiTokenizer()
@@ -498,7 +500,6 @@ def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
             "tokenizer",
             f"must be a name ({', '.join(TOKENIZER_NAMES)}) or a callable str -> list[str], "
             f"got {type(tokenizer).__name__}: {clipped(tokenizer)}",
-            "pass its method .tokenize" if hasattr(tokenizer, "tokenize") else "",
         )
     return tokenizer
 

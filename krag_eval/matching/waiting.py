@@ -7,7 +7,7 @@ in blocks so that Ctrl-C is answered meanwhile.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import bar_of
-from krag_eval._language import Language, language_of
+from krag_eval._language import _, speaking
 from krag_eval.errors import Advice, InvalidInput, warn
 from krag_eval.matching.joins import FloatArray, IntArray, Units
 
@@ -47,7 +47,7 @@ class Comparison:
         of: What lengths are counted in: ``tokens`` or ``characters``.
         seconds: ``(lengths of ground-truth texts, of predicted texts) -> seconds`` on one core.
         at_most: Seconds per product of two lengths that are never exceeded.
-        advice: What takes less time, in each language.
+        advice: What takes less time, in English.
         cells: ``(length of one text, of another) -> cells of the table that is filled for them``.
     """
 
@@ -55,7 +55,7 @@ class Comparison:
     of: str
     seconds: Callable[[FloatArray, FloatArray], float]
     at_most: float
-    advice: Mapping[Language, Advice]
+    advice: Advice
     cells: Callable[[float, float], float] = operator.mul
 
 
@@ -87,47 +87,24 @@ def warn_of_long_wait(units: Units, lengths: IntArray, comparison: Comparison) -
     waits = [wait for wait in waits if wait[0] > _LONG_QUERY_IN_SECONDS]
     total = sum(seconds for seconds, *_ in waits)
     if total > _LONG_WAIT_IN_SECONDS:
-        _, query, truth, prediction = max(waits)
-        language = language_of()
-        w = _WORDS[language]
-        one, several = (w.get(what, what) for what in (comparison.of[:-1], comparison.of))
-        problem = w["long texts"].format(
+        _seconds, query, truth, prediction = max(waits)
+        one, several = {
+            "tokens": (_("token"), _("tokens")),
+            "characters": (_("character"), _("characters")),
+        }[comparison.of]
+        told = _(
+            "{comparison} compares every {one} with every other, and {long:,} of {queries:,} "
+            "queries have long texts, up to {truth:,.0f} {several} of ground truth and "
+            "{predicted:,.0f} predicted ones in query {query} (counted from 0). That takes about "
+            "{time} of one core."
+        )
+        problem = told.format(
             comparison=comparison.name, one=one, several=several,
             long=len(waits), queries=len(actual), truth=truth, predicted=prediction, query=query,
-            time=_spelled(total, language),
+            time=_spelled(total),
         )  # fmt: skip
-        warn(problem, comparison.advice[language], at_once=True)
-
-
-# What is said of a long wait, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "long texts": "{comparison} compares every {one} with every other, and {long:,} of "
-        "{queries:,} queries have long texts, up to {truth:,.0f} {several} of ground truth and "
-        "{predicted:,.0f} predicted ones in query {query} (counted from 0). That takes about "
-        "{time} of one core.",
-        "token": "token",
-        "tokens": "tokens",
-        "character": "character",
-        "characters": "characters",
-        "minute": "1 minute",
-        "minutes": "{:.0f} minutes",
-        "hours": "{:,.0f} hours",
-    },
-    "ko": {
-        "long texts": "{comparison} 매처는 모든 {one} 쌍을 비교하는데, 질문 {queries:,}개 중 "
-        "{long:,}개의 텍스트가 깁니다. 가장 긴 질문 {query}(0부터 셈)에서는 {several} 수가 정답 "
-        "{truth:,.0f}개, 검색된 문서 {predicted:,.0f}개에 이릅니다. 코어 하나로 약 {time} "
-        "걸립니다.",
-        "token": "토큰",
-        "tokens": "토큰",
-        "character": "글자",
-        "characters": "글자",
-        "minute": "1분",
-        "minutes": "{:.0f}분",
-        "hours": "{:,.0f}시간",
-    },
-}
+        faster = Advice(_(comparison.advice.text), *comparison.advice.settings)
+        warn(problem, faster, at_once=True)
 
 
 def refuse_long_pairs(
@@ -171,16 +148,17 @@ def _too_long(
     item = int(np.searchsorted(ends, truths.argmax(), side="right"))
     lengths = float(truths.max()), float(found.max())
     wait = comparison.seconds(*(np.array([length]) for length in lengths))
-    advice = comparison.advice["en"]
+    with speaking("en"):
+        time = _spelled(wait)
     return InvalidInput(
         "actual_docs",
         f"and the predicted document at rank {found.argmax() + 1} of its query have "
         f"{lengths[0]:,.0f} and {lengths[1]:,.0f} {comparison.of}; {comparison.name} fills "
-        f"{comparison.cells(*lengths):.2g} cells for them, in about {_spelled(wait)} of one core, "
+        f"{comparison.cells(*lengths):.2g} cells for them, in about {time} of one core, "
         f"and max_cells={max_cells:.4g} is the most",
         Advice(
-            f"{advice.text}. To wait all the same, give the matcher a larger max_cells",
-            *advice.settings,
+            f"{comparison.advice.text}. To wait all the same, give the matcher a larger max_cells",
+            *comparison.advice.settings,
         ),
         query=query,
         within=f"[{item}]",
@@ -255,16 +233,17 @@ def _from_0(sums: NDArray[Number]) -> NDArray[Number]:
     return np.concatenate([np.zeros(1, sums.dtype), sums])
 
 
-def _spelled(seconds: float, language: Language = "en") -> str:
+def _spelled(seconds: float) -> str:
     """Spell a duration in whole minutes or hours.
 
     >>> _spelled(20.0), _spelled(90.0), _spelled(2e4)
     ('1 minute', '2 minutes', '6 hours')
     """
-    w, hours = _WORDS[language], seconds / 3600
     if seconds < 90:
-        return w["minute"]
-    return w["hours"].format(hours) if hours >= 2 else w["minutes"].format(seconds / 60)
+        return _("1 minute")
+    if seconds < 7200:
+        return _("{:.0f} minutes").format(seconds / 60)
+    return _("{:,.0f} hours").format(seconds / 3600)
 
 
 Sequence: TypeAlias = IntArray | NDArray[np.int32]

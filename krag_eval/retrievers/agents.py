@@ -6,7 +6,7 @@ LangChain loads with this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import N_, _
 from krag_eval.errors import (
     EVALUATOR_OPTIONS,
     Advice,
@@ -207,33 +207,9 @@ async def aevaluate_agent(
 
 
 # A tool whose searches can be seen, in words.
-_TOOL = 'a tool that returns its documents as an artifact (response_format="content_and_artifact")'
-
-# What is said of searches that were not seen, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "did not search": "The agent did not search for {n} of {questions} questions; they count "
-        "as nothing retrieved",
-        "never asked": "The agent never asked {retriever!r} for {n} of {questions} questions; they "
-        "count as nothing retrieved",
-        "what is seen": "A search is seen if it asks a LangChain retriever, or is {tool}",
-        "no search": "No search was found: no message of a tool holds documents as its artifact.",
-        "of messages": "Of messages, only searches of {tool} can be seen; of a running agent, "
-        "evaluate_agent",
-        "tool": _TOOL,
-    },
-    "ko": {
-        "did not search": "질문 {questions}개 중 {n}개에서 에이전트가 검색하지 않았습니다. 이런 "
-        "질문은 검색된 문서가 없는 것으로 셉니다",
-        "never asked": "질문 {questions}개 중 {n}개에서 에이전트가 {retriever!r} 검색기를 한 번도 "
-        "호출하지 않았습니다. 이런 질문은 검색된 문서가 없는 것으로 셉니다",
-        "what is seen": "LangChain 검색기를 호출한 검색이나 {tool}의 검색만 기록됩니다",
-        "no search": "검색 기록을 찾지 못했습니다. 문서를 artifact로 담은 도구 메시지가 없습니다.",
-        "of messages": "메시지에서는 {tool}의 검색만 볼 수 있습니다. 실행 중인 에이전트는 "
-        "evaluate_agent로 평가하세요",
-        "tool": '문서를 artifact로 돌려주는 도구(response_format="content_and_artifact")',
-    },
-}
+_TOOL = N_(
+    'a tool that returns its documents as an artifact (response_format="content_and_artifact")'
+)
 
 
 class Searching(Runnable[str, "list[DocumentLike]"]):
@@ -295,7 +271,7 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         place = {text: i for i, text in enumerate(texts)}
         asked = sorted(self._asked, key=lambda one: place[one[0]])
         self._asked, self._at_once = [], True
-        for _, question in asked:
+        for _text, question in asked:
             question.strand, question.after_others = strand(), True
             if self._recorder is not None:
                 self._recorder._adopt(question)
@@ -305,11 +281,19 @@ class Searching(Runnable[str, "list[DocumentLike]"]):
         n = self._searched.count(False)
         if not n:
             return
-        w, questions = _WORDS[language_of()], len(self._searched)
-        problem = w["did not search" if self._retriever is None else "never asked"]
+        told = _(
+            "The agent never asked {retriever!r} for {n} of {questions} questions; they count as "
+            "nothing retrieved"
+        )
+        if self._retriever is None:
+            told = _(
+                "The agent did not search for {n} of {questions} questions; they count as nothing "
+                "retrieved"
+            )
+        seen = _("A search is seen if it asks a LangChain retriever, or is {tool}")
         warn(
-            problem.format(n=n, questions=questions, retriever=self._retriever),
-            w["what is seen"].format(tool=w["tool"]),
+            told.format(n=n, questions=len(self._searched), retriever=self._retriever),
+            seen.format(tool=_(_TOOL)),
         )
         self._searched.clear()
 
@@ -453,8 +437,13 @@ def records_from_messages(*conversations: Sequence[Any]) -> RetrievalRecorder:
         for question in _questions_in(_messages_of(conversation, number)):
             recorder._adopt(question)
     if conversations and not recorder.records.shape[0]:
-        w = _WORDS[language_of()]
-        warn(w["no search"], w["of messages"].format(tool=w["tool"]))
+        warn(
+            _("No search was found: no message of a tool holds documents as its artifact."),
+            _(
+                "Of messages, only searches of {tool} can be seen; of a running agent, "
+                "evaluate_agent"
+            ).format(tool=_(_TOOL)),
+        )
     return recorder
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from krag_eval._io import Purpose, differences, lock, naming
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 from krag_eval.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
 
@@ -187,16 +187,11 @@ def _check_purpose(line: bytes, purpose: Purpose, path: str) -> None:
     replace(purpose, settings=compared[1]).check(compared[0], path, _remedy(made, asked, new_key))
     differing = "; ".join(differences(made["retriever"], asked["retriever"], {}, "retriever."))
     if new_key is not None and differing:
-        told = _MADE_WITHOUT_KEY[language_of()]
+        told = _(
+            "checkpoint: {path} was made without a {key}, with {differing}; its answers are taken "
+            "as those of {key}={value}."
+        )
         warn(told.format(path=path, key=_KEY, differing=differing, value=clipped(new_key)))
-
-
-_MADE_WITHOUT_KEY: Mapping[Language, str] = {
-    "en": "checkpoint: {path} was made without a {key}, with {differing}; its answers are taken as "
-    "those of {key}={value}.",
-    "ko": "checkpoint: {path} 파일은 {key} 없이 만들어졌고 설정이 다릅니다({differing}). 이 파일의 "
-    "검색 결과를 {key}={value}의 것으로 봅니다.",
-}
 
 
 def _by_name(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from langchain_core.runnables.config import RunnableConfig, get_config_list
 
 from krag_eval._io import bar_of, bars, check_progress
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
@@ -442,8 +442,7 @@ class Questions:
         if "tags" in given:
             checked_tags(given["tags"] or {}, len(self))
         elif self.notes:
-            told = _WORDS[language_of()]["keep none"]
-            warn(f"dataset: {self.notes[0]}.", Advice(told, tags={}))
+            warn(f"dataset: {self.notes[0]}.", Advice(_("pass {} to keep none"), tags={}))
         labels = labels_for(given.get("matcher"), self.labels, self.texts)
         return {"queries": labels, "tags": self.tags, **self.defaults, **given}
 
@@ -523,36 +522,17 @@ def _labels(texts: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str | i
     ids = [row.get("id") for row in rows]
     known = all(isinstance(one, str | int) and not isinstance(one, bool) for one in ids)
     labels = ids if known and len(set(ids)) == len(ids) else list(range(len(texts)))
-    told = _WORDS[language_of()]["by id" if labels is ids else "by position"]
+    told = _(
+        "dataset: {n} queries have {different} different questions, so all are labelled by their "
+        "positions."
+    )
+    if labels is ids:
+        told = _(
+            "dataset: {n} queries have {different} different questions, so all are labelled by "
+            "their ids."
+        )
     warn(told.format(n=len(texts), different=different))
     return labels  # type: ignore[return-value]  # checked above
-
-
-# What is said of questions and of those that failed, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "keep none": "pass {} to keep none",
-        "by id": "dataset: {n} queries have {different} different questions, so all are labelled "
-        "by their ids.",
-        "by position": "dataset: {n} queries have {different} different questions, so all are "
-        "labelled by their positions.",
-        "failed": "{n} of {queries} queries failed and count as nothing retrieved; the first is "
-        "{label}: {type}: {message}",
-        "lost": "{n} calls never returned, so nothing more was asked.",
-        "retry": "The result's failures lists them, and its retry_failed asks them again",
-    },
-    "ko": {
-        "keep none": "태그가 필요 없으면 {}로 평가하세요",
-        "by id": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
-        "질문을 id로 구분합니다.",
-        "by position": "dataset: 같은 질문이 있어(질문 {n}개 중 서로 다른 질문 {different}개) "
-        "모든 질문을 위치로 구분합니다.",
-        "failed": "질문 {queries}개 중 {n}개가 실패해 검색된 문서가 없는 것으로 셉니다. 첫 번째는 "
-        "{label}입니다({type}: {message})",
-        "lost": "호출 {n}건이 끝내 돌아오지 않아 더 묻지 않고 멈췄습니다.",
-        "retry": "결과의 failures에 목록이 있고, retry_failed로 다시 물을 수 있습니다",
-    },
-}
 
 
 def _is_frame(value: object) -> TypeIs[pd.DataFrame]:
@@ -786,7 +766,8 @@ def _raise_what_stopped(answers: Answers, labels: Sequence[str | int]) -> None:
         raise answers.unkept
     if answers.stopped and answers.first_error is not None:
         if answers.n_lost:
-            answers.first_error[1].add_note(_WORDS["en"]["lost"].format(n=answers.n_lost))
+            lost = f"{answers.n_lost} calls never returned, so nothing more was asked."
+            answers.first_error[1].add_note(lost)
         position, error = answers.first_error
         n = len(answers.failures)
         others = f" and on {n - 1} more, and answered none" if n > 1 else ""
@@ -801,14 +782,17 @@ def _warn_of_failures(answers: Answers, labels: Sequence[str | int]) -> None:
     if not answers.failures:
         return
     position, failure = min(answers.failures.items())
-    w = _WORDS[language_of()]
-    problem = w["failed"].format(
+    told = _(
+        "{n} of {queries} queries failed and count as nothing retrieved; the first is {label}: "
+        "{type}: {message}"
+    )
+    problem = told.format(
         n=len(answers.failures), queries=len(labels), label=clipped(labels[position]),
         type=failure.type, message=clipped(failure.message),
     )  # fmt: skip
-    warn(problem, w["retry"])
+    warn(problem, _("The result's failures lists them, and its retry_failed asks them again"))
     if answers.n_lost:
-        warn(w["lost"].format(n=answers.n_lost))
+        warn(_("{n} calls never returned, so nothing more was asked.").format(n=answers.n_lost))
 
 
 def _check_config(config: object, n_queries: int) -> None:

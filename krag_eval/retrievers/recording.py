@@ -32,7 +32,7 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import is_table
@@ -667,44 +667,29 @@ def _run_of(calls: Sequence[Seen | None]) -> RetrievalRun:
 def _warn_of_uncalled(calls: Sequence[Seen | None], name: str | None) -> None:
     uncalled = sum(call is None for call in calls)
     failed = sum(call is not None and call.documents is None for call in calls)
-    w, those = _WORDS[language_of()], "any" if name is None else "named"
     if uncalled:
-        told = w[f"uncalled {those}"]
+        told = _(
+            "The retriever {name!r} was not called for {n} of {questions} questions; they count as "
+            "nothing retrieved."
+        )
+        if name is None:
+            told = _(
+                "No retriever was called for {n} of {questions} questions; they count as nothing "
+                "retrieved."
+            )
         warn(told.format(name=name, n=uncalled, questions=len(calls)))
     if failed:
-        told = w[f"failed {those}"]
-        warn(told.format(name=name, n=failed, questions=len(calls)), w["see failures"])
-
-
-# What is said of retrievers that were recorded, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "uncalled any": "No retriever was called for {n} of {questions} questions; they count as "
-        "nothing retrieved.",
-        "uncalled named": "The retriever {name!r} was not called for {n} of {questions} questions; "
-        "they count as nothing retrieved.",
-        "failed any": "Every call failed for {n} of {questions} questions; they count as nothing "
-        "retrieved",
-        "failed named": "The retriever {name!r} failed for {n} of {questions} questions; they "
-        "count as nothing retrieved",
-        "see failures": "See the failures of the result",
-        "repeated": "{n} questions were asked, {different} of them different, so all are labelled "
-        "by their positions.",
-    },
-    "ko": {
-        "uncalled any": "질문 {questions}개 중 {n}개에서 호출된 검색기가 없습니다. 이런 질문은 "
-        "검색된 문서가 없는 것으로 셉니다.",
-        "uncalled named": "질문 {questions}개 중 {n}개에서 {name!r} 검색기가 호출되지 않았습니다. "
-        "이런 질문은 검색된 문서가 없는 것으로 셉니다.",
-        "failed any": "질문 {questions}개 중 {n}개에서 검색기 호출이 모두 실패했습니다. 이런 "
-        "질문은 검색된 문서가 없는 것으로 셉니다",
-        "failed named": "질문 {questions}개 중 {n}개에서 {name!r} 검색기가 실패했습니다. 이런 "
-        "질문은 검색된 문서가 없는 것으로 셉니다",
-        "see failures": "결과의 failures에서 확인하세요",
-        "repeated": "같은 질문이 있어(기록한 질문 {n}개 중 서로 다른 질문 {different}개) 모든 "
-        "질문을 위치로 구분합니다.",
-    },
-}
+        told = _(
+            "The retriever {name!r} failed for {n} of {questions} questions; they count as nothing "
+            "retrieved"
+        )
+        if name is None:
+            told = _(
+                "Every call failed for {n} of {questions} questions; they count as nothing "
+                "retrieved"
+            )
+        problem = told.format(name=name, n=failed, questions=len(calls))
+        warn(problem, _("See the failures of the result"))
 
 
 #: Which calls count if there were several for one question: there must be one; all of them, one
@@ -1273,6 +1258,9 @@ def _some(texts: Sequence[object], first: str | None = None) -> str:
 def _labels(asked: Sequence[str]) -> list[str | int]:
     if len(set(asked)) == len(asked):
         return list(asked)
-    told = _WORDS[language_of()]["repeated"]
+    told = _(
+        "{n} questions were asked, {different} of them different, so all are labelled by their "
+        "positions."
+    )
     warn(told.format(n=len(asked), different=len(set(asked))))
     return list(range(len(asked)))

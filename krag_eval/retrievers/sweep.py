@@ -26,7 +26,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from krag_eval import __version__
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, _, language_of, ngettext, spoken
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
@@ -106,59 +106,6 @@ _FEWEST_TO_CHOOSE = 4
 _LONGEST_FOLDER = 40
 # What LangChain's text splitters make of several texts: of one, each letter would be a chunk.
 _OF_SEVERAL = ("create_documents", "split_documents", "transform_documents")
-
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "swept": "{cells} cells over {queries} questions; {runs} were run, the others have the "
-        "chunks of another.",
-        "swept all": "{cells} cells over {queries} questions.",
-        "swept one": "1 cell over {queries} questions.",
-        "chosen": "Chosen by {metric} on {n} questions: {name} ({value}).",
-        "held out": "On the other {n} questions it has {value}: it was overrated by {by} (from one "
-        "half to the other, the mean of all cells changes by {shift}).",
-        "underrated": "On the other {n} questions it has {value}: it was not overrated (from one "
-        "half to the other, the mean of all cells changes by {shift}).",
-        "same": "The choice is the baseline.",
-        "answer": "{n} answer",
-        "answers": "{n} answers",
-        "question": "{n} question",
-        "questions": "{n} questions",
-        "reused": "{answers} of {day} reused, {questions} asked.",
-        "unknown": "{answers} of {day} reused, and it cannot be told whether {maker} makes "
-        "the same retriever as then",
-        "another folder": "name another folder if it does not",
-        "made again": "{file} is made again from the answers, because {problem}",
-        "front": "Best for their context: {names}.",
-        "repr": "<Sweep of {n} cells, compared on {metric}>",
-        "no ceiling": "the index ceiling is left out, {}",
-        "looks words up": "choose {}, which looks words up",
-    },
-    "ko": {
-        "swept": "질문 {queries}개로 조합 {cells}개를 비교했습니다. {runs}개만 실행했고, 나머지는 "
-        "청크가 다른 조합과 같습니다.",
-        "swept all": "질문 {queries}개로 조합 {cells}개를 비교했습니다.",
-        "swept one": "질문 {queries}개로 조합 1개를 평가했습니다.",
-        "chosen": "질문 {n}개의 {metric}로 고른 조합: {name} ({value}).",
-        "held out": "나머지 질문 {n}개에서는 {value}입니다. {by}만큼 과대평가되었습니다"
-        "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
-        "underrated": "나머지 질문 {n}개에서는 {value}입니다. 과대평가되지 않았습니다"
-        "(두 절반 사이에 전체 조합의 평균은 {shift}만큼 달라집니다).",
-        "same": "고른 조합이 기준 조합입니다.",
-        "answer": "검색 결과 {n}개",
-        "answers": "검색 결과 {n}개",
-        "question": "질문 {n}개",
-        "questions": "질문 {n}개",
-        "reused": "{day}에 저장한 {answers}를 다시 썼고, {questions}를 검색했습니다.",
-        "unknown": "{day}에 저장한 {answers}를 다시 쓰지만, {maker} 함수가 그때와 같은 "
-        "검색기를 만드는지는 알 수 없습니다",
-        "another folder": "달라졌다면 다른 폴더를 지정하세요",
-        "made again": "{file}: 저장된 검색 결과로 다시 평가합니다({problem})",
-        "front": "컨텍스트 양에 비해 가장 좋은 조합: {names}.",
-        "repr": "<Sweep: 조합 {n}개, {metric} 기준 비교>",
-        "no ceiling": "색인 상한을 구하지 못했습니다({})",
-        "looks words up": "단어로 찾아볼 수 있는 {}로 평가하세요",
-    },
-}
 
 
 def sweep(
@@ -522,20 +469,25 @@ class Sweep:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        chosen = language_of(language)
-        words = _WORDS[chosen]
         n_queries = self.cells[0].result.n_counted
-        kind = "swept" if len(self._run) < len(self.cells) else "swept all"
-        told = words["swept one" if len(self.cells) == 1 else kind]
+        told = _("{cells} cells over {queries} questions.")
+        if len(self.cells) == 1:
+            told = _("1 cell over {queries} questions.")
+        elif len(self._run) < len(self.cells):
+            told = _(
+                "{cells} cells over {queries} questions; {runs} were run, the others have the "
+                "chunks of another."
+            )
         lines = [told.format(cells=len(self.cells), queries=n_queries, runs=len(self._run))]
-        lines += self.told_reuse(chosen)
+        lines += self.told_reuse(language_of())
         if self.comparison is not None:
-            lines.append(self.comparison.summary(chosen))
+            lines.append(self.comparison.summary())
         else:
-            lines += self.cells[0].result.summary.told_failed(chosen)
-        lines += self.told_choice(chosen)
-        front = ", ".join(self.front("context"))
-        return "\n".join([*lines, words["front"].format(names=front)] if front else lines)
+            lines += self.cells[0].result.summary.told_failed()
+        lines += self.told_choice(language_of())
+        if front := ", ".join(self.front("context")):
+            lines.append(_("Best for their context: {names}.").format(names=front))
+        return "\n".join(lines)
 
     @property
     def n_reused(self) -> int:
@@ -554,32 +506,41 @@ class Sweep:
         if not days:
             return []
         day = " – ".join(dict.fromkeys([days[0], days[-1]]))
-        w = _WORDS[language]
-        answers = _counted(self.n_reused, "answer", w)
-        questions = _counted(self.n_asked, "question", w)
-        return [w["reused"].format(answers=answers, day=day, questions=questions)]
+        questions = ngettext("{n} question", "{n} questions", self.n_asked).format(n=self.n_asked)
+        told = _("{answers} of {day} reused, {questions} asked.")
+        return [told.format(answers=_answers(self.n_reused), day=day, questions=questions)]
 
     @spoken
     def told_choice(self, language: Language) -> list[str]:
         """Say what was chosen on one half of the questions and what it is worth on the other."""
-        choice, words = self.choice, _WORDS[language]
+        choice = self.choice
         if choice is None:
             return []
-        worth = words["held out" if choice.overrated > 0 else "underrated"]
+        chosen = _("Chosen by {metric} on {n} questions: {name} ({value}).")
+        worth = _(
+            "On the other {n} questions it has {value}: it was not overrated (from one half to "
+            "the other, the mean of all cells changes by {shift})."
+        )
+        if choice.overrated > 0:
+            worth = _(
+                "On the other {n} questions it has {value}: it was overrated by {by} (from "
+                "one half to the other, the mean of all cells changes by {shift})."
+            )
         lines = [
-            words["chosen"].format(metric=choice.metric, n=choice.n_chosen_by, name=choice.name,
-                                   value=f"{choice.value:.3f}"),
+            chosen.format(metric=choice.metric, n=choice.n_chosen_by, name=choice.name,
+                          value=f"{choice.value:.3f}"),
             worth.format(n=choice.n_held_out, value=f"{choice.held_out:.3f}",
                          by=f"{choice.overrated:.3f}", shift=f"{choice.shift:+.3f}"),
         ]  # fmt: skip
         if choice.difference is None or self.comparison is None:
-            return [*lines, words["same"]]
-        return [*lines, sentence(choice.difference, self.comparison.level, language)]
+            return [*lines, _("The choice is the baseline.")]
+        return [*lines, sentence(choice.difference, self.comparison.level, language_of())]
 
     def __repr__(self) -> str:
-        language = language_of()
-        told = [_WORDS[language]["repr"].format(n=len(self.cells), metric=self.metric)]
-        return " ".join([*told, *self.told_reuse(language)])
+        told = _("<Sweep of {n} cells, compared on {metric}>")
+        return " ".join(
+            [told.format(n=len(self.cells), metric=self.metric), *self.told_reuse(language_of())]
+        )
 
     @property
     def _run(self) -> list[SweepCell]:
@@ -856,18 +817,21 @@ def _result(setup: _Setup, place: _Place, kept: _Kept) -> tuple[EvaluationResult
         whole = result.retrieval is not None and not result.retrieval.failures
         if kept.result is not None and whole:
             result.to_json(kept.result, texts=True)
-    maker, _, is_known = setup.makers[place[1]]
+    maker, _settings, is_known = setup.makers[place[1]]
     if n_reused and not is_known:
-        w = _WORDS[language_of()]
-        answers = _counted(n_reused, "answer", w)
-        told = w["unknown"].format(answers=answers, day=_day(kept.answered), maker=maker)
-        warn(told, w["another folder"])
+        told = _(
+            "{answers} of {day} reused, and it cannot be told whether {maker} makes the same "
+            "retriever as then"
+        )
+        warn(
+            told.format(answers=_answers(n_reused), day=_day(kept.answered), maker=maker),
+            _("name another folder if it does not"),
+        )
     return result, n_reused
 
 
-def _counted(n: int, thing: str, w: Mapping[str, Any]) -> str:
-    text: str = w[thing if n == 1 else f"{thing}s"]
-    return text.format(n=n)
+def _answers(n: int) -> str:
+    return ngettext("{n} answer", "{n} answers", n).format(n=n)
 
 
 def _day(moment: datetime | None) -> str:
@@ -931,7 +895,7 @@ class _Kept:
         try:
             return EvaluationResult.from_json(self.result)
         except InvalidInput as error:
-            told = _WORDS[language_of()]["made again"]
+            told = _("{file} is made again from the answers, because {problem}")
             warn(told.format(file=self.result, problem=error.problem))
             return None
 
@@ -1013,9 +977,9 @@ def _diagnosed(result: EvaluationResult, index: Index, matcher: Any) -> Diagnosi
     except InvalidInput as error:
         if error.argument != "index":
             raise
-        w, why = _WORDS[language_of()], error.problem.removeprefix(": ")
         warn(
-            w["no ceiling"].format(why), Advice(w["looks words up"], matcher="coverage(union=yes)")
+            _("the index ceiling is left out, {}").format(error.problem.removeprefix(": ")),
+            Advice(_("choose {}, which looks words up"), matcher="coverage(union=yes)"),
         )
         return result.diagnose(matcher=matcher)
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import Purpose, bar_of, bars, check_apart, check_progress, lock, naming
-from krag_eval._language import Language, language_of
+from krag_eval._language import _
 from krag_eval._reading import MAX_BYTES, Limits, MaxObjects
 from krag_eval.datasets.dataset import labels_for
 from krag_eval.datasets.jsonl import Fields
@@ -202,8 +202,7 @@ def evaluate_file(
             rows = RowsInFile(output, done.partial.summary)
     _warn_of_unnamed(done, files, fields)
     for note in notes_on(done.left_out):
-        told = _WORDS[language_of()]["keep none"]
-        warn(f"{files.name}: {note}.", Advice(told, tags=False))
+        warn(f"{files.name}: {note}.", Advice(_("pass {} to keep none"), tags=False))
     return plan.result([done.partial], rows)
 
 
@@ -351,27 +350,12 @@ def _check_question_field(fields: Fields, place: Place) -> None:
 def _warn_of_unnamed(done: Progress, files: QueryFiles, fields: Fields) -> None:
     """Warn that questions cannot be labels where only some queries have one."""
     if 0 < done.n_unnamed < done.n_queries:
-        warn(
-            _WORDS[language_of()]["unlabelled"].format(
-                n=done.n_unnamed, queries=done.n_queries, name=files.name, field=fields.question,
-                first=done.first_unnamed,
-            )
-        )  # fmt: skip
-
-
-# What is said of labels and tags, in both languages.
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "keep none": "pass {} to keep none",
-        "unlabelled": "{n} of {queries} queries in {name} have no {field} (the first is {first}), "
-        "so all are labelled by position.",
-    },
-    "ko": {
-        "keep none": "태그가 필요 없으면 {}로 평가하세요",
-        "unlabelled": "{name}의 질문 {queries}개 중 {n}개에 {field} 값이 없어(첫 번째는 {first}) "
-        "모든 질문을 위치로 구분합니다.",
-    },
-}
+        told = _(
+            "{n} of {queries} queries in {name} have no {field} (the first is {where}), so all "
+            "are labelled by position."
+        )
+        warn(told.format(n=done.n_unnamed, queries=done.n_queries, name=files.name,
+                         field=fields.question, where=done.first_unnamed))  # fmt: skip
 
 
 _PROGRESS = "progress.json"

@@ -19,15 +19,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from nltk.stem.porter import PorterStemmer
 from numpy.typing import NDArray
+from rouge_score import tokenizers
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval.documents import AnyOf, QuerySet
-from krag_eval.errors import KragEvalWarning, Refusal
+from krag_eval.errors import InvalidInput, InvalidType, KragEvalWarning, Refusal
 from krag_eval.matching import rouge
 from krag_eval.matching.base import resolve_matcher
 from krag_eval.matching.joins import Units
 from krag_eval.matching.numbering import TokenNumbers
-from krag_eval.matching.rouge import RougeMatcher
+from krag_eval.matching.rouge import RougeMatcher, _stem
 from krag_eval.matching.tokenizers import unicode_tokens
 
 ROOT = Path(rouge.__file__).parents[2]
@@ -358,7 +359,8 @@ def test_each_distinct_text_is_tokenized_once() -> None:
 
 
 def test_each_distinct_token_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stemmer is by far the slowest step, so no word reaches it twice in a run."""
+    """The stemmer is by far the slowest step, so no word reaches it twice in a process."""
+    _stem.cache_clear()
     seen: Counter[str] = Counter()
 
     def stem(self: PorterStemmer, word: str) -> str:
@@ -367,7 +369,9 @@ def test_each_distinct_token_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(PorterStemmer, "stem", stem)
     matcher = RougeMatcher("rouge1", stemmer=True)
-    scores_of(matcher, ["rivers rising rivers"], ["rivers rise rising"])
+    for _ in range(2):
+        scores_of(matcher, ["rivers rising rivers"], ["rivers rise rising"])
+    _stem.cache_clear()
     assert seen == {"rivers": 1, "rising": 1, "rise": 1}
 
 
@@ -529,11 +533,11 @@ def test_a_matcher_remembers_nothing_of_a_run(rouge_type: str) -> None:
     [
         ("'rouge1'", "nltk rouge_score rapidfuzz"),
         ("'rougeL'", "nltk rouge_score"),
-        ("'rouge2', stemmer=True", "rouge_score rapidfuzz"),
+        ("'rouge2', stemmer=True", "rapidfuzz"),
     ],
 )
 def test_nothing_is_loaded_without_need(settings: str, absent: str) -> None:
-    """Only stemming needs nltk and only rougeL rapidfuzz; nothing needs rouge-score."""
+    """Only stemming needs rouge-score with its nltk, and only rougeL rapidfuzz."""
     code = (
         "import sys; from krag_eval.matching.rouge import RougeMatcher;"
         "assert not {'nltk', 'rapidfuzz'} & set(sys.modules);"
@@ -544,3 +548,73 @@ def test_nothing_is_loaded_without_need(settings: str, absent: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert run.stdout.split() == []
+
+
+# A scorer of rouge-score.
+
+PAIRS = [
+    ("The cat sat. It slept.", "It slept.\nThe cat sat."),
+    ("a b c d", "a b c e"),
+    ("x", "y z"),
+]
+
+
+class Upper(tokenizers.Tokenizer):
+    """A tokenizer of a user's own, as rouge-score wants it."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return text.upper().split()
+
+
+@pytest.mark.parametrize("rouge_type", ["rouge1", "rouge4", "rougeL", "rougeLsum"])
+@pytest.mark.parametrize("statistic", ["precision", "recall", "fmeasure"])
+@pytest.mark.parametrize("tokenizer", [None, Upper()])
+def test_a_scorer_of_the_user_scores(rouge_type, statistic, tokenizer) -> None:
+    """Every pair gets exactly what the scorer says of it, with each text as it is."""
+    scorer = RougeScorer([rouge_type], use_stemmer=tokenizer is None, tokenizer=tokenizer)
+    matcher = RougeMatcher(statistic=statistic, scorer=scorer)
+    assert matcher.rouge_type == rouge_type
+    found = matcher.similarities([truth for truth, _ in PAIRS], [other for _, other in PAIRS])
+    expected = [
+        [getattr(scorer.score(truth, other)[rouge_type], statistic) for _, other in PAIRS]
+        for truth, _ in PAIRS
+    ]
+    assert found.tolist() == expected
+
+
+def test_a_tokenizer_of_rouge_score_tokenizes() -> None:
+    """The fast path asks it and gives the digits that rouge-score gives with it."""
+    scorer = RougeScorer(["rouge1"], tokenizer=Upper())
+    truth, other = "The the cat.", "THE cat. sat"
+    fast = RougeMatcher("rouge1", tokenizer=Upper()).similarity(truth, other)
+    assert fast == scorer.score(truth, other)["rouge1"].fmeasure
+
+
+def test_a_scorer_is_in_the_signature() -> None:
+    """What it holds tells it from another; the same scorer made anew is the same."""
+    kinds = [
+        RougeScorer(["rougeL"]),
+        RougeScorer(["rougeL"], use_stemmer=True),
+        RougeScorer(["rougeL"], tokenizer=Upper()),
+    ]
+    signatures = [RougeMatcher(scorer=one).signature for one in kinds]
+    assert len(set(signatures)) == 3
+    assert RougeMatcher(scorer=RougeScorer(["rougeL"])).signature == signatures[0]
+    assert signatures[0].startswith("rougeL(statistic=fmeasure,scorer=rouge_score.rouge_scorer.")
+
+
+@pytest.mark.parametrize(
+    ("settings", "argument"),
+    [
+        ({"scorer": RougeScorer(["rouge1", "rougeL"])}, "rouge_type"),
+        ({"rouge_type": "rouge2", "scorer": RougeScorer(["rouge1"])}, "rouge_type"),
+        ({"stemmer": True, "scorer": RougeScorer(["rouge1"])}, "scorer"),
+        ({"tokenizer": "words", "scorer": RougeScorer(["rouge1"])}, "scorer"),
+        ({}, "rouge_type"),
+    ],
+)
+def test_a_scorer_that_does_not_fit_is_refused(settings, argument) -> None:
+    """A type it does not compute, or settings that it would not heed."""
+    with pytest.raises((InvalidInput, InvalidType)) as caught:
+        RougeMatcher(**settings)
+    assert caught.value.argument == argument

@@ -1,0 +1,45 @@
+"""The doors people expect on a result, which lead up: how it is shown, drawn and reported.
+
+No other module below ``presenting`` knows that there is anything above it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from krag_eval._language import Language, spoken
+
+if TYPE_CHECKING:
+    from krag_eval.presenting import Page
+
+
+def page_of(shown: object) -> Page:
+    """Return what is shown of an object."""
+    page: Page = import_module("krag_eval.presenting").page_of(shown)
+    return page
+
+
+class Shown:
+    """A result that shows itself: in a session, a notebook, a sentence, a document."""
+
+    def __repr__(self) -> str:
+        return page_of(self).text()
+
+    def _repr_html_(self) -> str:
+        return page_of(self).html()
+
+    @spoken
+    def summary(self, language: Language | None = None) -> str:
+        """Return in sentences what the numbers say, in a language such as ``"ko"``."""
+        return "\n".join(page_of(self).sentences)
+
+    @spoken
+    def to_markdown(self, language: Language | None = None) -> str:
+        """Return its tables in GitHub's Markdown, and what they say as a list."""
+        return page_of(self).markdown()
+
+    @spoken
+    def to_latex(self, language: Language | None = None) -> str:
+        """Return its tables as LaTeX ``tabular``s with the rules of booktabs."""
+        return page_of(self).latex()

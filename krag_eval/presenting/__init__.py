@@ -1,0 +1,88 @@
+"""How anything is shown: a page of tables and sentences, made from facts, in every form.
+
+What is shown of a class stands in the module here that is called as the class's own module: it
+registers a function that makes a :class:`Page` of an object. A class from elsewhere has a method
+``_page`` instead.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from importlib import import_module
+from typing import Any
+
+from krag_eval.presenting.table import Column, Table, for_markdown
+
+__all__ = ["Column", "Page", "Table", "page_of", "presents"]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All there is to show, in order.
+
+    Attributes:
+        title: What it is about.
+        tables: The tables.
+        sentences: What the numbers say.
+        notes: What else deserves to be known.
+        signature: What the numbers depend on.
+    """
+
+    title: str = ""
+    tables: Sequence[Table] = ()
+    sentences: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    signature: str = ""
+
+    @property
+    def told(self) -> list[str]:
+        """The sentences and the notes."""
+        return [*self.sentences, *self.notes]
+
+    def text(self, width: int | None = None) -> str:
+        """Return it as lines, for a terminal of so many columns if that is known."""
+        between = "\n" if width is None else "\n\n"
+        tables = [f"{one.title}\n{one.text(width)}".lstrip("\n") for one in self.tables]
+        lines = "\n".join(filter(None, [*self.told, self.signature]))
+        return between.join(filter(None, [self.title, *tables, lines]))
+
+    def html(self) -> str:
+        """Return it as HTML, all of its texts escaped."""
+        parts = [f"<p>{html.escape(self.title)}</p>"] if self.title else []
+        for table in self.tables:
+            parts += [f"<p>{html.escape(table.title)}</p>"] if table.title else []
+            parts.append(table.html())
+        parts += [f"<p>{html.escape(line)}</p>" for line in self.told]
+        if self.signature:
+            parts.append(f"<p><small>{html.escape(self.signature)}</small></p>")
+        return "".join(parts)
+
+    def markdown(self) -> str:
+        """Return the tables, then a list of what is said."""
+        said = "".join(f"- {for_markdown(line)}\n" for line in self.told)
+        tables = (
+            f"{for_markdown(one.title)}\n\n{one.markdown()}".lstrip("\n") for one in self.tables
+        )
+        return "\n".join(filter(None, [*tables, said]))
+
+    def latex(self) -> str:
+        """Return the tables."""
+        return "\n".join(table.latex() for table in self.tables)
+
+
+@singledispatch
+def page_of(shown: Any) -> Page:
+    """Return what is shown of an object, in the language of the moment."""
+    if hasattr(shown, "_page"):
+        page: Page = shown._page()
+        return page
+    # It registers a function for the class, so this is only reached once.
+    import_module(f"krag_eval.presenting.{type(shown).__module__.rpartition('.')[2]}")
+    return page_of.dispatch(type(shown))(shown)
+
+
+#: A decorator of the function that makes the page of a class, which its annotation names.
+presents = page_of.register

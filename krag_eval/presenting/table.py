@@ -1,0 +1,176 @@
+"""One table, in every form: terminal, HTML, Markdown, LaTeX, a frame, records."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from krag_eval.presenting import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Columns of a terminal that a value takes at most; what is longer is continued below itself.
+_WIDEST = 26
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "−": "$-$",
+    "–": "--",
+} | {special: f"\\{special}" for special in "&%$#_{}"}
+
+
+class Column(NamedTuple):
+    """A heading, and what a row shows below it.
+
+    Attributes:
+        heading: The heading, in the language of the moment.
+        of: The name of a row's attribute or entry, or a function of the row. Numbers are rounded,
+            ``None`` and NaN are a dash.
+    """
+
+    heading: str
+    of: str | Callable[[Any], object]
+
+    def cell(self, row: Any) -> str:
+        """Return what a row shows in this column, on one line."""
+        if callable(self.of):
+            value = self.of(row)
+        else:
+            value = row[self.of] if isinstance(row, Mapping) else getattr(row, self.of)
+        shown = numbers.rounded(value) if isinstance(value, float) else value
+        return numbers.UNDEFINED if shown is None else " ".join(str(shown).split())
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of anything, and the columns they are shown in.
+
+    Attributes:
+        rows: What is shown; dataclasses, named tuples or mappings are their own records.
+        columns: The columns.
+        names: How many of the first columns are names, set to the left; the others are values.
+        title: What stands above it, where there are several.
+
+    >>> table = Table([{"metric": "mrr", "value": 0.5}], [Column("metric", "metric"),
+    ...                                                   Column("value", "value")])
+    >>> print(table.text())
+    metric   value
+    mrr     0.5000
+    """
+
+    rows: Sequence[Any]
+    columns: Sequence[Column]
+    names: int = 1
+    title: str = ""
+
+    @classmethod
+    def of_cells(cls, header: Sequence[str], cells: Iterable[Sequence[str]], **more: Any) -> Table:
+        """Make a table of texts that are ready to show."""
+        columns = [Column(name, itemgetter(place)) for place, name in enumerate(header)]
+        return cls([*cells], columns, **more)
+
+    @cached_property
+    def cells(self) -> list[list[str]]:
+        """All that is shown: the header, then every row."""
+        header = [" ".join(column.heading.split()) for column in self.columns]
+        return [header, *([column.cell(row) for column in self.columns] for row in self.rows)]
+
+    def text(self, width: int | None = None) -> str:
+        """Return aligned lines.
+
+        Args:
+            width: The columns of the terminal. Values that do not fit beside the others are then
+                continued below, after the names again, and a rule stands below the header.
+        """
+        from rich import box, cells, console
+        from rich.table import Table as Grid
+
+        widest = max(map(cells.cell_len, (one for row in self.cells for one in row)), default=0)
+        sizes = [max(map(cells.cell_len, column)) for column in zip(*self.cells, strict=True)]
+        room, most = (sum(sizes) + 3 * len(sizes), widest) if width is None else (width, _WIDEST)
+        sizes[self.names :] = [min(size, most) for size in sizes[self.names :]]
+        apart, fitting = 2 if width is None else 3, len(sizes)
+        while fitting > self.names + 1 and sum(sizes[:fitting]) + apart * (fitting - 1) > room:
+            fitting -= 1
+        style = None if width is None else box.SIMPLE_HEAD
+        grid = Grid(
+            box=style, show_edge=False, pad_edge=False, padding=(0, apart - 1 + (not style), 0, 0)
+        )
+        for place, heading in enumerate(self.cells[0][:fitting]):
+            values: dict[str, Any] = {"justify": "right", "max_width": most}
+            grid.add_column(heading, overflow="fold", **(values if place >= self.names else {}))
+        for row in self.cells[1:]:
+            grid.add_row(*row[:fitting])
+        # Without a height, rich takes a terminal that knows no colours for one of 80 columns.
+        plain = console.Console(width=room, height=25, highlight=False, markup=False, emoji=False)
+        with plain.capture() as captured:
+            plain.print(grid)
+        lines = captured.get().rstrip("\n")
+        if fitting == len(sizes):
+            return lines
+        beyond = [*self.columns[: self.names], *self.columns[fitting:]]
+        return f"{lines}\n\n{dataclasses.replace(self, columns=beyond).text(width)}"
+
+    def html(self) -> str:
+        """Return an HTML element, all of its texts escaped."""
+        header, *rows = [[html.escape(cell) for cell in row] for row in self.cells]
+        body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        return (
+            f"<table><thead><tr><th>{'</th><th>'.join(header)}</th></tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+    def markdown(self) -> str:
+        """Return GitHub's Markdown."""
+        header, *rows = [[for_markdown(cell) for cell in row] for row in self.cells]
+        rule = ["---"] * self.names + ["---:"] * (len(header) - self.names)
+        return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows)) + "\n"
+
+    def latex(self) -> str:
+        """Return a LaTeX ``tabular`` with the rules of booktabs."""
+        header, *rows = [rf"{' & '.join(map(_for_latex, row))} \\" for row in self.cells]
+        aligned = "l" * self.names + "r" * (len(self.columns) - self.names)
+        lines = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", header, r"\midrule", *rows]
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as they are, one mapping each."""
+        return [_record(row) for row in self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as they are, as a frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+
+def _record(row: Any) -> dict[str, Any]:
+    if dataclasses.is_dataclass(row):
+        return {one.name: getattr(row, one.name) for one in dataclasses.fields(row)}
+    return dict(row._asdict() if hasattr(row, "_asdict") else row)
+
+
+def for_markdown(text: str) -> str:
+    r"""Escape what Markdown would read as markup; underscores within a word are not markup.
+
+    >>> print(for_markdown("a_b | _c_"))
+    a_b \| \_c\_
+    """
+    escaped = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
+
+
+def _for_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

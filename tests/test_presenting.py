@@ -1,0 +1,105 @@
+"""One presentation: whatever is shown has every form, in every language, from one page."""
+
+from __future__ import annotations
+
+import gettext
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+
+from krag_eval import _language
+from krag_eval._doors import Shown, page_of
+from krag_eval._language import _, ngettext, speaking
+from krag_eval.presenting import Column, Page, Table
+
+
+@dataclass(frozen=True)
+class Found:
+    metric: str
+    value: float
+
+
+class Guess(Shown):
+    def _page(self) -> Page:
+        rows = [Found("mrr", 0.5), Found("a_b|c", float("nan"))]
+        table = Table(rows, [Column(_("metric"), "metric"), Column(_("value"), "value")])
+        return Page("2 < 3", [table], [ngettext("{n} query", "{n} queries", 2).format(n=2)])
+
+
+@pytest.fixture(autouse=True)
+def _two_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Bring a catalog of German with two texts."""
+    catalog = Catalog("de")
+    catalog.add("value", "Wert")
+    catalog.add(("{n} query", "{n} queries"), ("{n} Frage", "{n} Fragen"))
+    file = tmp_path / "de" / "LC_MESSAGES" / "krag_eval.mo"
+    file.parent.mkdir(parents=True)
+    compiled = io.BytesIO()
+    write_mo(compiled, catalog)
+    file.write_bytes(compiled.getvalue())
+    assert gettext.find("krag_eval", tmp_path, ["de"])
+    monkeypatch.setattr(_language, "LOCALE", tmp_path)
+    return
+
+
+def test_a_new_type_has_every_form() -> None:
+    """From its title, its table and its sentences alone; texts are escaped."""
+    guess = Guess()
+    assert repr(guess).splitlines() == [
+        "2 < 3",
+        "metric   value",
+        "mrr     0.5000",
+        "a_b|c        –",
+        "2 queries",
+    ]
+    assert guess._repr_html_() == (
+        "<p>2 &lt; 3</p><table><thead><tr><th>metric</th><th>value</th></tr></thead><tbody>"
+        "<tr><td>mrr</td><td>0.5000</td></tr><tr><td>a_b|c</td><td>–</td></tr></tbody></table>"
+        "<p>2 queries</p>"
+    )
+    assert guess.to_markdown().splitlines() == [
+        "| metric | value |",
+        "| --- | ---: |",
+        "| mrr | 0.5000 |",
+        r"| a_b\|c | – |",
+        "",
+        "- 2 queries",
+    ]
+    assert r"a\_b\textbar{}c & -- \\" in guess.to_latex()
+    table = page_of(guess).tables[0]
+    assert table.records()[0] == {"metric": "mrr", "value": 0.5}
+    assert table.frame().columns.tolist() == ["metric", "value"]
+
+
+def test_a_new_type_speaks_another_language() -> None:
+    """What has no translation stays English."""
+    guess = Guess()
+    assert guess.summary(language="de") == "2 Fragen"
+    assert guess.to_markdown("de").startswith("| metric | Wert |")
+    with speaking("de"):
+        assert "Wert" in repr(guess)
+        assert ngettext("{n} query", "{n} queries", 1) == "{n} Frage"
+
+
+def test_a_wide_table_is_continued_below() -> None:
+    """After the names again; no line is wider than the terminal."""
+    table = Table.of_cells(["name", *(f"column {i}" for i in range(9))], [["x", *"123456789"]])
+    lines = table.text(40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert sum(line.startswith("name") for line in lines) == 3
+    assert [line.split()[1:] for line in lines if line.startswith("x")] == [
+        ["1", "2", "3"],
+        ["4", "5", "6"],
+        ["7", "8", "9"],
+    ]
+
+
+def test_hangul_takes_two_columns() -> None:
+    """So columns stay aligned where letters are wide."""
+    table = Table.of_cells(["지표", "값"], [["재현율", "0.5"], ["mrr", "1.0"]])
+    assert table.text().splitlines() == ["지표     값", "재현율  0.5", "mrr     1.0"]
