@@ -237,14 +237,14 @@ class TestRoom:
         shown = [one["question"] for one in listed(made).queries]
         assert 10 < len(shown) < 100
         assert shown == list(made.misses(10).index[: len(shown)])
-        notes = lists.query_list(made, 10, None, "en")["query_notes"]
+        notes = lists.query_list(made, 10, None)["query_notes"]
         assert any(f"{len(shown)} of 100 queries" in note for note in notes)
 
     def test_the_worst_have_more_text(self, listed, monkeypatch):
         """And a text that matches has more than one that does not."""
         monkeypatch.setattr(lists, "BUDGET", 300_000)
         monkeypatch.setattr(lists, "WORST", 5)
-        queries = lists.query_list(self.long(90, "word"), 10, None, "en")["queries"]
+        queries = lists.query_list(self.long(90, "word"), 10, None)["queries"]
         told = [one.told for one in queries]
         lengths = [sum(len(part) for part, _ in one.predicted[0].texts[0]) for one in told]
         assert min(lengths[:5]) > 2 * max(lengths[5:])
