@@ -337,7 +337,7 @@ def _print_comparison(comparison: Comparison) -> None:
         print_wrapped(printable(told_left_out(n_queries, comparison.left_out, language)))
     for told in told_clusters(comparison, "--clusters {}", language):
         print_wrapped(printable(told))
-    for told in told_failed(comparison.failed, language):
+    for told in told_failed(comparison.failed):
         print_wrapped(printable(told))
     click.echo()
     if len(comparison.names) > 2:

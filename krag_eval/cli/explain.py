@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krag_eval._language import LANGUAGES, Language, language_of
+from krag_eval._language import LANGUAGES, Language
 from krag_eval.cli.options import (
     CHUNKS_HELP,
     checked_language,
@@ -412,11 +412,10 @@ def history(
 def _print_history(found: History) -> None:
     from krag_eval.results.history import cells, headed, told
 
-    language = language_of()
-    click.echo(f"{printable(headed(found, language))}\n")
-    header, *rows = cells(found, language)
+    click.echo(f"{printable(headed(found))}\n")
+    header, *rows = cells(found)
     print_cells(header, [[printable(one, _LONGEST_NAME) for one in row] for row in rows], names=2)
-    for line in told(found, language):
+    for line in told(found):
         print_wrapped(printable(line))
     print_signature(found.runs[-1].result.signature)
 

@@ -972,7 +972,7 @@ def print_diagnosis(found: Diagnosis, source: str, signature: str) -> None:
     title = said("item of" if items == 1 else "items of").format(items, name)
     click.echo(title + said("chunk" if chunks == 1 else "chunks").format(chunks) + "\n")
     typed = {"union": said("with union"), "deeper": said("deeper"), "index": said("with index")}
-    print_wrapped(sentence(found, typed, language_of()))
+    print_wrapped(sentence(found, typed))
     click.echo()
     counts, steps = found.counts, found.waterfall()
     columns = (steps[name].tolist() for name in ("label", "share", "cumulative"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from krag_eval._language import Language, _, language_of, ngettext, spoken
+from krag_eval._language import Language, _, ngettext, spoken
 from krag_eval._text import fitted, width_of
 from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of
 from krag_eval.plotting.styling import (
@@ -884,7 +884,7 @@ def _scale(ax: Axes, lines: Sequence[Sequence[float]], average: Average | None) 
     if average is not None and average.is_unbounded and average.range is not None:
         low, _ = average.range
         ax.set_ylim(low, max([value for value in values if value > low], default=2.0) * 1.05)
-        ax.set_ylabel(with_direction(fitted(average.label(language_of()), 32), average))
+        ax.set_ylabel(with_direction(fitted(average.label(), 32), average))
         finish(ax, "y")
     else:
         draw_score_axis(ax, values, "y")

@@ -180,7 +180,7 @@ def _draw_rows(ax: Axes, lines: Sequence[_Line], comparison: Comparison) -> None
 
 def _names_of(rows: Sequence[Difference]) -> str:
     """Name the averages of some rows within a sentence."""
-    labels = [row.average.label(language_of()) for row in rows if row.average is not None]
+    labels = [row.average.label() for row in rows if row.average is not None]
     known = dict.fromkeys(fitted(one if one.isupper() else one.lower(), 32) for one in labels)
     return ", ".join(known)
 

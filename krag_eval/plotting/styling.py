@@ -19,7 +19,6 @@ from krag_eval._language import (
     N_,
     Language,
     _,
-    language_of,
     languages,
     ngettext,
     pgettext,
@@ -374,7 +373,7 @@ def metric_label(key: str, result: EvaluationResult | None = None) -> str:
     metrics = METRICS
     if result is not None:
         metrics = metrics_of(result.keys, result.declared, result.criteria)
-    return fitted(label_of(key, language_of(), metrics) or key, _WIDTH)
+    return fitted(label_of(key, metrics) or key, _WIDTH)
 
 
 def average_name(average: str, result: EvaluationResult | None = None) -> str:

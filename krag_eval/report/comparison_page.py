@@ -87,7 +87,7 @@ def comparison_page(
                      for one in comparison.differences],
         "remarks": [*_left_out(comparison), *told_clusters(comparison, language=language()),
                     *told_failed(
-                        {_name(name): n for name, n in comparison.failed.items()}, language())],
+                        {_name(name): n for name, n in comparison.failed.items()})],
         "forest": plotting.inline_svg(
             partial(plotting.comparison_forest, comparison),
             "forest",

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._language import _, language, ngettext
+from krag_eval._language import _, ngettext
 from krag_eval._text import Excerpt, fitted, visible, whole_percent, width_of
 from krag_eval.plotting.styling import cause_name, metric_label
 from krag_eval.report.rendering import number, words_of
 from krag_eval.results.diagnosis import CLASSES, classes_of_queries
 from krag_eval.results.explanation import (
-    _SAID,
     _brief as untold_ranks,
     _highlighted as highlighted,
     near_in_words,
@@ -389,7 +388,7 @@ class ToldQuery(NamedTuple):
 
 def told_query(explanation: Explanation, room: Room = _WIDE) -> ToldQuery:
     """Put an explanation into words, with texts clipped to the room there is."""
-    documents, items = highlighted(explanation, _SAID[language()])
+    documents, items = highlighted(explanation)
     untold = untold_ranks(explanation)
     shown_items = [item for item in explanation.items if item.number in items]
     shown_documents = [
@@ -480,7 +479,7 @@ def _outcome(item: GroundTruthItem, threshold: float | None, *, by_runs: bool) -
     pieces, shortfall = _together(item), _short(item.shortfall)
     if item.outcome == "nothing in common":
         if item.near is not None:
-            return _("missed: {}").format(near_in_words(item.near, _SAID[language()]))
+            return _("missed: {}").format(near_in_words(item.near))
         if by_runs:
             return _("missed: what came back shares no run of words long enough to count")
         return _("missed: nothing in common with what came back")

@@ -128,7 +128,7 @@ def result_page(
         if bounds is not None and n_counted < FEW_QUERIES
         else "",
         "short": _short(result, cutoff),
-        "failed": result.summary.told_failed(language()),
+        "failed": result.summary.told_failed(),
         "figures": list(_figures(result, cutoff, bounds, level)),
         "cutoffs": [_("all") if one is None else spelled(one) for one in cutoffs],
         **_metric_tables(result, cutoffs, bounds),
@@ -334,12 +334,12 @@ def _diagnosis(
     ceiling, at = diagnosis.index_ceiling, words_of(diagnosis.k)
     wordless = counts.get("no_words", 0)
     return {
-        "summary": sentence(diagnosis, ways, language()),
-        "others": sentences(diagnosis, ways, language())[1:],
+        "summary": sentence(diagnosis, ways),
+        "others": sentences(diagnosis, ways)[1:],
         "another_k": _("Diagnosed at {}; the figures above are at {}.").format(at, words_of(cutoff))
         if diagnosis.k != cutoff
         else "",
-        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(language()),
+        "looked_up": "" if diagnosis.looked_up is None else diagnosis.looked_up.note(),
         "picture": plotting.inline_svg(
             partial(plotting.diagnosis_waterfall, diagnosis),
             "diagnosis",

@@ -886,7 +886,7 @@ class Comparison:
         if self.left_out:
             lines.append(told_left_out(len(self.queries), self.left_out, language))
         return [*lines, *told_clusters(self, language=language),
-                *told_failed(self.failed, language)]  # fmt: skip
+                *told_failed(self.failed)]  # fmt: skip
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the metrics compared by system: ``{"bm25": {"ndcg@10": 0.61}, …}``.
@@ -918,7 +918,7 @@ class Comparison:
         Args:
             language: ``"en"`` or ``"ko"``; if not given, ``KRAG_EVAL_LANG``, else ``"en"``.
         """
-        failed = [f"% {one}\n" for one in told_failed(self.failed, language)]
+        failed = [f"% {one}\n" for one in told_failed(self.failed)]
         return "".join(failed) + as_latex(self._cells(language))
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from krag_eval._language import Language, language_of
+from krag_eval._language import Language, language_of, speaking
 from krag_eval.errors import (
     Advice,
     InvalidInput,
@@ -236,7 +236,8 @@ class GateReport:
         told = []
         if self.left_out:
             told = [told_left_out(self.n_compared or 0, self.left_out, self.language)]
-        return " ".join([*told, *told_failed(self.failed, self.language)])
+        with speaking(self.language):
+            return " ".join([*told, *told_failed(self.failed)])
 
     def __repr__(self) -> str:
         w = WORDS[self.language]

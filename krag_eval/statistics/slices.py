@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval._io import replacing
-from krag_eval._language import Language, language_of, spoken
+from krag_eval._language import Language, language_of, speaking, spoken
 from krag_eval.documents import Tag, read_id
 from krag_eval.errors import (
     Advice,
@@ -872,7 +872,8 @@ def _classes(result: EvaluationResult, tag: str, diagnosis: Diagnosis) -> tuple[
         raise InvalidInput("diagnosis", problem, "leave it out")
     check_diagnosed(diagnosis, result)
     classes = classes_of_queries(diagnosis)
-    about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
+    with speaking("en"):
+        about = f"class of the item that is furthest behind within {within(diagnosis.k)}"
     return [classes.get(query) for query in range(result.n_queries)], about
 
 
