@@ -86,8 +86,7 @@ def comparison_page(
         "verdicts": [(_tone(one, level), _verdict(one, comparison))
                      for one in comparison.differences],
         "remarks": [*_left_out(comparison), *told_clusters(comparison, language=language()),
-                    *told_failed(
-                        {_name(name): n for name, n in comparison.failed.items()})],
+                    *told_failed({_name(name): n for name, n in comparison.failed.items()})],
         "forest": plotting.inline_svg(
             partial(plotting.comparison_forest, comparison),
             "forest",
