@@ -290,11 +290,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     ]
     if lines:
         from krag_eval._language import _, languages, speaking
+        from krag_eval.errors import InvalidInput
 
         unsure: tuple[str, ...] = ()
         for one in languages():
             with speaking(one):
                 unsure += (_("inconclusive").upper(),)
-        terminalreporter.section(_("retrieval gates"))
+        title = "retrieval gates"
+        with suppress(InvalidInput):  # the variable may name no language, as the gates have said
+            title = _("retrieval gates")
+        terminalreporter.section(title)
         for line in sorted(lines, key=lambda line: not line.startswith(unsure)):
             terminalreporter.line(line, yellow=line.startswith(unsure))
