@@ -13,6 +13,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -43,13 +44,17 @@ _BY_KEY = (
 _SPOKEN = {"fingerprint": "other questions, or the same in another order"}
 
 
+def n_kept(path: str | os.PathLike[str]) -> int:
+    """Return how many answers a file holds, which another process may not have closed."""
+    with suppress(OSError):
+        return max(0, Path(path).read_bytes().count(b"\n") - 1)  # its first line is the header
+    return 0
+
+
 def note_of(path: str | os.PathLike[str], n_queries: int) -> str:
-    """Say what another process kept in a file, which it may not have closed; nothing if nothing."""
-    try:
-        n_kept = Path(path).read_bytes().count(b"\n") - 1  # its first line says what it is for
-    except OSError:
-        return ""
-    return _note(n_kept, n_queries, os.fspath(path)) if n_kept > 0 else ""
+    """Say what is kept in a file; nothing if nothing."""
+    n = n_kept(path)
+    return _note(n, n_queries, os.fspath(path)) if n else ""
 
 
 def _note(n_kept: int, n_queries: int, path: str) -> str:
