@@ -470,8 +470,6 @@ class Call:
         retriever: RetrieverLike,
         input_key: str | None = None,
         output_key: str | None = None,
-        *,
-        alone: bool = True,
     ) -> Call:
         """Check a retriever and its keys.
 
@@ -479,7 +477,6 @@ class Call:
             retriever: What is asked.
             input_key: The key under which it takes the question.
             output_key: The key under which it returns the documents.
-            alone: Whether it is called with the question alone, and a function is checked for that.
 
         Raises:
             TypeError: If the retriever cannot be asked, or a key is no text.
@@ -490,8 +487,6 @@ class Call:
         if input_key is None and "messages" in getattr(retriever, "channels", ()):
             problem = "is an agent: it takes messages, and not a question"
             raise InvalidType("retriever", problem, "evaluate it by evaluate_agent")
-        if alone and callable(retriever) and not isinstance(retriever, type | Runnable):
-            _check_takes_a_question(retriever)
         return cls(runnable_of(retriever), input_key, output_key)
 
     def input(self, question: str) -> Any:
@@ -529,39 +524,6 @@ def runnable_of(retriever: RetrieverLike) -> Runnable[Any, Any]:
         return RunnableLambda(cast(Any, retriever))
     came = retriever.__name__ if isinstance(retriever, type) else kind_of(retriever)
     raise InvalidType("retriever", f"must be {_RETRIEVERS}, got {came}", _instead(retriever))
-
-
-# What LangChain hands to a function that asks for it, beside the input.
-_FROM_LANGCHAIN = ("config", "run_manager")
-
-
-def _check_takes_a_question(function: Callable[..., Any]) -> None:
-    """Refuse a function that cannot be called with a question alone.
-
-    Raises:
-        InvalidType: If it takes none, or needs more; of what is not known, nothing is said.
-    """
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return
-    given = [name for name in _FROM_LANGCHAIN if name in signature.parameters]
-    try:
-        signature.bind("question", **dict.fromkeys(given))
-    except TypeError:
-        pass
-    else:
-        return
-    name = getattr(function, "__name__", "retriever").replace("<lambda>", "retriever")
-    takes = [one.name for one in signature.parameters.values()
-             if one.default is one.empty and one.name not in given
-             and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]  # fmt: skip
-    more = "".join(f", {one}=…" for one in takes[1:])
-    raise InvalidType(
-        "retriever",
-        f"is called with the question alone, and this one takes {', '.join(takes) or 'nothing'}",
-        f"pass lambda question: {name}(question{more})" if takes else "let it take the question",
-    )
 
 
 def _instead(retriever: object) -> str:
@@ -664,7 +626,7 @@ class Wrapped(Runnable[Any, Any]):
         output_key: str | None,
     ) -> None:
         self._watcher = watcher
-        self._call = Call.of(retriever, input_key, output_key, alone=False)
+        self._call = Call.of(retriever, input_key, output_key)
         self.name = name or self._call.runnable.get_name()
 
     def __call__(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
