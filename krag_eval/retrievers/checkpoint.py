@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -27,9 +27,6 @@ from krag_eval._io import Journal, Purpose, differences
 from krag_eval._language import _
 from krag_eval.documents import DocumentLike, id_of, metadata_of, text_of
 from krag_eval.errors import Advice, DatasetError, Fix, InvalidType, Place, clipped, warn
-
-if TYPE_CHECKING:
-    from krag_eval.retrievers.asking import Call
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
@@ -61,7 +58,9 @@ def _note(n_kept: int, n_queries: int, path: str) -> str:
     return f"{n_kept} of {n_queries} answers are kept in {path}; the same call resumes there."
 
 
-def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purpose:
+def purpose_of(
+    runnable: Any, how: Mapping[str, Any], texts: Sequence[str], key: str | None = None
+) -> Purpose:
     """Return what a checkpoint is made for: these questions, asked of this retriever, this way.
 
     A retriever is known by the key its user gives it. Without one it is known by its name and its
@@ -73,8 +72,8 @@ def purpose_of(call: Call, texts: Sequence[str], key: str | None = None) -> Purp
         **({} if key is None else {_KEY: key}),
         "questions": len(texts),
         "fingerprint": hashlib.sha256(asked).hexdigest(),
-        **call.settings,
-        "retriever": {"name": call.runnable.get_name(), **_plain_settings(call.runnable)},
+        **how,
+        "retriever": {"name": runnable.get_name(), **_plain_settings(runnable)},
     }
     return Purpose("checkpoint", "krag_eval.checkpoint", 1, settings, _ANOTHER, _SPOKEN)
 

@@ -580,7 +580,8 @@ class Run:
         """Return where answers go, with those that need not be asked for."""
         texts, path = self.evaluation.questions.texts, self.asking.checkpoint
         answers = Answers(len(texts), on_error=self.asking.on_error)
-        purpose = partial(purpose_of, self.call, texts, self.asking.checkpoint_key)
+        call, key = self.call, self.asking.checkpoint_key
+        purpose = partial(purpose_of, call.runnable, call.settings, texts, key)
         keeper = None if path is None else Checkpoint(path, purpose())
         for position, one in keeper.answers.items() if keeper is not None else ():
             answers.known(position, *one)

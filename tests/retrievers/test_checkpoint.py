@@ -23,7 +23,7 @@ from retriever_samples import AsyncNumbered, Numbered, passage, question, rows, 
 
 from krag_eval import KragEvalWarning, aevaluate_retriever, evaluate_retriever
 from krag_eval.errors import DatasetError, InvalidInput, InvalidType
-from krag_eval.retrievers.asking import Call
+from krag_eval.retrievers.asking import runnable_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
 
 
@@ -243,9 +243,9 @@ def test_a_damaged_line_is_refused_by_its_number(path, line):
 
 HOLDING = """
 import sys
-from krag_eval.retrievers.asking import Call
+from krag_eval.retrievers.asking import runnable_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
-held = Checkpoint(sys.argv[1], purpose_of(Call.of(print), ["q"]))
+held = Checkpoint(sys.argv[1], purpose_of(runnable_of(print), {"input_key": None, "output_key": None}, ["q"]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -328,7 +328,7 @@ OLD_LINE = (
 
 def through_a_file(path, document):
     """Return a document as a second run finds it in the checkpoint of the first."""
-    purpose = purpose_of(Call.of(print), ["q"])
+    purpose = purpose_of(runnable_of(print), {"input_key": None, "output_key": None}, ["q"])
     path.unlink(missing_ok=True)
     first = Checkpoint(path, purpose)
     first.append(0, [document], 0.5)
@@ -352,7 +352,9 @@ def test_a_line_of_version_0_1_is_read(path):
     evaluate_retriever(Numbered(), rows(1), 1, checkpoint=path)
     header = path.read_text("utf-8").splitlines()[0]
     path.write_text(f"{header}\n{OLD_LINE}\n", "utf-8")
-    checkpoint = Checkpoint(path, purpose_of(Call.of(Numbered()), [question(0)]))
+    checkpoint = Checkpoint(
+        path, purpose_of(Numbered(), {"input_key": None, "output_key": None}, [question(0)])
+    )
     checkpoint.close()
     ((read,), seconds) = checkpoint.answers[0]
     assert seconds == 0.25
