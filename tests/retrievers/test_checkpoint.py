@@ -245,7 +245,8 @@ HOLDING = """
 import sys
 from krag_eval.retrievers.asking import runnable_of
 from krag_eval.retrievers.checkpoint import Checkpoint, purpose_of
-held = Checkpoint(sys.argv[1], purpose_of(runnable_of(print), {"input_key": None, "output_key": None}, ["q"]))
+how = {"input_key": None, "output_key": None}
+held = Checkpoint(sys.argv[1], purpose_of(runnable_of(print), how, ["q"]))
 print("held", flush=True)
 sys.stdin.read()
 """
