@@ -163,12 +163,18 @@ class Answers:
     def add(self, position: int, documents: list[DocumentLike], seconds: float) -> None:
         """Take one answer."""
         with self._lock:
-            if self._keeper is not None and not self._kept(position, documents, seconds):
+            try:
+                if self._keeper is not None and self.unkept is None:
+                    self._keeper.append(position, documents, seconds)
+            except Exception as error:  # no failure of the query, but of the run
+                self.unkept, self.stopped = error, True
+            if self.unkept is not None:
                 return
             self.known(position, documents, seconds)
             if self._on_error is None:
                 self.stopped = False  # asked before it was given up, and it does answer
-            self._show()
+            if self._bar is not None:
+                self._bar.update()
 
     def fail(self, position: int, error: Exception, seconds: float) -> None:
         """Take one failure."""
@@ -177,7 +183,8 @@ class Answers:
             if self.first_error is None:
                 self.first_error = (position, error)
             self.stopped = self.stopped or self._is_hopeless()
-            self._show()
+            if self._bar is not None:
+                self._bar.update()
 
     def _is_hopeless(self) -> bool:
         """Tell whether this failure ends the run."""
@@ -185,20 +192,6 @@ class Answers:
             enough = min(PATIENCE, len(self.documents))
             return not self.any_known and len(self.failures) >= enough
         return self._on_error == "raise"
-
-    def _kept(self, position: int, documents: list[DocumentLike], seconds: float) -> bool:
-        """Keep an answer; that it cannot be kept is no failure of the query, but of the run."""
-        assert self._keeper is not None
-        try:
-            if self.unkept is None:
-                self._keeper.append(position, documents, seconds)
-        except Exception as error:
-            self.unkept, self.stopped = error, True
-        return self.unkept is None
-
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.update()
 
     def __enter__(self) -> Self:
         return self

@@ -77,6 +77,7 @@ _WITHIN = ("macro_recall", "macro_token_recall", "ndcg")
 # A choice between systems needs two halves, and a mean over one query says nothing.
 _FEWEST_TO_CHOOSE = 4
 _LONGEST_FOLDER = 40
+_TO_CUT = "be texts or documents to be cut"
 # What LangChain's text splitters make of several texts: of one, each letter would be a chunk.
 _OF_SEVERAL = ("create_documents", "split_documents", "transform_documents")
 
@@ -206,7 +207,11 @@ def sweep(
     against = _checked_baseline(baseline, grid)
     asking = Asking(on_error, max_concurrency, timeout, progress=progress)
     chunks = {name: _Chunks.of(name, cut, documents) for name, cut in splitters.items()}
-    makers = {} if folder is None else {name: _maker(one) for name, one in retrievers.items()}
+    # The name of what makes each retriever, a digest of it, and whether that tells all.
+    makers = {} if folder is None else {
+        name: (function_name(one, marked=False), *digest_of(one))
+        for name, one in retrievers.items()
+    }  # fmt: skip
     setup = _Setup(evaluation, chunks, dict(retrievers), _checked_folder(folder), asking, makers)
     cells = _worked(setup, grid, n_jobs)
     sampling: dict[str, Any]
@@ -285,7 +290,7 @@ class SweepCell:
 
     def _row(self, compared: Iterable[str]) -> dict[str, Any]:
         """Return the row of the table; what is compared stands there whatever it is."""
-        at = spelled(_cutoff_of(self.result))
+        at = spelled(deepest(self.result.k))
         scores = {
             f"{name}@{spelled(k)}": scores[name]
             for k in self.result.k
@@ -398,7 +403,7 @@ class Sweep(Shown):
         """
         result = self.cells[0].result
         ((key, _),) = checked_metrics({"": result}, self.metric).values()
-        return f"{key}@{spelled(_cutoff_of(result))}"
+        return f"{key}@{spelled(deepest(result.k))}"
 
     @cached_property
     def qualities(self) -> dict[str, float]:
@@ -429,8 +434,9 @@ class Sweep(Shown):
             for cell in self.run
         }
         known = {name: one for name, one in points.items() if not any(map(math.isnan, one))}
+        table = np.array([*known.values()])
         front = [name for name, one in known.items()
-                 if not any(_dominates(other, one) for other in known.values())]  # fmt: skip
+                 if not ((table <= one).all(axis=1) & (table < one).any(axis=1)).any()]  # fmt: skip
         return sorted(front, key=lambda name: known[name])
 
     @property
@@ -465,18 +471,9 @@ def _known_of(names: Iterable[str], scores: Mapping[str, float]) -> Iterator[str
         yield from [one for one in pair if one in scores][:1]
 
 
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
-
-
 def _parsed(metric: str, result: EvaluationResult) -> tuple[str, Cutoff]:
     (found,) = checked_metrics({"": result}, metric).values()
     return found
-
-
-def _cutoff_of(result: EvaluationResult) -> Cutoff:
-    """Return the deepest cutoff, a budget only where there is no other."""
-    return deepest(result.k)
 
 
 # What is swept, checked.
@@ -484,9 +481,9 @@ def _cutoff_of(result: EvaluationResult) -> Cutoff:
 
 def _check_callables(argument: str, given: object, what: str) -> None:
     if not isinstance(given, Mapping):
-        raise InvalidType(argument, f"must map names to {what} each, got {clipped(given)}")
+        raise errors.must(argument, f"map names to {what} each", given, kind=InvalidType)
     if not given:
-        raise InvalidInput(argument, f"must name at least one: {what}, got none")
+        raise errors.must(argument, f"name at least one: {what}", given)
     for name, one in given.items():
         errors.text(argument, name, "names that are not empty")
         can_split = hasattr(getattr(one, "__self__", one), "split_text")  # or whose method it is
@@ -498,14 +495,9 @@ def _check_callables(argument: str, given: object, what: str) -> None:
 
 def _checked_corpus(corpus: object) -> list[Document]:
     if is_frame(corpus):  # which would yield the names of its columns, or rows
-        problem = "must be texts or documents to be cut, got a table"
-        raise InvalidType("corpus", problem, "pass its column of texts")
+        raise errors.must("corpus", _TO_CUT, corpus, "pass its column of texts", InvalidType)
     if isinstance(corpus, str | bytes | Mapping | Document) or not isinstance(corpus, Iterable):
-        raise InvalidType(
-            "corpus",
-            f"must be texts or documents to be cut, got {clipped(corpus)}",
-            "put a single one into a list",
-        )
+        raise errors.must("corpus", _TO_CUT, corpus, "put a single one into a list", InvalidType)
     documents = [as_document(one) for one in check_chunks(corpus, "corpus")]
     if not documents:
         raise InvalidInput("corpus", "must hold at least one text, got none")
@@ -558,9 +550,8 @@ def _checked_folder(folder: str | os.PathLike[str] | None) -> Path | None:
         return None
     if not isinstance(folder, os.PathLike):
         errors.text("folder", folder, 'the path of a folder, such as "sweep"')
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder)
 
 
 def _nobody(question: str) -> list[DocumentLike]:
@@ -632,11 +623,6 @@ class _Setup:
     folder: Path | None
     asking: Asking
     makers: Mapping[str, tuple[str, str, bool]]
-
-
-def _maker(make: RetrieverMaker) -> tuple[str, str, bool]:
-    """Return the name of what makes a retriever, a digest of it, and whether that tells all."""
-    return (function_name(make, marked=False), *digest_of(make))
 
 
 def _worked(setup: _Setup, grid: Mapping[str, _Place], n_jobs: int | None) -> list[SweepCell]:
@@ -807,7 +793,7 @@ def _words(result: EvaluationResult) -> float:
         return math.nan
     found = result.evidence.measured("w")
     lengths = (found.lengths or {})["w"]
-    k = _cutoff_of(result)
+    k = deepest(result.k)
     if isinstance(k, Budget):
         own = result.evidence.measured(k.unit) if k.unit != "t" else found
         n_seen = fitting(k, (own.lengths or {})[k.unit], found.n_retrieved)
