@@ -33,6 +33,7 @@ def asks(verb: Callable[P, Asks[T]]) -> Callable[P, T]:
         return verb(*args, **options).now()
 
     returned = verb.__annotations__["return"].removeprefix("Asks[").removesuffix("]")
+    asked.__annotations__ = {**verb.__annotations__, "return": returned}
     vars(asked)["__signature__"] = inspect.signature(verb).replace(return_annotation=returned)
     return asked
 
@@ -49,6 +50,7 @@ def twin_of(
             asking: Asks[T] = vars(verb)["__wrapped__"](*args, **options)
             return await asking.soon()
 
+        awaited.__annotations__ = verb.__annotations__
         vars(awaited)["__signature__"] = inspect.signature(verb)
         return awaited
 
