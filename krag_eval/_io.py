@@ -18,14 +18,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Protocol, TypeAlias
 
-from krag_eval.errors import (
-    Fix,
-    InvalidInput,
-    InvalidType,
-    MissingPackage,
-    clipped,
-    install_line,
-)
+from krag_eval._install import install_line
+from krag_eval.errors import Fix, InvalidInput, InvalidType, MissingPackage, clipped
 
 #: A file by its path, or one that is open by its descriptor.
 FileOrDescriptor: TypeAlias = "str | os.PathLike[str] | int"

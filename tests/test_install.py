@@ -15,7 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 
 import krag_eval
-from krag_eval.errors import install_line
+from krag_eval._install import install_line
 
 ROOT = Path(__file__).parents[1]
 

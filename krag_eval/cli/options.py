@@ -11,10 +11,11 @@ import click
 from click.core import ParameterSource
 
 from krag_eval._language import LANGUAGES, N_, SPOKEN, Language, _
+from krag_eval._options import PLAN_OPTIONS
 from krag_eval._text import name_and_settings
 from krag_eval.cli.help import option
 from krag_eval.conventions import AveragingMethod, Conventions, MatchingCriteria
-from krag_eval.errors import PLAN_OPTIONS, Advice, InvalidInput
+from krag_eval.errors import Advice, InvalidInput
 from krag_eval.matching.base import MATCHER_NAMES
 from krag_eval.scoring.cutoffs import (
     DEFAULT_CUTOFFS,

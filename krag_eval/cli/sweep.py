@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krag_eval._language import N_, Language, _, language_of
+from krag_eval._options import EVALUATOR_OPTIONS
 from krag_eval.cli.help import command, example, option
 from krag_eval.cli.options import checked_language, format_option, output_option, report_options
 from krag_eval.cli.output import (
@@ -38,7 +39,7 @@ from krag_eval.cli.output import (
     write_table,
 )
 from krag_eval.cli.shell import printable, warnings_as
-from krag_eval.errors import EVALUATOR_OPTIONS, Advice, DatasetError, Place, clipped
+from krag_eval.errors import Advice, DatasetError, Place, clipped
 
 if TYPE_CHECKING:
     from krag_eval.retrievers.sweep import Sweep

@@ -20,7 +20,6 @@ from krag_eval.compat.evaluators import (
     OfflineRetrievalEvaluators,
     RougeOfflineRetrievalEvaluators,
 )
-from krag_eval.conventions import resolve_choice
 from krag_eval.errors import InvalidInput, MissingPackage, clipped, number, one_of
 from krag_eval.scoring.cutoffs import check_cutoff
 
@@ -244,10 +243,8 @@ def _evaluator_factory(
     method = "text" if rouge_method is None else one_of("rouge_method", rouge_method, _METHODS)
     options = {
         "match_method": method,
-        "averaging_method": resolve_choice(AveragingMethod, averaging_method, "averaging_method"),
-        "matching_criteria": resolve_choice(
-            MatchingCriteria, matching_criteria, "matching_criteria"
-        ),
+        "averaging_method": one_of("averaging_method", averaging_method, [*AveragingMethod]),
+        "matching_criteria": one_of("matching_criteria", matching_criteria, [*MatchingCriteria]),
     }
     if method == "text":
         return partial(OfflineRetrievalEvaluators, **options)

@@ -149,7 +149,8 @@ def _checked(
         _NoBaselineError: If that cannot be read.
         Refusal: If anything else is not possible.
     """
-    from krag_eval.errors import InvalidInput, InvalidType, check_options, clipped
+    from krag_eval._options import check_options
+    from krag_eval.errors import InvalidInput, InvalidType, clipped
     from krag_eval.results.result import EvaluationResult
 
     baseline, history, last = against
@@ -177,7 +178,7 @@ def _checked_by_history(
     history: History | str | os.PathLike[str],
     asked: dict[str, Any],
 ) -> GateReport:
-    from krag_eval.errors import check_options
+    from krag_eval._options import check_options
     from krag_eval.results.history import History
 
     check_options(History.check, asked)

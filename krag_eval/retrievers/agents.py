@@ -17,17 +17,8 @@ from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import ToolException
 
 from krag_eval._language import N_, _
-from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    Advice,
-    InvalidInput,
-    InvalidType,
-    check_options,
-    clipped,
-    one_of,
-    text,
-    warn,
-)
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
+from krag_eval.errors import Advice, InvalidInput, InvalidType, clipped, one_of, text, warn
 from krag_eval.retrievers.asking import Call, kind_of
 from krag_eval.retrievers.evaluating import Evaluation, Rows, Run
 from krag_eval.retrievers.recording import (

@@ -15,6 +15,7 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 
 from krag_eval._io import bar_of, bars, check_progress
 from krag_eval._language import _
+from krag_eval._options import EVALUATOR_OPTIONS, PLAN_OPTIONS, check_options
 from krag_eval.datasets.dataset import Dataset, labels_for
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import advised_to_load, dataset_in, is_table, rows_by_question
@@ -22,12 +23,9 @@ from krag_eval.datasets.table import OWN, Columns, Mark, TagReader, is_frame, no
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import Location, QuerySet, Tag, checked_tags, documents_in
 from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
-    PLAN_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
-    check_options,
     clipped,
     muted,
     one_of,

@@ -33,6 +33,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tracers.context import register_configure_hook
 
 from krag_eval._language import _
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.datasets.dataset import Dataset
 from krag_eval.datasets.langsmith import example_as_row
 from krag_eval.datasets.loading import is_table
@@ -40,12 +41,10 @@ from krag_eval.datasets.table import is_frame
 from krag_eval.datasets.vocabularies import KNOWN
 from krag_eval.documents import as_document, checked_tags, id_of, text_of
 from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
     Refusal,
-    check_options,
     clipped,
     clipped_apart,
     muted,

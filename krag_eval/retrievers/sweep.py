@@ -27,6 +27,7 @@ from langchain_core.documents import Document
 
 from krag_eval import __version__
 from krag_eval._language import Language, _, language_of, ngettext, spoken
+from krag_eval._options import EVALUATOR_OPTIONS, check_options
 from krag_eval.conventions import Conventions
 from krag_eval.datasets.table import is_frame
 from krag_eval.documents import (
@@ -40,13 +41,11 @@ from krag_eval.documents import (
     text_of,
 )
 from krag_eval.errors import (
-    EVALUATOR_OPTIONS,
     Advice,
     InvalidInput,
     InvalidType,
     KragEvalWarning,
     Refusal,
-    check_options,
     clipped,
     muted,
     one_of,
