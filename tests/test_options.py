@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import krag_eval
 from krag_eval import (
     OfflineRetrievalEvaluator,
     RetrievalRecorder,
@@ -176,3 +181,70 @@ def test_options_that_there_are_are_passed_on(tmp_path: Path) -> None:
     ):
         assert result.settings["matcher"] == "contains"
         assert result.settings["no_ground_truth"] == "skip"
+
+
+def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path: Path) -> None:
+    """Python, shell, stream, retriever, sweep and compat know it; so do signature and file."""
+    shutil.copytree(Path(krag_eval.__file__).parent, tmp_path / "krag_eval")
+    _insert(
+        tmp_path / "krag_eval" / "_options.py",
+        '    unjudged: str = option(\n        \'What the field "judged"',
+        "    mood: str = option('How to look.', choices=('grim', 'mild'), default='grim',\n"
+        "                       unsaid=('grim',))\n",
+    )
+    _insert(
+        tmp_path / "krag_eval" / "evaluator.py",
+        "        aspect_key: str | None = None,\n    ) -> None:",
+        "        mood: str = 'grim',\n",
+    )
+    (tmp_path / "queries.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")
+    (tmp_path / "proof.py").write_text(PROOF, encoding="utf-8")
+    done = subprocess.run([sys.executable, "proof.py"], cwd=tmp_path, env={**os.environ,
+                          "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def _insert(file: Path, before: str, text: str) -> None:
+    code = file.read_text("utf-8")
+    assert code.count(before) == 1
+    file.write_text(code.replace(before, text + before), encoding="utf-8")
+
+
+PROOF = """
+import json
+from click.testing import CliRunner
+from krag_eval import (EvaluationResult, OfflineRetrievalEvaluator, evaluate_file,
+                       evaluate_retriever, load_dataset, sweep)
+from krag_eval.errors import InvalidInput
+from krag_eval.cli import main
+from krag_eval.cli.sweep import _SETTINGS
+
+def said(result):
+    assert result.settings["mood"] == "mild", result.settings
+    assert "mood=mild" in result.signature
+    return result
+
+rows = [{"question": "When?", "actual": ["At nine."], "predicted": ["At nine."]}]
+result = said(OfflineRetrievalEvaluator([["a"]], [["a"]], mood="mild").evaluate())
+assert "mood" not in OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate().signature
+try:
+    OfflineRetrievalEvaluator([["a"]], [["a"]], mood="wild")
+except InvalidInput as error:
+    assert error.argument == "mood"
+else:
+    raise AssertionError("not refused")
+result.to_json("saved.json")
+said(EvaluationResult.from_json("saved.json"))
+said(evaluate_file("queries.jsonl", mood="mild"))
+said(load_dataset(rows).evaluator(mood="mild").evaluate())
+said(evaluate_retriever(lambda question: ["At nine."], load_dataset(rows), mood="mild"))
+found = sweep(corpus=["At nine."], questions=rows, splitters={"whole": lambda one: [one]},
+              retrievers={"all": lambda chunks: lambda question: chunks}, k=1, mood="mild")
+said(found.cells[0].result)
+assert "mood" in _SETTINGS
+for command in ("evaluate", "compare", "diagnose", "misses"):
+    assert "--mood [grim|mild]" in CliRunner().invoke(main, [command, "--help"]).output
+out = CliRunner().invoke(main, ["evaluate", "queries.jsonl", "--mood", "mild", "--json", "o.json"])
+assert out.exit_code == 0, out.output
+said(EvaluationResult.from_json("o.json"))
+"""

@@ -23,7 +23,6 @@ from krag_eval._text import fitted, width_of
 from krag_eval.cli.help import padded
 from krag_eval.cli.shell import Verdict, printable
 from krag_eval.errors import InvalidInput, Refusal, warn
-from krag_eval.scoring.averages import in_pairs
 from krag_eval.scoring.cutoffs import spelled
 
 if TYPE_CHECKING:
@@ -439,6 +438,8 @@ def print_result(
         averages: The averages to print; all of them if not given.
         whole: Whether to print all of the signature in a terminal, too.
     """
+    from krag_eval.scoring.averages import in_pairs
+
     counted = result.summary.n_counted
     skipped = result.summary.n_queries - counted
     title = ngettext("{n} query from {source}", "{n} queries from {source}", counted)
